@@ -1,0 +1,35 @@
+# Each target does its own set-up: all it needs is Python 3.11 or newer and a package index.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN    := .venv/bin
+STAMP  := .venv/.installed
+
+.PHONY: demo test lint format clean
+
+demo: $(STAMP)
+	$(BIN)/python -m omvfs.demo
+
+test: lint
+	$(BIN)/pytest -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+
+# The build tool comes first and builds without isolation, so that it too is pinned.
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "omvfs needs Python 3.11 or newer; set PYTHON=")'
+	rm -rf .venv
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	touch $@

@@ -1,0 +1,270 @@
+"""One block of data: the rows of one view, as a C-ordered array or a canonical CSR matrix."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+Names: TypeAlias = NDArray[np.object_]
+Block: TypeAlias = FloatArray | sp.csr_array | sp.csr_matrix
+Negative: TypeAlias = Literal["error", "clip", "allow"]
+
+
+def read_block(X: Any, view: str | None = None) -> tuple[Block, Names | None]:
+    """Read anything 2-D as a block and its feature names.
+
+    Structure is checked here; values are checked by `check_values`. The caller's data is never
+    written to, and shared rather than copied where the layout allows.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame
+        Any sparse format; any eager frame that narwhals reads.
+    view : str, default=None
+        The name errors speak of. Without one, X is a plain X: errors are scikit-learn's own.
+
+    Returns
+    -------
+    block : Block
+        float32 stays float32, everything else becomes float64.
+    names : ndarray of str objects, or None
+        The column names of a frame, if they are strings.
+    """
+    try:
+        names = _frame_names(X)
+        # Emptiness in a view gets our own message, which knows the other views.
+        least = 1 if view is None else 0
+        array = check_array(
+            X,
+            accept_sparse=True,
+            order="C",
+            ensure_all_finite=False,
+            ensure_min_samples=least,
+            ensure_min_features=least,
+            input_name="X",
+        )
+        block = _csr(array) if sp.issparse(array) else _dense(array)
+    except (TypeError, ValueError) as error:
+        if view is None:
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"View {view!r}: {error}") from error
+    return block, names
+
+
+def _frame_names(X: Any) -> Names | None:
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(f"Got a lazy frame ({type(X).__name__}); expected rows. Collect it first.")
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    n_strings = sum(isinstance(column, str) for column in frame.columns)
+    if 0 < n_strings < len(frame.columns):
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but only "
+            f"{n_strings} of {len(frame.columns)} have. Convert them: "
+            "X.columns = X.columns.astype(str)."
+        )
+    return as_names(frame.columns) if n_strings else None
+
+
+def as_names(names: Sequence[str]) -> Names:
+    """Object array of strings: numpy's fixed-width strings would cost the longest name each."""
+    return np.array(list(names), dtype=object)
+
+
+def _float_type(dtype: np.dtype[Any]) -> type[np.float32] | type[np.float64]:
+    if dtype.kind not in "fiub":
+        raise TypeError(f"Got dtype {dtype}; expected numbers. Encode the data as numbers first.")
+    return np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64
+
+
+def _dense(array: NDArray[Any]) -> FloatArray:
+    if array.dtype.kind == "O":  # a frame of objects: check_array converts only arrays of them
+        array = array.astype(np.float64)
+    return np.ascontiguousarray(array, dtype=_float_type(array.dtype))
+
+
+def _csr(matrix: Any) -> Block:
+    """CSR, sorted, without duplicates and explicit zeros; on a copy if that takes any change."""
+    if matrix.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {matrix.ndim}D sparse array instead.")
+    # As floats first: int8 duplicates would be summed in int8.
+    safe = _with_proved_indices(matrix)
+    csr = safe.astype(_float_type(safe.dtype), copy=False).tocsr()
+    if not csr.has_canonical_format or not csr.data.all():
+        csr = csr.copy()
+        csr.sum_duplicates()
+        csr.eliminate_zeros()
+    return csr
+
+
+def _with_proved_indices(matrix: Any) -> Any:
+    """Put the arrays of `matrix` into a new object whose indices are known to be in range.
+
+    scipy's products and conversions trust the indices, and crash on bad ones. The object is new
+    because `check_format` prunes in place, and because the flags of the old one may be stale.
+    """
+    new = type(matrix)
+    try:
+        if matrix.format in ("csr", "csc", "bsr"):
+            safe = new((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+            safe.check_format(full_check=True)
+            # check_format looks no further where indptr ends in 0.
+            if (np.diff(safe.indptr) < 0).any():
+                raise ValueError("indptr must be a non-decreasing sequence")
+            return safe
+        if matrix.format == "coo":
+            return new((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
+        if matrix.format == "dia":
+            return new((matrix.data, matrix.offsets), shape=matrix.shape)
+        if matrix.format == "lil" and [*map(len, matrix.rows)] != [*map(len, matrix.data)]:
+            raise ValueError("rows and data must have the same lengths")
+        return matrix.tocoo()  # LIL and DOK hold Python objects: this makes and checks arrays
+    except (IndexError, ValueError) as error:
+        raise ValueError(
+            f"the {matrix.format.upper()} matrix of shape {matrix.shape} is corrupt: {error}. "
+            "Build it again from its entries."
+        ) from error
+
+
+def check_values(block: Block, view: str, names: Names | None, negative: Negative) -> Block:
+    """Refuse what is not finite, what has no finite square, and what is negative.
+
+    Parameters
+    ----------
+    block : Block
+        The block to check.
+    view : str
+        The name errors speak of.
+    names : ndarray of str objects, or None
+        Feature names, for the errors.
+    negative : {"error", "clip", "allow"}
+        What to do with negative values.
+
+    Returns
+    -------
+    block : Block
+        The same block, or a clipped copy.
+    """
+    values = _values(block)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # One pass finds them all: NaN, inf and overflow each make the sum of squares not finite.
+        energy = values @ values
+    if not np.isfinite(energy):
+        raise ValueError(_why_not_finite(block, view, names))
+    if negative == "allow" or not values.size or values.min() >= 0:
+        return block
+    if negative == "clip":
+        return _clipped(block)
+    entry = int(np.argmax(values < 0))
+    raise ValueError(
+        f"Negative values in data: view {view!r} holds {values[entry]:g} at "
+        f"{_place(block, entry, names)}; expected values >= 0. "
+        'Pass negative="clip" to set them to 0, or negative="shift" to shift the column up.'
+    )
+
+
+def _values(block: Any) -> FloatArray:
+    """Return the stored values as one flat array, without copying."""
+    values: FloatArray = block.data if sp.issparse(block) else np.ravel(block)
+    return values
+
+
+def _clipped(block: Any) -> Block:
+    if not sp.issparse(block):
+        return np.maximum(block, 0)
+    block = block.copy()
+    np.maximum(block.data, 0, out=block.data)
+    block.eliminate_zeros()
+    return block
+
+
+def _why_not_finite(block: Any, view: str, names: Names | None) -> str:
+    values = _values(block)
+    if np.isnan(values).any():
+        place = _place(block, int(np.argmax(np.isnan(values))), names)
+        return (
+            f"Input X contains NaN: view {view!r}, {place}; expected finite values. "
+            "Impute the missing values or drop these rows."
+        )
+    if np.isinf(values).any():
+        place = _place(block, int(np.argmax(np.isinf(values))), names)
+        return (
+            f"Input X contains infinity: view {view!r}, {place}; expected finite values. "
+            "Replace it or drop these rows."
+        )
+    entry = int(np.argmax(np.abs(values)))
+    return (
+        f"Input X contains a value too large for {values.dtype}: view {view!r} holds "
+        f"{values[entry]:g} at {_place(block, entry, names)}; expected a finite sum of squares. "
+        "Scale the view down" + (", or pass float64." if values.dtype == np.float32 else ".")
+    )
+
+
+def _place(block: Any, entry: int, names: Names | None) -> str:
+    """Say where in the block its `entry`-th stored value is."""
+    if sp.issparse(block):
+        row = int(np.searchsorted(block.indptr, entry, side="right")) - 1
+        column = int(block.indices[entry])
+    else:
+        row, column = divmod(entry, block.shape[1])
+    feature = "" if names is None else f" (feature {names[column]!r})"
+    return f"row {row}, column {column}{feature}"
+
+
+def take_rows(block: Any, key: Any) -> Block:
+    """Rows of a block: a view of a dense block's memory where `key` is a plain slice."""
+    return block[key] if sp.issparse(block) else np.ascontiguousarray(block[key])
+
+
+def take_columns(block: Any, key: Any) -> Block:
+    """Columns of a block, its kind kept."""
+    if not sp.issparse(block):
+        return np.ascontiguousarray(block[:, key])
+    taken = block[:, key]
+    taken.sort_indices()  # columns asked for out of order leave the rows unsorted
+    return taken
+
+
+def vstack(blocks: Sequence[Block]) -> Block:
+    """Rows below rows; sparse if any block is sparse."""
+    return _stack(blocks, sp.vstack, np.vstack)
+
+
+def hstack(blocks: Sequence[Block]) -> Block:
+    """Put blocks side by side; the result is sparse if any block is sparse.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Blocks with equal numbers of rows.
+
+    Returns
+    -------
+    block : Block
+        A CSR array if any block is one, else a CSR matrix if any block is one, else dense.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hstack([np.ones((2, 1)), np.zeros((2, 2))])
+    array([[1., 0., 0.],
+           [1., 0., 0.]])
+    """
+    return _stack(blocks, sp.hstack, np.hstack)
+
+
+def _stack(blocks: Sequence[Block], sparse_stack: Any, dense_stack: Any) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    kinds = {type(block) for block in blocks if sp.issparse(block)}
+    if not kinds:
+        return dense_stack(blocks)
+    kind = sp.csr_array if sp.csr_array in kinds else sp.csr_matrix
+    return kind(sparse_stack([kind(block) for block in blocks], format="csr"))

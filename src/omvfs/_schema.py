@@ -1,0 +1,76 @@
+"""What every batch of a stream has in common: the views, their widths, their features."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What every batch of a stream has in common.
+
+    Parameters
+    ----------
+    names : tuple of str
+        View names, in order.
+    widths : tuple of int
+        Number of features of each view.
+    feature_names : tuple of (tuple of str, or None)
+        Feature names of each view, None where unknown.
+    """
+
+    names: tuple[str, ...]
+    widths: tuple[int, ...]
+    feature_names: tuple[tuple[str, ...] | None, ...]
+
+    def check(self, batch: "Schema") -> None:
+        """Refuse a batch that has other views or other features; their order may differ.
+
+        Parameters
+        ----------
+        batch : Schema
+            The schema of a later batch. Where either knows no feature names, widths decide.
+        """
+        self._check_names(batch)
+        widths = dict(zip(batch.names, batch.widths, strict=True))
+        features = dict(zip(batch.names, batch.feature_names, strict=True))
+        for view, width, names in zip(self.names, self.widths, self.feature_names, strict=True):
+            _check_width(view, widths[view], width)
+            _check_features(view, features[view], names)
+
+    def _check_names(self, batch: "Schema") -> None:
+        missing = [name for name in self.names if name not in batch.names]
+        unknown = [name for name in batch.names if name not in self.names]
+        if missing or unknown:
+            raise ValueError(
+                f"Got views {listed(batch.names)}; the first chunk had {listed(self.names)}; "
+                f"missing: {listed(missing)}; unknown: {listed(unknown)}. "
+                "Give every chunk the same views by the same names, or call fit() to start anew."
+            )
+
+
+def _check_width(view: str, got: int, expected: int) -> None:
+    if got != expected:
+        raise ValueError(
+            f"View {view!r} has {got:,} features; the first chunk had {expected:,}. "
+            "Give every chunk the same features, or call fit() to start anew."
+        )
+
+
+def _check_features(
+    view: str, got: tuple[str, ...] | None, expected: tuple[str, ...] | None
+) -> None:
+    if got is None or expected is None or got == expected:
+        return
+    what = "its features in another order" if set(got) == set(expected) else "other features"
+    column = next(i for i, name in enumerate(got) if name != expected[i])
+    raise ValueError(
+        f"View {view!r} has {what} than the first chunk: column {column} is {got[column]!r}, "
+        f"expected {expected[column]!r}. "
+        "Give every chunk the same columns in the same order, or call fit() to start anew."
+    )
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Names as an error tells them."""
+    return ", ".join(repr(name) for name in names) or "none"
