@@ -1,0 +1,602 @@
+"""Planted multi-view word counts: which features tell the classes apart is known.
+
+Every view has one long-tailed law of word frequencies. The informative features are drawn from all
+frequency ranks, and a class only shifts mass *between* informative features, so that over all rows
+each feature keeps exactly its base frequency. Column sums say nothing about which features are
+informative. Variances say little: a word that gathers in one class varies slightly more than an
+even one of the same frequency, the more so the longer the rows and the fewer the features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+
+_T = TypeVar("_T", int, float)
+
+# Rows are drawn in blocks of this size whatever the batch size is, so that the batch size never
+# changes a bit of the data and a shorter stream is the beginning of a longer one.
+_BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of rows over which the classes keep their vocabulary.
+
+    Attributes
+    ----------
+    start, stop : int
+        First row, and one past the last.
+    informative : dict of str to bool array
+        Per view, which features are informative.
+    feature_class : dict of str to int array
+        Per view, the class each feature belongs to, -1 for noise.
+    """
+
+    start: int
+    stop: int
+    informative: dict[str, BoolArray]
+    feature_class: dict[str, IntArray]
+
+
+@dataclass(frozen=True)
+class PlantedChunk:
+    """Consecutive rows of a planted stream.
+
+    Attributes
+    ----------
+    start : int
+        Number of the first row in the stream.
+    views : dict of str to csr_array
+        Word counts per view.
+    labels : int array
+        Class of every row.
+    """
+
+    start: int
+    views: dict[str, sp.csr_array]
+    labels: IntArray
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """What both forms of a planted data set know: the truth of each segment."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def informative(self) -> dict[str, BoolArray]:
+        """Which features are informative, per view, at the end of the stream."""
+        return self.segments[-1].informative
+
+    @property
+    def feature_class(self) -> dict[str, IntArray]:
+        """Class of every feature, -1 for noise, per view, at the end of the stream."""
+        return self.segments[-1].feature_class
+
+    @property
+    def feature_names(self) -> dict[str, list[str]]:
+        """Readable names that tell the truth: ``class2_0417`` or ``noise_0418``."""
+        return {
+            name: [
+                f"noise_{j:04d}" if c < 0 else f"class{c}_{j:04d}" for j, c in enumerate(classes)
+            ]
+            for name, classes in self.feature_class.items()
+        }
+
+
+@dataclass(frozen=True)
+class Planted(_Truth):
+    """A planted data set in memory, with its truth.
+
+    With drift, `informative` and `feature_class` hold at the end of the stream; `segments` has the
+    truth of every stretch.
+
+    Attributes
+    ----------
+    views : dict of str to csr_array
+        Word counts, rows by features, per view.
+    labels : int array
+        Class of every row.
+    segments : tuple of Segment
+        Stretches of rows between drifts, in order.
+    """
+
+    views: dict[str, sp.csr_array]
+    labels: IntArray
+
+    def chunks(self, batch_size: int) -> Iterator[PlantedChunk]:
+        """Yield the rows in order, `batch_size` at a time; the last chunk may be smaller."""
+        _check_positive("batch_size", batch_size)
+        for start in range(0, len(self.labels), batch_size):
+            rows = slice(start, start + batch_size)
+            yield PlantedChunk(
+                start, {name: X[rows] for name, X in self.views.items()}, self.labels[rows]
+            )
+
+
+@dataclass(frozen=True)
+class _View:
+    """How the rows of one view are drawn.
+
+    `cumulative` holds one cumulative law per segment and class, the c-th running from c to c + 1,
+    so that one search serves every row of a block whatever its class. `guide` says where to begin:
+    entry i is the first word whose cumulative law exceeds i / `cells`.
+    """
+
+    name: str
+    n_features: int
+    n_words: int
+    missing: float
+    cumulative: FloatArray
+    guide: NDArray[np.int32]
+    cells: int
+
+
+@dataclass(frozen=True)
+class PlantedStream(_Truth):
+    """A planted data set drawn on the fly: iterate over it, as often as you like, for chunks.
+
+    No more than a chunk and a block of rows is held at any time.
+
+    Attributes
+    ----------
+    n_rows, batch_size : int
+        Rows in the stream, and in each chunk but the last.
+    segments : tuple of Segment
+        Stretches of rows between drifts, in order, with their truth.
+    """
+
+    n_rows: int
+    batch_size: int
+    _views: tuple[_View, ...] = field(repr=False)
+    _class_weights: FloatArray = field(repr=False)
+    _entropy: Any = field(repr=False)
+    _dtype: np.dtype[Any] = field(repr=False)
+
+    def __len__(self) -> int:
+        """Return the number of chunks."""
+        return -(-self.n_rows // self.batch_size)
+
+    def __iter__(self) -> Iterator[PlantedChunk]:
+        """Yield the chunks in order."""
+        pending: list[PlantedChunk] = []
+        held = 0
+        for block in self._blocks():
+            pending.append(block)
+            held += len(block.labels)
+            while held >= self.batch_size:
+                ready, rest = _cut(_join(pending), self.batch_size)
+                yield ready
+                pending = [rest]
+                held -= self.batch_size
+        if held:
+            yield _join(pending)
+
+    def collect(self) -> Planted:
+        """Draw every row and return the data set in memory."""
+        whole = _join(list(self._blocks()))
+        return Planted(self.segments, whole.views, whole.labels)
+
+    def _blocks(self) -> Iterator[PlantedChunk]:
+        rng = _generator(self._entropy, "rows")
+        n_classes = len(self._class_weights)
+        class_bounds = np.cumsum(self._class_weights)[:-1]
+        segment_starts = np.array([s.start for s in self.segments])
+        for start in range(0, self.n_rows, _BLOCK_ROWS):
+            n = min(_BLOCK_ROWS, self.n_rows - start)
+            labels = np.searchsorted(class_bounds, rng.random(_BLOCK_ROWS)[:n], side="right")
+            segment = np.searchsorted(segment_starts, np.arange(start, start + n), side="right") - 1
+            laws = segment * n_classes + labels
+            views = {}
+            for view in self._views:
+                u = rng.random((_BLOCK_ROWS, view.n_words))[:n]
+                # Drawn even when nothing is missing: blanking rows must not change the others.
+                present = rng.random(_BLOCK_ROWS)[:n] >= view.missing
+                views[view.name] = _draw_rows(view, laws, u, present, self._dtype)
+            yield PlantedChunk(start, views, labels)
+
+
+def make_planted(
+    n_rows: int = 3000,
+    *,
+    n_features: Sequence[int] = (4000, 1000),
+    n_informative: Sequence[int] = (200, 100),
+    n_classes: int = 5,
+    concentration: float = 0.9,
+    row_length: int | Sequence[int] = 60,
+    noise: float | Sequence[float] = 0.0,
+    drift_at: Sequence[int] = (),
+    missing: float | Sequence[float] = 0.0,
+    class_weights: Sequence[float] | None = None,
+    exponent: float = 1.0,
+    offset: float = 0.17,
+    informative_ranks: float = 1.0,
+    view_names: Sequence[str] | None = None,
+    dtype: DTypeLike = np.float32,
+    random_state: int | None = None,
+) -> Planted:
+    """Draw a multi-view data set of word counts with known informative features.
+
+    The r-th most frequent feature of a view with D features has base frequency proportional to
+    (r + offset D)^-exponent. The ranks are cut into as many strata of neighbours as there are
+    informative features, and one feature of each stratum is informative: informative and noise
+    features follow the same law. A row is `row_length` independent words. A word is informative
+    with the total base frequency of the informative features; an informative word is, with
+    probability `concentration`, one of the words of the row's own class, else any informative word.
+
+    Over all rows every feature keeps its base frequency exactly. A class whose words are a little
+    too frequent for its share of the rows uses them a little more, and so `concentration` is
+    exact only on average over the classes; with so few informative features that a class would need
+    a probability above 1, all classes are given less.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    n_features, n_informative : sequence of int
+        Features, and informative ones among them, of each view.
+    n_classes : int
+        Number of classes.
+    concentration : float
+        From 0, where classes are all alike, to 1, where a class uses no other class's words.
+    row_length : int or sequence of int
+        Words in a row, for all views or each.
+    noise : float or sequence of float
+        Additional words that know no class, as a fraction of `row_length`.
+    drift_at : sequence of int
+        Rows at which every class changes its vocabulary: from there on other features are
+        informative, none of them informative just before.
+    missing : float or sequence of float
+        Fraction of rows that are empty, in all views or each, independently between views.
+    class_weights : sequence of float, optional
+        Relative sizes of the classes; equal by default.
+    exponent, offset : float
+        Shape of the law of frequencies. A larger offset makes frequent words less frequent.
+    informative_ranks : float
+        Share of the frequency ranks, from the most frequent, that informative features come from.
+        Below 1 the rarest features are all noise, and column sums do carry a hint.
+    view_names : sequence of str, optional
+        By default ``view_0``, ``view_1`` and so on.
+    dtype : dtype
+        Type of the counts.
+    random_state : int, optional
+        Seed. The same arguments and seed give the same bits.
+
+    Returns
+    -------
+    Planted
+        Views, labels and the truth.
+
+    See Also
+    --------
+    planted_stream : The same rows, never all in memory.
+
+    Examples
+    --------
+    >>> planted = make_planted(500, n_features=(80, 40), n_informative=(20, 10), random_state=0)
+    >>> {name: X.shape for name, X in planted.views.items()}
+    {'view_0': (500, 80), 'view_1': (500, 40)}
+    >>> int(planted.informative["view_1"].sum())
+    10
+    >>> [chunk.labels.size for chunk in planted.chunks(200)]
+    [200, 200, 100]
+    """
+    return planted_stream(
+        n_rows,
+        n_features=n_features,
+        n_informative=n_informative,
+        n_classes=n_classes,
+        concentration=concentration,
+        row_length=row_length,
+        noise=noise,
+        drift_at=drift_at,
+        missing=missing,
+        class_weights=class_weights,
+        exponent=exponent,
+        offset=offset,
+        informative_ranks=informative_ranks,
+        view_names=view_names,
+        dtype=dtype,
+        random_state=random_state,
+    ).collect()
+
+
+def planted_stream(
+    n_rows: int = 3000,
+    *,
+    batch_size: int = 1000,
+    n_features: Sequence[int] = (4000, 1000),
+    n_informative: Sequence[int] = (200, 100),
+    n_classes: int = 5,
+    concentration: float = 0.9,
+    row_length: int | Sequence[int] = 60,
+    noise: float | Sequence[float] = 0.0,
+    drift_at: Sequence[int] = (),
+    missing: float | Sequence[float] = 0.0,
+    class_weights: Sequence[float] | None = None,
+    exponent: float = 1.0,
+    offset: float = 0.17,
+    informative_ranks: float = 1.0,
+    view_names: Sequence[str] | None = None,
+    dtype: DTypeLike = np.float32,
+    random_state: int | None = None,
+) -> PlantedStream:
+    """Draw the rows of `make_planted` chunk by chunk, in memory that does not grow with `n_rows`.
+
+    Parameters
+    ----------
+    batch_size : int
+        Rows in a chunk; the last may be smaller. It does not change the rows.
+    n_rows, n_features, n_informative, n_classes, concentration, row_length, noise, drift_at, \
+missing, class_weights, exponent, offset, informative_ranks, view_names, dtype, random_state
+        As in `make_planted`.
+
+    Returns
+    -------
+    PlantedStream
+        An iterable of `PlantedChunk`, with the truth.
+
+    Examples
+    --------
+    >>> stream = planted_stream(10**9, n_features=(80,), n_informative=(20,), random_state=0)
+    >>> chunk = next(iter(stream))
+    >>> chunk.views["view_0"].shape
+    (1000, 80)
+    """
+    _check_positive("n_rows", n_rows)
+    _check_positive("batch_size", batch_size)
+    weights = _class_weights(class_weights, n_classes)
+    names = _view_names(view_names, len(n_features))
+    widths = _per_view("n_features", n_features, names)
+    planted = _per_view("n_informative", n_informative, names)
+    lengths = _per_view("row_length", row_length, names)
+    extra = _per_view("noise", noise, names)
+    gone = _per_view("missing", missing, names)
+    for name, value in (("concentration", concentration), ("informative_ranks", informative_ranks)):
+        _check_fraction(name, value)
+    if min(extra) < 0:
+        raise ValueError(f"noise must not be negative; got {noise}.")
+    bounds = _segment_bounds(drift_at, n_rows)
+
+    entropy = np.random.SeedSequence(random_state).entropy
+    rng = _generator(entropy, "truth")
+    views = []
+    classes_of: dict[str, list[IntArray]] = {}
+    for v, name in enumerate(names):
+        _check_positive(f"row_length of view {name!r}", lengths[v])
+        _check_fraction(f"missing of view {name!r}", gone[v])
+        base = _base_law(widths[v], exponent, offset)
+        n_ranks = int(informative_ranks * widths[v])
+        _check_informative(name, planted[v], n_ranks, drifts=len(bounds) > 1)
+        columns = rng.permutation(widths[v])
+        p = np.empty_like(base)
+        p[columns] = base
+        words = columns[_informative_ranks(rng, n_ranks, planted[v], len(bounds))]
+        laws = []
+        classes_of[name] = []
+        for chosen in words:
+            g = np.full(widths[v], -1, dtype=np.intp)
+            g[chosen] = _assign_classes(p[chosen], weights)
+            classes_of[name].append(g)
+            # Extra words follow the base law of all features, which leaves every marginal alone.
+            laws.append((_class_laws(p, g, weights, concentration) + extra[v] * p) / (1 + extra[v]))
+        n_words = round(lengths[v] * (1 + extra[v]))
+        cumulative = _cumulative(np.concatenate(laws))
+        guide, cells = _guide(cumulative, widths[v])
+        views.append(_View(name, widths[v], n_words, gone[v], cumulative, guide, cells))
+
+    segments = tuple(
+        Segment(
+            start,
+            stop,
+            informative={name: classes_of[name][s] >= 0 for name in names},
+            feature_class={name: classes_of[name][s] for name in names},
+        )
+        for s, (start, stop) in enumerate(bounds)
+    )
+    return PlantedStream(
+        segments, n_rows, batch_size, tuple(views), weights, entropy, np.dtype(dtype)
+    )
+
+
+def _base_law(n_features: int, exponent: float, offset: float) -> FloatArray:
+    """Return frequencies by rank, the most frequent first, summing to 1."""
+    ranks = np.arange(1, n_features + 1, dtype=np.float64)
+    p: FloatArray = (ranks + offset * n_features) ** -exponent
+    p /= p.sum()
+    return p
+
+
+def _informative_ranks(
+    rng: np.random.Generator, n_ranks: int, n_informative: int, n_segments: int
+) -> IntArray:
+    """Choose one rank of every stratum, another one in the next segment.
+
+    Returns one row of ranks, ascending, per segment.
+    """
+    strata = np.array_split(np.arange(n_ranks), n_informative)
+    turns = np.arange(n_segments)
+    return np.stack([rng.permutation(s)[turns % len(s)] for s in strata], axis=1)
+
+
+def _assign_classes(p: FloatArray, weights: FloatArray) -> IntArray:
+    """Deal the words to the classes so that each has its share of the frequency `p`.
+
+    Words come most frequent first, and each goes to the class furthest below its share: small
+    words last, to even out what the large ones left.
+    """
+    share = np.zeros(len(weights))
+    g = np.empty(len(p), dtype=np.intp)
+    for j, frequency in enumerate(p):
+        g[j] = np.argmin(share / weights)
+        share[g[j]] += frequency
+    return g
+
+
+def _class_laws(
+    p: FloatArray, g: IntArray, weights: FloatArray, concentration: float
+) -> FloatArray:
+    """Return the law of words in each class; their mean by `weights` is exactly `p`.
+
+    With q the law within the informative words, Q_c the part of class c and w_c its weight, class c
+    draws its own words with probability t_c = concentration Q_c / w_c. The mean over the classes is
+    then q_j (1 - sum_c w_c t_c + w_g t_g / Q_g) = q_j, whatever the Q.
+    """
+    words = np.flatnonzero(g >= 0)
+    mass = p[words].sum()
+    q = p[words] / mass
+    share = np.bincount(g[words], weights=q, minlength=len(weights))
+    own = concentration * share / weights
+    own /= max(1.0, own.max())
+    belongs = g[words] == np.arange(len(weights))[:, np.newaxis]
+    laws = np.tile(p, (len(weights), 1))
+    own_law = belongs * (q / share[g[words]])
+    laws[:, words] = mass * ((1 - own)[:, np.newaxis] * q + own[:, np.newaxis] * own_law)
+    return laws
+
+
+def _cumulative(laws: FloatArray) -> FloatArray:
+    """Lay the cumulative laws end to end, the c-th rising from c to c + 1."""
+    cumulative = np.cumsum(laws, axis=1)
+    cumulative /= cumulative[:, -1:]
+    cumulative += np.arange(len(laws))[:, np.newaxis]
+    return cumulative.ravel()
+
+
+def _guide(cumulative: FloatArray, n_features: int) -> tuple[NDArray[np.int32], int]:
+    """Cut every law into equal cells, a few per word, and note the first word of each cell."""
+    # A power of two: finding the cell of a number is then exact.
+    cells = 4 << n_features.bit_length()
+    n_laws = len(cumulative) // n_features
+    edges = np.arange(n_laws * cells) / cells
+    return np.searchsorted(cumulative, edges, side="right").astype(np.int32), cells
+
+
+def _look_up(view: _View, x: FloatArray) -> IntArray:
+    """Return the first index whose cumulative law exceeds x: `searchsorted`, only faster.
+
+    Most words are the first of their cell; the others are searched.
+    """
+    index = view.guide[(x * view.cells).astype(np.intp)].astype(np.intp)
+    short = np.flatnonzero(view.cumulative[index] <= x)
+    index[short] = np.searchsorted(view.cumulative, x[short], side="right")
+    return index
+
+
+def _draw_rows(
+    view: _View, laws: IntArray, u: FloatArray, present: BoolArray, dtype: np.dtype[Any]
+) -> sp.csr_array:
+    """Turn uniform numbers, one per word, into rows of counts."""
+    laws, u = laws[present, np.newaxis], u[present]
+    # Sorting the numbers sorts the words of each row.
+    u.sort(axis=1)
+    # u + c may round up to c + 1, which is the next class's law.
+    x = np.minimum(u + laws, np.nextafter(laws + 1.0, 0.0))
+    words = _look_up(view, x.ravel()).reshape(x.shape) - laws * view.n_features
+    first = np.ones(words.shape, dtype=bool)
+    np.not_equal(words[:, 1:], words[:, :-1], out=first[:, 1:])
+    starts = np.flatnonzero(first)
+    counts = np.diff(starts, append=words.size)
+    indptr = np.zeros(len(present) + 1, dtype=np.int32)
+    indptr[1:][present] = first.sum(axis=1)
+    np.cumsum(indptr, out=indptr)
+    return sp.csr_array(
+        (counts.astype(dtype), words.ravel()[starts].astype(np.int32), indptr),
+        shape=(len(present), view.n_features),
+    )
+
+
+def _join(chunks: list[PlantedChunk]) -> PlantedChunk:
+    if len(chunks) == 1:
+        return chunks[0]
+    views = {
+        name: sp.vstack([c.views[name] for c in chunks], format="csr") for name in chunks[0].views
+    }
+    return PlantedChunk(chunks[0].start, views, np.concatenate([c.labels for c in chunks]))
+
+
+def _cut(chunk: PlantedChunk, n: int) -> tuple[PlantedChunk, PlantedChunk]:
+    head = {name: X[:n] for name, X in chunk.views.items()}
+    tail = {name: X[n:] for name, X in chunk.views.items()}
+    return (
+        PlantedChunk(chunk.start, head, chunk.labels[:n]),
+        PlantedChunk(chunk.start + n, tail, chunk.labels[n:]),
+    )
+
+
+def _generator(entropy: Any, purpose: str) -> np.random.Generator:
+    """Return the generator of the truth, or that of the rows, which do not disturb each other."""
+    key = {"truth": 0, "rows": 1}[purpose]
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(key,)))
+
+
+def _segment_bounds(drift_at: Sequence[int], n_rows: int) -> list[tuple[int, int]]:
+    edges = [0, *drift_at, n_rows]
+    if any(a >= b for a, b in pairwise(edges)):
+        raise ValueError(
+            f"drift_at must be increasing rows between 1 and n_rows - 1 = {n_rows - 1}; "
+            f"got {list(drift_at)}."
+        )
+    return list(pairwise(edges))
+
+
+def _class_weights(class_weights: Sequence[float] | None, n_classes: int) -> FloatArray:
+    _check_positive("n_classes", n_classes)
+    weights: FloatArray = np.ones(n_classes)
+    if class_weights is not None:
+        weights = np.array(class_weights, dtype=np.float64)
+    if weights.shape != (n_classes,) or not np.all(weights > 0) or not np.all(weights < np.inf):
+        raise ValueError(
+            f"class_weights must be {n_classes} positive numbers, one per class; "
+            f"got {class_weights}."
+        )
+    weights /= weights.sum()
+    return weights
+
+
+def _view_names(view_names: Sequence[str] | None, n_views: int) -> tuple[str, ...]:
+    _check_positive("the number of views", n_views)
+    if view_names is None:
+        return tuple(f"view_{v}" for v in range(n_views))
+    names = tuple(view_names)
+    if len(names) != n_views or len(set(names)) != n_views:
+        raise ValueError(f"view_names must be {n_views} different names; got {names}.")
+    return names
+
+
+def _per_view(what: str, value: _T | Sequence[_T], names: tuple[str, ...]) -> tuple[_T, ...]:
+    if not isinstance(value, Sequence):
+        return (value,) * len(names)
+    if len(value) != len(names):
+        raise ValueError(f"{what} has {len(value)} values; there are {len(names)} views {names}.")
+    return tuple(value)
+
+
+def _check_positive(what: str, value: float) -> None:
+    if value < 1:
+        raise ValueError(f"{what} must be at least 1; got {value}.")
+
+
+def _check_fraction(what: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{what} must lie between 0 and 1; got {value}.")
+
+
+def _check_informative(name: str, n_informative: int, n_ranks: int, *, drifts: bool) -> None:
+    most = n_ranks // 2 if drifts else n_ranks
+    if not 1 <= n_informative <= most:
+        why = " (half of the features, so that drift can change all of them)" if drifts else ""
+        raise ValueError(
+            f"View {name!r} can have 1 to {most} informative features{why}; got {n_informative}."
+        )
