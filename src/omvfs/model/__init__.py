@@ -1,0 +1,1 @@
+"""The mathematics: functions of arrays, in the letters of the paper."""

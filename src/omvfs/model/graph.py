@@ -1,0 +1,215 @@
+"""Similarity of the rows in the window, and its Laplacian.
+
+Rows may be a dense array or a CSR matrix; neither is made dense as a whole.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.floating[Any]]
+# A dense array or a sparse matrix. scipy ships no types, so a checker cannot tell them apart.
+Matrix: TypeAlias = Any
+
+# Entries of the dense strip of similarities held at a time while looking for neighbours.
+_STRIP_ENTRIES = 1 << 21
+
+
+def gaussian(X: Matrix, Y: Matrix | None = None, sigma: float = 1.0) -> Array:
+    """Return the dense Gaussian similarities exp(−‖x − y‖² / (2σ²)) of the rows of X and Y.
+
+    The paper names the Gaussian kernel and nothing more: σ, and the 2, are our choice.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, D)
+    Y : array or CSR matrix of shape (m, D), optional
+        X itself by default.
+    sigma : float
+        Width σ of the kernel.
+
+    Returns
+    -------
+    array of shape (n, m)
+
+    Examples
+    --------
+    >>> gaussian(np.array([[0.0], [2.0]]), sigma=2.0).round(3)
+    array([[1.   , 0.607],
+           [0.607, 1.   ]])
+    """
+    other = X if Y is None else Y
+    products = X @ other.T
+    W: Array = products.toarray() if sp.issparse(products) else products
+    W *= -2
+    W += _squared_norms(X)[:, np.newaxis]
+    W += _squared_norms(other)
+    # Rounding can make the distance of two equal rows negative, or of a row from itself positive.
+    np.maximum(W, 0, out=W)
+    if Y is None:
+        np.fill_diagonal(W, 0)
+    W /= -2 * sigma**2
+    np.exp(W, out=W)
+    return W
+
+
+def neighbours(X: Matrix, k: int, Y: Matrix | None = None) -> sp.csr_array:
+    """Join every row of X with its k nearest rows, weighted by cosine similarity.
+
+    Only positive similarities make an edge, so that an empty row is isolated. Among equally similar
+    rows the first are taken. Memory is bounded by a strip of similarities, whatever the number of
+    rows.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, D)
+    k : int
+        Neighbours of a row.
+    Y : array or CSR matrix of shape (m, D), optional
+        Where to look for neighbours. By default among the other rows of X.
+
+    Returns
+    -------
+    csr_array of shape (n, n) or (n, m)
+        Without Y symmetric: two rows are joined if either is a neighbour of the other. With Y,
+        row i holds the neighbours of row i of X.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [1.0, 0.0], [3.0, 4.0], [0.0, 0.0]])
+    >>> neighbours(X, 1).toarray().round(2)
+    array([[0. , 1. , 0.6, 0. ],
+           [1. , 0. , 0. , 0. ],
+           [0.6, 0. , 0. , 0. ],
+           [0. , 0. , 0. , 0. ]])
+    """
+    if k < 1:
+        raise ValueError(f"A row must have at least 1 neighbour; got k={k}.")
+    unit = _unit_rows(X)
+    other = unit if Y is None else _unit_rows(Y)
+    n, m = unit.shape[0], other.shape[0]
+    height = max(1, _STRIP_ENTRIES // max(1, m))
+    strips = []
+    for start in range(0, n, height):
+        products = unit[start : start + height] @ other.T
+        S: Array = products.toarray() if sp.issparse(products) else products
+        if Y is None:
+            S[np.arange(len(S)), np.arange(start, start + len(S))] = 0
+        strips.append(_k_largest(S, k))
+    if not strips:
+        return sp.csr_array((n, m), dtype=X.dtype)
+    W = sp.vstack(strips, format="csr")
+    return W if Y is not None else sp.csr_array(W.maximum(W.T))
+
+
+def extend(W_old: Matrix, W_new_old: Matrix, W_new_new: Matrix) -> Matrix:
+    """Add new rows to the symmetric similarity of the window: old ones are not computed again.
+
+    With `gaussian` this is the similarity of all rows. With `neighbours` old rows keep the
+    neighbours they had, and are joined with the new rows that choose them.
+
+    Parameters
+    ----------
+    W_old : array or sparse matrix of shape (n, n)
+        Similarity of the rows that stay in the window.
+    W_new_old : array or sparse matrix of shape (m, n)
+        Similarity of new and old rows.
+    W_new_new : array or sparse matrix of shape (m, m)
+        Similarity of the new rows.
+
+    Returns
+    -------
+    array or csr_array of shape (n + m, n + m)
+
+    Examples
+    --------
+    >>> extend(np.array([[1.0]]), np.array([[0.5]]), np.array([[1.0]]))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    blocks = [[W_old, W_new_old.T], [W_new_old, W_new_new]]
+    return sp.block_array(blocks, format="csr") if sp.issparse(W_old) else np.block(blocks)
+
+
+def laplacian(W: Matrix, normalised: bool = False) -> Matrix:
+    """Return the Laplacian L = D − W of Eq. (offline), where D holds the row sums of W.
+
+    Parameters
+    ----------
+    W : array or sparse matrix of shape (n, n)
+        Symmetric similarity.
+    normalised : bool
+        Return D^-½ (D − W) D^-½ instead, which gives every row the same say. Isolated rows are
+        zero in both forms: no term speaks of them.
+
+    Returns
+    -------
+    array or csr_array of shape (n, n)
+
+    Examples
+    --------
+    >>> laplacian(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    array([[ 2., -2.],
+           [-2.,  2.]])
+    >>> laplacian(np.array([[0.0, 2.0], [2.0, 0.0]]), normalised=True).round(12)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    if sp.issparse(W):
+        L = sp.csr_array(sp.diags_array(degree, dtype=W.dtype) - W)
+    else:
+        L = np.diag(degree) - W
+    if normalised:
+        scale = np.zeros_like(degree)
+        joined = degree > 0
+        scale[joined] = 1 / np.sqrt(degree[joined])
+        if sp.issparse(L):
+            D = sp.diags_array(scale)
+            L = sp.csr_array(D @ L @ D)
+        else:
+            L = scale[:, np.newaxis] * L * scale
+    return L
+
+
+def split_signs(M: Matrix) -> tuple[Matrix, Matrix]:
+    """Return M⁺ = (|M| + M) / 2 and M⁻ = (|M| − M) / 2 of Eq. (update_u_all); M = M⁺ − M⁻.
+
+    Examples
+    --------
+    >>> positive, negative = split_signs(np.array([[1.0, -2.0]]))
+    >>> positive, negative
+    (array([[1., 0.]]), array([[0., 2.]]))
+    """
+    if sp.issparse(M):
+        return sp.csr_array(M.maximum(0)), sp.csr_array((-M).maximum(0))
+    return np.maximum(M, 0), np.maximum(-M, 0)
+
+
+def _squared_norms(X: Matrix) -> Array:
+    squares = X.multiply(X) if sp.issparse(X) else np.square(X)
+    norms: Array = np.asarray(squares.sum(axis=1)).ravel()
+    return norms
+
+
+def _unit_rows(X: Matrix) -> Matrix:
+    norms = np.sqrt(_squared_norms(X))
+    norms[norms == 0] = 1
+    if sp.issparse(X):
+        return sp.csr_array(sp.diags_array(1 / norms) @ X)
+    return X / norms[:, np.newaxis]
+
+
+def _k_largest(S: Array, k: int) -> sp.csr_array:
+    """Keep the k largest positive entries of every row, the first among equals."""
+    m = S.shape[1]
+    if k < m:
+        least = np.partition(S, m - k, axis=1)[:, m - k, np.newaxis]
+        above = least < S
+        ties = least == S
+        room = k - above.sum(axis=1, keepdims=True)
+        ties &= np.cumsum(ties, axis=1) <= room
+        S = np.where(above | ties, S, 0)
+    return sp.csr_array(np.maximum(S, 0))

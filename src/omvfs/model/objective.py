@@ -1,0 +1,167 @@
+"""The terms of the objective, Eq. (offline) and Eq. (online2) of the paper, one function each.
+
+X may be a dense array or a CSR matrix and is never made dense; no n-by-D product is ever formed.
+Sums are accumulated in double precision whatever the arrays hold.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.floating[Any]]
+Block: TypeAlias = Array | sp.csr_array | sp.csr_matrix
+
+
+def squared_norm(X: Block) -> float:
+    """Return ‖X‖²_F.
+
+    Examples
+    --------
+    >>> squared_norm(np.array([[3.0, 0.0], [0.0, 4.0]]))
+    25.0
+    """
+    entries = X.data if sp.issparse(X) else X
+    return float(np.sum(np.square(entries, dtype=np.float64)))
+
+
+def inner(P: Array, Q: Array) -> float:
+    """Return ⟨P, Q⟩, the sum of entrywise products.
+
+    Examples
+    --------
+    >>> inner(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    11.0
+    """
+    return float(np.sum(np.multiply(P, Q, dtype=np.float64)))
+
+
+def reconstruction(X: Block, U: Array, V: Array) -> float:
+    """Return ‖X − U Vᵀ‖²_F, the first term of Eq. (offline), for one view.
+
+    Expanded as ‖X‖² − 2⟨XᵀU, V⟩ + ⟨UᵀU, VᵀV⟩, so that U Vᵀ is never formed. A perfect fit may come
+    out a rounding error below zero, and is given as zero.
+
+    Examples
+    --------
+    >>> U, V = np.array([[1.0], [2.0]]), np.array([[3.0], [0.0]])
+    >>> reconstruction(np.array([[3.0, 1.0], [6.0, 0.0]]), U, V)
+    1.0
+    """
+    value = squared_norm(X) - 2 * inner(X.T @ U, V) + inner(U.T @ U, V.T @ V)
+    return max(0.0, value)
+
+
+def smoothness(U: Array, L: Block) -> float:
+    """Return tr(Uᵀ L U), the graph term of Eq. (offline); L may be dense or sparse.
+
+    Examples
+    --------
+    >>> smoothness(np.array([[1.0], [3.0]]), np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    4.0
+    """
+    return inner(U, L @ U)
+
+
+def row_norms(V: Array) -> Array:
+    """Return the ℓ2 norm of every row of V: the paper's importance of every feature.
+
+    Examples
+    --------
+    >>> row_norms(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([5., 0.])
+    """
+    norms: Array = np.sqrt(np.einsum("jk,jk->j", V, V))
+    return norms
+
+
+def l21(V: Array) -> float:
+    """Return ‖V‖_{2,1}, the sum of the row norms: the sparsity term of Eq. (offline).
+
+    Examples
+    --------
+    >>> l21(np.array([[3.0, 4.0], [0.0, 2.0]]))
+    7.0
+    """
+    return float(np.sum(row_norms(V), dtype=np.float64))
+
+
+def orthogonality_gap(U: Array) -> float:
+    """Return ‖UᵀU − I‖_F, by how far U misses the constraint of Eq. (offline).
+
+    Examples
+    --------
+    >>> orthogonality_gap(np.array([[1.0, 0.0], [0.0, 3.0]]))
+    8.0
+    """
+    return float(np.linalg.norm(U.T @ U - np.eye(U.shape[1])))
+
+
+def window_objective(
+    X_squared: float, XV: Array, VtV: Array, U: Array, M: Block, gamma: float
+) -> float:
+    """Return what the U half-step of the paper lowers: Eq. (u_sofa) over the window, with γ/2.
+
+    Σ_v ‖X_v − U V_vᵀ‖² + tr(Uᵀ M U) + (γ/2) ‖UᵀU − I‖²_F. The paper prints γ, but the gradient it
+    prints, and hence its update, belong to γ/2.
+
+    Parameters
+    ----------
+    X_squared : float
+        Σ_v ‖X_v‖² of the rows in the window.
+    XV : array of shape (n, K)
+        Σ_v X_v V_v.
+    VtV : array of shape (K, K)
+        Σ_v V_vᵀ V_v.
+    U : array of shape (n, K)
+        Cluster indicator of the rows in the window.
+    M : array or sparse matrix of shape (n, n)
+        Σ_v α_v L_v.
+    gamma : float
+        Weight γ of the orthogonality.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> X, U, V = np.eye(2), np.array([[1.0], [0.0]]), np.array([[1.0], [0.0]])
+    >>> window_objective(squared_norm(X), X @ V, V.T @ V, U, np.zeros((2, 2)), gamma=5.0)
+    1.0
+    """
+    fit = X_squared - 2 * inner(XV, U) + inner(U.T @ U, VtV)
+    return max(0.0, fit) + smoothness(U, M) + gamma / 2 * orthogonality_gap(U) ** 2
+
+
+def history_objective(X_squared: float | None, A: Array, B: Array, V: Array, beta: float) -> float:
+    """Return what the V half-step lowers: Eq. (v_object) over all rows so far, through A and B.
+
+    ‖X‖² + tr(VᵀV A) − 2⟨B, V⟩ + β‖V‖_{2,1}, where A = Σ UᵀU and B = Σ XᵀU.
+
+    Parameters
+    ----------
+    X_squared : float or None
+        ‖X‖² of all rows; it does not depend on V, and None leaves it out.
+    A : array of shape (K, K)
+        Σ_i U_iᵀ U_i, the current chunk included.
+    B : array of shape (D, K)
+        Σ_i X_iᵀ U_i of this view, the current chunk included.
+    V : array of shape (D, K)
+        Feature matrix of this view.
+    beta : float
+        Weight β of the sparsity.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> X, U, V = np.eye(2), np.array([[1.0], [0.0]]), np.array([[1.0], [0.0]])
+    >>> history_objective(squared_norm(X), U.T @ U, X.T @ U, V, beta=0.5)
+    1.5
+    """
+    value = inner(V.T @ V, A) - 2 * inner(B, V) + beta * l21(V)
+    return value if X_squared is None else value + X_squared

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs.model import objective
+
+KINDS = [np.asarray, sp.csr_array, sp.csr_matrix]
+
+
+@pytest.fixture
+def factors():
+    rng = np.random.default_rng(0)
+    X = rng.random((7, 11)) * (rng.random((7, 11)) < 0.4)
+    return X, rng.random((7, 3)), rng.random((11, 3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 8), d=st.integers(1, 8), k=st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_reconstruction_is_the_squared_distance(kind, seed, n, d, k):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, d)) * (rng.random((n, d)) < 0.5)
+    U, V = rng.random((n, k)), rng.random((d, k))
+    expected = np.linalg.norm(X - U @ V.T) ** 2
+    assert objective.reconstruction(kind(X), U, V) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_perfect_reconstruction_is_never_negative():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        U, V = rng.random((30, 2)), rng.random((20, 2))
+        assert 0 <= objective.reconstruction(U @ V.T, U, V) < 1e-10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_smoothness_is_the_weighted_sum_of_squared_differences(factors, kind):
+    _, U, _ = factors
+    W = np.random.default_rng(1).random((7, 7))
+    W = W + W.T
+    expected = sum(
+        W[i, j] / 2 * np.sum((U[i] - U[j]) ** 2) for i in range(len(U)) for j in range(len(U))
+    )
+    assert objective.smoothness(U, kind(np.diag(W.sum(axis=1)) - W)) == pytest.approx(expected)
+
+
+def test_row_norms_and_l21(factors):
+    V = factors[2]
+    np.testing.assert_allclose(objective.row_norms(V), np.linalg.norm(V, axis=1))
+    assert objective.l21(V) == pytest.approx(sum(np.linalg.norm(row) for row in V))
+    assert objective.row_norms(V.astype(np.float32)).dtype == np.float32
+
+
+def test_orthogonality_gap_is_zero_for_a_normalised_partition():
+    U = np.eye(3)[[0, 1, 1, 2, 2, 2]] / np.sqrt([1, 2, 3])
+    assert objective.orthogonality_gap(U) < 1e-15
+    assert objective.orthogonality_gap(2 * U) == pytest.approx(np.linalg.norm(3 * np.eye(3)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_window_objective_is_the_sum_of_its_terms(factors, kind):
+    X, U, V = factors
+    Y, W = X[:, ::2], V[::2] + 1
+    M = np.cov(np.random.default_rng(2).random((7, 20)))
+    expected = (
+        np.linalg.norm(X - U @ V.T) ** 2
+        + np.linalg.norm(Y - U @ W.T) ** 2
+        + np.trace(U.T @ M @ U)
+        + 5.0 / 2 * np.linalg.norm(U.T @ U - np.eye(3)) ** 2
+    )
+    squared = objective.squared_norm(kind(X)) + objective.squared_norm(kind(Y))
+    XV = kind(X) @ V + kind(Y) @ W
+    got = objective.window_objective(squared, XV, V.T @ V + W.T @ W, U, kind(M), 5.0)
+    assert got == pytest.approx(expected, rel=1e-12)
+
+
+def test_history_objective_sums_over_all_chunks(factors):
+    X, U, V = factors
+    parts = [slice(0, 3), slice(3, 7)]
+    A = sum(U[p].T @ U[p] for p in parts)
+    B = sum(X[p].T @ U[p] for p in parts)
+    expected = np.linalg.norm(X - U @ V.T) ** 2 + 0.7 * np.linalg.norm(V, axis=1).sum()
+    squared = objective.squared_norm(X)
+    assert objective.history_objective(squared, A, B, V, 0.7) == pytest.approx(expected)
+    without = objective.history_objective(None, A, B, V, 0.7)
+    assert without == pytest.approx(expected - squared)
+
+
+def test_single_precision_sums_in_double():
+    # 1 + 1e-8 ten thousand times over is lost in single precision.
+    X = np.full((100, 100), 1.0, dtype=np.float32)
+    X[0, 0] = 4096.0
+    assert objective.squared_norm(X) == 4096.0**2 + 9999
