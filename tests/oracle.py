@@ -78,18 +78,18 @@ class NaivePaper:
         return self
 
     @property
-    def A(self):  # noqa: N802
+    def A(self):
         total = np.zeros((self.n_clusters, self.n_clusters))
         for U in self.U_then:
             total = total + U.T @ U
         return total
 
     @property
-    def B(self):  # noqa: N802
+    def B(self):
         return [self._history_b(v) for v in range(len(self.V))]
 
     @property
-    def U_window(self):  # noqa: N802
+    def U_window(self):
         first = 0 if self.window is None else max(0, len(self.chunks) - self.window)
         return np.concatenate(self.U_now[first:])
 

@@ -1,0 +1,152 @@
+"""What an OMVFS has learned: replaced as a whole after each chunk, so that no call leaves half."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs._schema import Schema
+from omvfs.model import online, printed
+from omvfs.model.arrays import Array, Block, project, squared_row_norms
+from omvfs.model.constrained import Indicator
+from omvfs.model.score import Score, discount_repetition, relevance
+from omvfs.model.shift import raise_columns
+from omvfs.model.solve import nearest, unit_directions
+from omvfs.model.state import Scales, Settings, State, StepInfo
+from omvfs.views import Views
+
+_STEPS = {"constrained": online.step, "paper": printed.step}
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What is known after some chunks.
+
+    Attributes
+    ----------
+    schema : Schema
+        What every chunk must match.
+    settings : Settings
+        Under which it was learned.
+    state : State
+        Of the model.
+    raised : tuple of array of shape (D_v,), or None
+        By how much the columns of each view are raised; None where negative values are not.
+    """
+
+    schema: Schema
+    settings: Settings
+    state: State
+    raised: tuple[NDArray[np.float64], ...] | None
+    _scores: dict[Any, dict[str, NDArray[Any]]] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def nothing(
+        cls, first: Views, settings: Settings, rng: np.random.Generator, shift: bool
+    ) -> "Learned":
+        """Return what is known before the first chunk."""
+        widths = list(first.widths.values())
+        state = State.start(widths, first.dtype, settings, rng)
+        raised = tuple(np.zeros(width) for width in widths) if shift else None
+        return cls(first.schema, settings, state, raised)
+
+    def after(
+        self, chunk: Views, start_U: Any = None, start_V: Any = None
+    ) -> tuple["Learned", StepInfo]:
+        """Return what is known after a chunk, and what happened in it."""
+        dtype = self.state.B[0].dtype
+        blocks = [block.astype(dtype, copy=False) for block in chunk.blocks.values()]
+        state, raised = self.state, self.raised
+        if raised is not None:
+            raised = self._raised_for(blocks)
+            state = raise_columns(
+                state, [now - was for now, was in zip(raised, self.raised or (), strict=True)]
+            )
+            blocks = _raise(blocks, raised)
+        step = _STEPS[self.settings.solver]
+        U = None if start_U is None else self._start_u(start_U, len(chunk))
+        V = None if start_V is None else self._start_v(start_V)
+        state, info = step(state, blocks, self.settings, U, V)
+        return Learned(self.schema, self.settings, state, raised), info
+
+    def assign(self, batch: Views) -> tuple[Indicator, float]:
+        """Return the nearest cluster of every row, and the squared norm of all rows."""
+        dtype = self.state.B[0].dtype
+        X = [block.astype(dtype, copy=False) for block in batch.blocks.values()]
+        if self.raised is not None:
+            X = [np.maximum(X_v, 0) for X_v in _raise(X, self.raised)]
+        X = Scales.of(self.state, self.settings).rows(X)
+        total = float(sum(squared_row_norms(X_v).sum() for X_v in X))
+        return nearest(project(X, unit_directions(self.state.V))), total
+
+    def feature_matrices(self) -> dict[str, Array]:
+        """Return V by view name."""
+        return dict(zip(self.schema.names, self.state.V, strict=True))
+
+    def window_labels(self) -> NDArray[np.intp]:
+        """Return the cluster of every row in the window."""
+        labels: NDArray[np.intp] = self.state.window.indicator().argmax(axis=1)
+        return labels
+
+    def scores(self, score: Score, diversity: float, n_steps: int) -> dict[str, NDArray[Any]]:
+        """Return the scores of the features by view name, worked out once."""
+        key = score, diversity, n_steps
+        if key not in self._scores:
+            A = self.state.A
+            masses = np.diagonal(A) if A.ndim == 2 else A
+            own = [relevance(V_v, masses, score) for V_v in self.state.V]
+            rows = self.state.memory.blocks
+            if rows and diversity > 0:
+                own = [
+                    discount_repetition(scores, X_v, diversity, n_steps)
+                    for scores, X_v in zip(own, rows, strict=True)
+                ]
+            self._scores[key] = dict(zip(self.schema.names, own, strict=True))
+        return self._scores[key]
+
+    def _raised_for(self, blocks: Sequence[Block]) -> tuple[NDArray[np.float64], ...]:
+        """Return by how much the columns must be raised for no value to be negative."""
+        raised = []
+        for name, block, known in zip(self.schema.names, blocks, self.raised or (), strict=True):
+            if isinstance(block, np.ndarray):
+                raised.append(np.maximum(known, -block.min(axis=0).astype(np.float64)))
+            elif known.any() or block.min() < 0:
+                raise ValueError(
+                    f"View {name!r} is sparse and has negative values; raising its columns would "
+                    "fill it. Pass it dense, or negative='clip'."
+                )
+            else:
+                raised.append(known)
+        return tuple(raised)
+
+    def _start_u(self, U: Any, n: int) -> Array:
+        K = self.settings.n_clusters
+        U = np.array(U, self.state.B[0].dtype)
+        if U.shape != (n, K) or not np.isfinite(U).all() or (U < 0).any():
+            raise ValueError(
+                f"Got start_U of shape {U.shape}; expected nonnegative values of shape {(n, K)}: "
+                "rows of the chunk by clusters."
+            )
+        start: Array = U
+        return start
+
+    def _start_v(self, V: Any) -> list[Array]:
+        K, dtype = self.settings.n_clusters, self.state.B[0].dtype
+        names, widths = self.schema.names, self.schema.widths
+        given = V.values() if set(V) == set(names) else None
+        if given is None:
+            raise ValueError(f"Got start_V for views {sorted(V)}; expected {sorted(names)}.")
+        arrays = [np.asarray(V[name], dtype) for name in names]
+        for name, width, V_v in zip(names, widths, arrays, strict=True):
+            if V_v.shape != (width, K) or not np.isfinite(V_v).all() or (V_v < 0).any():
+                raise ValueError(
+                    f"Got start_V of shape {V_v.shape} for view {name!r}; expected nonnegative "
+                    f"values of shape {(width, K)}: features by clusters."
+                )
+        return arrays
+
+
+def _raise(X: Sequence[Block], raised: Sequence[NDArray[np.float64]]) -> list[Block]:
+    return [X_v + d.astype(X_v.dtype) if d.any() else X_v for X_v, d in zip(X, raised, strict=True)]

@@ -1,0 +1,99 @@
+"""Small array helpers of the mathematics, for dense arrays and CSR matrices alike."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.floating[Any]]
+IntArray: TypeAlias = NDArray[np.intp]
+# A dense array or a CSR matrix. scipy ships no types, so a checker cannot tell them apart.
+Block: TypeAlias = Any
+
+
+def column_sums(X: Block) -> NDArray[np.float64]:
+    """Return the sum of every column, in double precision.
+
+    Examples
+    --------
+    >>> column_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([4., 6.])
+    """
+    return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+
+
+def squared_entries(X: Block) -> Block:
+    """Return X ∘ X.
+
+    Examples
+    --------
+    >>> squared_entries(np.array([[1.0, 3.0]]))
+    array([[1., 9.]])
+    """
+    return X.multiply(X).tocsr() if sp.issparse(X) else np.square(X)
+
+
+def squared_row_norms(X: Block) -> Array:
+    """Return ‖x_i‖² of every row.
+
+    Examples
+    --------
+    >>> squared_row_norms(np.array([[3.0, 4.0], [0.0, 1.0]]))
+    array([25.,  1.])
+    """
+    norms: Array = np.asarray(squared_entries(X).sum(axis=1)).ravel()
+    return norms
+
+
+def sums_by_label(labels: IntArray, values: Array, n_labels: int) -> NDArray[np.float64]:
+    """Return the sum of the values under each label, in double precision.
+
+    Examples
+    --------
+    >>> sums_by_label(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 3)
+    array([1., 0., 5.])
+    """
+    return np.bincount(labels, np.asarray(values, np.float64), n_labels).astype(np.float64)
+
+
+def project(X: Sequence[Block], V: Sequence[Array]) -> Array:
+    """Return Σ_v X_v V_v, rows by clusters.
+
+    Examples
+    --------
+    >>> project([np.eye(2), np.eye(2)], [np.ones((2, 1)), np.ones((2, 1))])
+    array([[2.],
+           [2.]])
+    """
+    total: Array = np.asarray(X[0] @ V[0])
+    for X_v, V_v in zip(X[1:], V[1:], strict=True):
+        total = total + X_v @ V_v
+    return total
+
+
+def stack(parts: Sequence[Block]) -> Block:
+    """Put the rows of several blocks of one view below each other.
+
+    Examples
+    --------
+    >>> stack([np.array([[1.0]]), np.array([[2.0]])]).ravel()
+    array([1., 2.])
+    """
+    if len(parts) == 1:
+        return parts[0]
+    if any(sp.issparse(part) for part in parts):
+        return sp.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
+def scale_columns(X: Block, scale: Array) -> Block:
+    """Return X with column j multiplied by scale_j.
+
+    Examples
+    --------
+    >>> scale_columns(np.array([[1.0, 2.0]]), np.array([10.0, 0.5]))
+    array([[10.,  1.]])
+    """
+    return sp.csr_array(X @ sp.diags_array(scale)) if sp.issparse(X) else X * scale

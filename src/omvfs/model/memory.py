@@ -1,0 +1,100 @@
+"""A uniform sample of the rows seen so far, of bounded size.
+
+The window only knows the last chunks. What must not depend on the luck of the first chunk, or needs
+rows side by side, is worked out on this sample instead: the clusters are settled on it anew as the
+stream grows, and features are compared with each other on it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from omvfs.model.arrays import Array, Block, IntArray, stack
+from omvfs.model.constrained import Indicator
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Rows kept from the stream, and how each was counted in A and B.
+
+    Attributes
+    ----------
+    capacity : int
+        Most rows kept.
+    blocks : tuple of array or CSR matrix
+        The rows, per view; empty before the first chunk.
+    counted : Indicator
+        Cluster and weight under which each row stands in A and B.
+    keep : array of shape (n,)
+        What forgetting has left of each row's share in A and B.
+    """
+
+    capacity: int
+    blocks: tuple[Block, ...]
+    counted: Indicator
+    keep: Array
+
+    @classmethod
+    def empty(cls, capacity: int, n_clusters: int, dtype: np.dtype[Any]) -> "Memory":
+        """Return a memory of no rows."""
+        nothing = Indicator(np.zeros(0, np.intp), np.zeros(0, dtype), n_clusters)
+        return cls(capacity, (), nothing, np.zeros(0, dtype))
+
+    def __len__(self) -> int:
+        return len(self.keep)
+
+    def offer(
+        self, X: Sequence[Block], U: Indicator, n_before: int, rng: np.random.Generator
+    ) -> "Memory":
+        """Return the memory after a chunk, every row of the stream being in it equally likely.
+
+        Parameters
+        ----------
+        X : sequence of array or CSR matrix
+            Rows of the chunk, per view.
+        U : Indicator
+            How they were counted.
+        n_before : int
+            Rows of the stream before the chunk.
+        rng : Generator
+            Draws which rows go and come.
+
+        Returns
+        -------
+        Memory
+        """
+        n = len(U.labels)
+        places = _places(n, n_before, self.capacity, rng)
+        taken = np.flatnonzero(places < self.capacity)
+        if not len(taken):
+            return self
+        slots = np.arange(min(self.capacity, n_before + n))
+        # Assigned in the order of the stream, so that of two rows for one place the later stays.
+        slots[places[taken]] = len(self) + taken
+        blocks = [
+            stack([old, new])[slots] if len(self) else new[slots]
+            for old, new in zip(self.blocks or X, X, strict=True)
+        ]
+        return Memory(
+            self.capacity,
+            tuple(blocks),
+            Indicator(
+                np.concatenate([self.counted.labels, U.labels])[slots],
+                np.concatenate([self.counted.weights, U.weights])[slots],
+                U.n_clusters,
+            ),
+            np.concatenate([self.keep, np.ones(n, self.keep.dtype)])[slots],
+        )
+
+
+def _places(n: int, n_before: int, capacity: int, rng: np.random.Generator) -> IntArray:
+    """Return the place each row goes to; places beyond the capacity mean that it is not kept.
+
+    Row number t of the stream (from 0) goes to its own place while there is room, then to a random
+    one of t + 1 places: reservoir sampling.
+    """
+    number = n_before + np.arange(n)
+    places = rng.integers(0, number + 1)
+    return np.where(number < capacity, number, places)

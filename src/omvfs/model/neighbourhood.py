@@ -1,0 +1,94 @@
+"""The graph of the constrained solver: who is near whom, as loud as it agrees with the clusters."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from omvfs.model.arrays import Array, Block
+from omvfs.model.constrained import Indicator
+from omvfs.model.graph import neighbours
+
+
+def normalised_neighbours(X: Sequence[Block], k: int) -> list[sp.csr_array]:
+    """Return per view Ŵ = D^-½ W D^-½, W joining every row with its k nearest by cosine.
+
+    Examples
+    --------
+    >>> normalised_neighbours([np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])], 1)[0].toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 0., 0.]])
+    """
+    graphs = []
+    for X_v in X:
+        W = neighbours(X_v, min(k, max(1, X_v.shape[0] - 1)))
+        degree = np.asarray(W.sum(axis=1)).ravel()
+        scale = np.zeros_like(degree)
+        np.divide(1, np.sqrt(degree), out=scale, where=degree > 0)
+        D = sp.diags_array(scale)
+        graphs.append(sp.csr_array(D @ W @ D))
+    return graphs
+
+
+def agreement(W: sp.csr_array, U: Indicator) -> float:
+    """Return how far neighbours share a cluster: 1 if all do, 0 if no more than by chance.
+
+    tr(UᵀŴU) / K is 1 when no edge leaves a cluster and about 1/K under random labels.
+
+    Examples
+    --------
+    >>> W = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> agreement(W, Indicator(np.array([0, 1]), np.ones(2), 2))
+    0.0
+    """
+    unit = U.unit()
+    filled = int(np.count_nonzero(unit.masses))
+    if filled < 2:
+        return 0.0
+    Ut = unit.transposed()
+    within = float((Ut @ W).multiply(Ut).sum()) / filled
+    return max(0.0, (within * filled - 1) / (filled - 1))
+
+
+def graph_laplacian(
+    graphs: Sequence[sp.csr_array], U: Indicator, weights: Sequence[float], energy: float
+) -> tuple[sp.csr_array | None, float]:
+    """Return M = Σ_v α_v c_v (I − Ŵ_v) and the row of M's diagonal, the step bound.
+
+    c_v is the energy that the clusters explain, per cluster, times the share of view v in the
+    agreement of all views. The energy makes α dimensionless: at α = 1 the neighbours of a row weigh
+    as much as its fit, whatever the number of rows. The share keeps a view whose neighbours have
+    nothing to do with the clusters (images beside text, say) from dragging them along.
+
+    Parameters
+    ----------
+    graphs : sequence of csr_array
+        Ŵ_v of each view.
+    U : Indicator
+        Clusters to agree with.
+    weights : sequence of float
+        α_v of each view.
+    energy : float
+        Σ_i (x_i · c_{k(i)})², what the clusters explain of the rows.
+
+    Returns
+    -------
+    M : csr_array or None
+        None if no view has a say.
+    bound : float
+        Σ_v α_v c_v.
+    """
+    agreements = np.array([agreement(W, U) for W in graphs])
+    total = agreements.sum()
+    scales: Array = np.asarray(weights) * agreements * (energy / U.n_clusters)
+    if total == 0 or not scales.any():
+        return None, 0.0
+    scales = scales / total
+    n = graphs[0].shape[0]
+    M = sp.csr_array((n, n))
+    for scale, W in zip(scales, graphs, strict=True):
+        if scale:
+            joined = (np.diff(W.indptr) > 0).astype(W.dtype)
+            M = M + scale * (sp.diags_array(joined) - W)
+    return sp.csr_array(M), float(scales.sum())

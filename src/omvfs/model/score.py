@@ -1,0 +1,159 @@
+"""From V to a ranking: what a feature tells of the clusters, and what others tell already."""
+
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import Array, Block, column_sums, squared_entries
+from omvfs.model.objective import row_norms
+
+Score = Literal["norm", "contrast", "information", "balanced"]
+
+
+def norm(V: Array) -> Array:
+    """Return ‖V_j‖, the paper's importance: how much of feature j the clusters reconstruct.
+
+    Examples
+    --------
+    >>> norm(np.array([[3.0, 4.0]]))
+    array([5.])
+    """
+    return row_norms(V)
+
+
+def contrast(V: Array, masses: Array) -> Array:
+    """Return ‖V_j − (V_j·â)â‖: what is left of a feature's row without its even share.
+
+    A feature spread evenly over the rows has V_j ∝ √masses, however frequent it is: its contrast
+    is 0.
+
+    Parameters
+    ----------
+    V : array of shape (D, K)
+    masses : array of shape (K,)
+        Masses of the clusters.
+
+    Examples
+    --------
+    >>> V = np.array([[1.0, 1.0], [2.0, 0.0]])
+    >>> contrast(V, np.ones(2)).round(3)
+    array([0.   , 1.414])
+    """
+    even = np.sqrt(masses)
+    even = (even / max(np.linalg.norm(even), np.finfo(V.dtype).tiny)).astype(V.dtype)
+    return row_norms(V - np.outer(V @ even, even))
+
+
+def information(V: Array, masses: Array) -> Array:
+    """Return the information each feature carries about the clusters.
+
+    Σ_k b_jk log((b_jk / b_j) / (a_k / a)): the amount of the feature, b_j, times the divergence of
+    its distribution over the clusters from theirs.
+
+    Parameters
+    ----------
+    V : array of shape (D, K)
+    masses : array of shape (K,)
+        Masses of the clusters.
+
+    Examples
+    --------
+    >>> V = np.array([[1.0, 1.0], [2.0, 0.0]])
+    >>> information(V, np.ones(2)).round(3)
+    array([0.   , 1.386])
+    """
+    total = masses.sum()
+    if total <= 0:
+        return np.zeros(len(V), V.dtype)
+    amount = V * np.sqrt(masses).astype(V.dtype)
+    amounts = amount.sum(axis=1, keepdims=True)
+    share = np.divide(amount, amounts, out=np.zeros_like(amount), where=amounts > 0)
+    expected = np.where(masses > 0, masses / total, 1).astype(V.dtype)
+    logs = np.log(share / expected, out=np.zeros_like(share), where=share > 0)
+    bits: Array = np.maximum((amount * logs).sum(axis=1), 0)
+    return bits
+
+
+def relevance(V: Array, masses: Array, score: Score) -> Array:
+    """Return the score of every feature by itself.
+
+    ``balanced`` is the geometric mean of `norm` and `information`: the first asks for features that
+    many rows have, the second for features that tell clusters apart; a good set needs both.
+
+    Parameters
+    ----------
+    V : array of shape (D, K)
+    masses : array of shape (K,)
+    score : {"norm", "contrast", "information", "balanced"}
+
+    Returns
+    -------
+    array of shape (D,)
+    """
+    if score == "norm":
+        return norm(V)
+    if score == "contrast":
+        return contrast(V, masses)
+    if score == "information":
+        return information(V, masses)
+    return np.sqrt(norm(V) * information(V, masses))
+
+
+def discount_repetition(
+    scores: Array, rows: Block, strength: float, n_steps: int
+) -> NDArray[np.float64]:
+    """Return scores in which a feature that repeats a better one counts for less.
+
+    Features are taken one after another by score × (1 − r²)^strength, where r is the largest
+    correlation with a feature taken before. A feature's new score is what it was worth when taken,
+    which never rises from one to the next; features not taken in `n_steps` keep what they are worth
+    at the end. So sorting by the new score gives the order of taking.
+
+    Parameters
+    ----------
+    scores : array of shape (D,)
+        Nonnegative scores of the features by themselves.
+    rows : array or CSR matrix of shape (n, D)
+        Rows on which to correlate features.
+    strength : float
+        Exponent; 0 leaves the scores as they are.
+    n_steps : int
+        Features to take.
+
+    Returns
+    -------
+    array of shape (D,)
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 1.0], [2.0, 4.0, 1.0]])
+    >>> discount_repetition(np.array([3.0, 2.0, 1.0]), rows, 2.0, n_steps=3).round(3)
+    array([3., 0., 1.])
+    """
+    worth = np.asarray(scores, dtype=np.float64).copy()
+    n = rows.shape[0]
+    if strength <= 0 or n < 3:
+        return worth
+    means = column_sums(rows) / n
+    variances = column_sums(squared_entries(rows)) / n - means**2
+    # Rounding leaves a constant column a variance of about this.
+    varied = variances > 1e-12 * np.maximum(means**2, np.finfo(float).tiny)
+    deviations = np.where(varied, np.sqrt(np.maximum(variances, 0)), np.inf)
+    columns = rows.tocsc() if sp.issparse(rows) else rows
+    by_feature = rows.T.tocsr() if sp.issparse(rows) else rows.T
+
+    final = worth.copy()
+    left = np.ones(len(worth))
+    free = worth > 0
+    for _ in range(min(n_steps, int(np.count_nonzero(free)))):
+        value = np.where(free, worth * left**strength, -1)
+        j = int(value.argmax())
+        final[j], free[j] = value[j], False
+        column = columns[:, [j]].toarray().ravel() if sp.issparse(rows) else columns[:, j]
+        covariance = by_feature @ column / n - means * means[j]
+        r = covariance / (deviations * deviations[j])
+        np.minimum(left, np.maximum(1 - r**2, 0), out=left)
+    final[free] = worth[free] * left[free] ** strength
+    return final

@@ -1,0 +1,53 @@
+"""Raise columns that turn out to hold negative values, and all that was learned of them."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import Array, Block
+from omvfs.model.state import State
+
+
+def raise_columns(state: State, raises: list[NDArray[np.float64]]) -> State:
+    """Return the state as it would be had every row come with its columns raised.
+
+    Exact for A, B and the running sums, as all are sums over rows: Σ (x + δ) u = B + δ Σ u.
+
+    Parameters
+    ----------
+    state : State
+        What is known; not changed.
+    raises : list of array of shape (D_v,)
+        By how much to raise every column, per view. Views raised anywhere must be dense.
+
+    Returns
+    -------
+    State
+    """
+    raised = replace(state)
+    n = state.count
+    pairs = list(zip(state.sums, raises, strict=True))
+    raised.squares = [
+        q + 2 * d * s + n * d**2 for q, (s, d) in zip(state.squares, pairs, strict=True)
+    ]
+    raised.sums = [s + n * d for s, d in pairs]
+    raised.B = [
+        B_v + np.outer(d, state.weight_sums).astype(B_v.dtype)
+        for B_v, d in zip(state.B, raises, strict=True)
+    ]
+    raised.window = replace(
+        state.window, chunks=tuple(_raised(chunk, raises) for chunk in state.window.chunks)
+    )
+    raised.memory = replace(state.memory, blocks=_raised(state.memory.blocks, raises))
+    return raised
+
+
+def _raised(X: tuple[Block, ...], raises: list[NDArray[np.float64]]) -> tuple[Block, ...]:
+    if not X:
+        return X
+    return tuple(X_v + _like(d, X_v) if d.any() else X_v for X_v, d in zip(X, raises, strict=True))
+
+
+def _like(d: NDArray[np.float64], X: Array) -> Array:
+    return d.astype(X.dtype)

@@ -1,0 +1,189 @@
+"""Everything that survives a chunk, and the settings under which it was learned."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import Array, Block, column_sums, scale_columns, squared_entries
+from omvfs.model.memory import Memory
+from omvfs.model.window import Window
+
+Graph = Literal["neighbors", "gaussian", "none"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the model is told; per-view values in the order of the views.
+
+    The letters are the paper's: K clusters, α graph weight, β sparsity, γ orthogonality, s window.
+    """
+
+    n_clusters: int
+    solver: Literal["constrained", "paper"]
+    graph: Graph
+    graph_weight: tuple[float, ...]
+    sparsity: tuple[float, ...]
+    orthogonality: float
+    n_neighbors: int
+    window: int | None
+    memory: int
+    forgetting: float
+    scale_columns: bool
+    n_init: int
+    max_iter: int
+    tol: float
+
+
+@dataclass
+class State:
+    """What the model knows after some chunks.
+
+    Attributes
+    ----------
+    A : array of shape (K,) or (K, K)
+        Σ_i U_iᵀU_i over all rows: its diagonal for the constrained solver, whole for the paper's.
+    B : list of array of shape (D_v, K)
+        Σ_i X_iᵀU_i per view, for unscaled columns.
+    V : list of array of shape (D_v, K)
+        Feature matrices.
+    sums, squares : list of array of shape (D_v,)
+        Running Σ x and Σ x² of every column.
+    weight_sums : array of shape (K,)
+        Σ_i u_i over the rows of each cluster.
+    n_rows, n_chunks : int
+        What has been seen.
+    count : float
+        Rows seen, faded by forgetting.
+    settled_at : int
+        Rows seen when the clusters were last settled on the memory.
+    window : Window
+        The last chunks.
+    memory : Memory
+        A uniform sample of all rows.
+    rng : Generator
+        Source of every random choice.
+    """
+
+    A: NDArray[np.float64]
+    B: list[Array]
+    V: list[Array]
+    sums: list[NDArray[np.float64]]
+    squares: list[NDArray[np.float64]]
+    weight_sums: NDArray[np.float64]
+    window: Window
+    memory: Memory
+    rng: np.random.Generator
+    n_rows: int = 0
+    n_chunks: int = 0
+    count: float = 0.0
+    settled_at: int = 0
+
+    @classmethod
+    def start(
+        cls, widths: list[int], dtype: np.dtype[Any], settings: Settings, rng: np.random.Generator
+    ) -> "State":
+        """Return what is known before the first chunk: nothing."""
+        K = settings.n_clusters
+        paper = settings.solver == "paper"
+        return cls(
+            A=np.zeros((K, K) if paper else K),
+            B=[np.zeros((D, K), dtype) for D in widths],
+            V=[np.zeros((D, K), dtype) for D in widths],
+            sums=[np.zeros(D) for D in widths],
+            squares=[np.zeros(D) for D in widths],
+            weight_sums=np.zeros(K),
+            window=Window(settings.window),
+            memory=Memory.empty(settings.memory, K, dtype),
+            rng=rng,
+        )
+
+
+def count_columns(state: State, X: Sequence[Block], forgetting: float) -> State:
+    """Return a copy of the state in which the chunk's columns and rows are counted.
+
+    What was known before fades by `forgetting`. Arrays are shared, never changed in place.
+    """
+    draft = replace(state)
+    draft.n_rows = state.n_rows + X[0].shape[0]
+    draft.n_chunks = state.n_chunks + 1
+    draft.count = forgetting * state.count + X[0].shape[0]
+    draft.sums = [forgetting * s + column_sums(X_v) for s, X_v in zip(state.sums, X, strict=True)]
+    draft.squares = [
+        forgetting * s + column_sums(squared_entries(X_v))
+        for s, X_v in zip(state.squares, X, strict=True)
+    ]
+    if forgetting < 1:
+        draft.A = forgetting * state.A
+        draft.B = [(forgetting * B_v).astype(B_v.dtype, copy=False) for B_v in state.B]
+        draft.weight_sums = forgetting * state.weight_sums
+    return draft
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The factor of every column, 1 / ‖X_j‖ over all rows so far, or none at all.
+
+    B is kept for unscaled columns, so that scaled with today's norms it is what an offline run over
+    the same U would have.
+    """
+
+    factors: tuple[Array, ...] | None
+
+    @classmethod
+    def of(cls, state: State, settings: Settings) -> "Scales":
+        """Return the scales that a state has come to; empty columns get 0."""
+        if not settings.scale_columns:
+            return cls(None)
+        factors = []
+        for squares, B in zip(state.squares, state.B, strict=True):
+            factor = np.zeros_like(squares)
+            np.divide(1, np.sqrt(squares), out=factor, where=squares > 0)
+            factors.append(factor.astype(B.dtype))
+        return cls(tuple(factors))
+
+    def rows(self, X: Sequence[Block]) -> list[Block]:
+        """Return rows with their columns scaled."""
+        if self.factors is None:
+            return list(X)
+        return [scale_columns(X_v, s) for X_v, s in zip(X, self.factors, strict=True)]
+
+    def features(self, B: list[Array]) -> list[Array]:
+        """Return B as it would be for scaled columns."""
+        if self.factors is None:
+            return B
+        return [B_v * s[:, np.newaxis] for B_v, s in zip(B, self.factors, strict=True)]
+
+
+@dataclass(frozen=True)
+class StepInfo:
+    """What happened in one chunk.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the chunk.
+    reconstruction, graph, sparsity : float
+        Terms of the objective over the window: Σ‖X − UVᵀ‖², tr(UᵀMU), Σ β‖V‖_{2,1}.
+    orthogonality_error : float
+        ‖UᵀU − I‖_F over the window, over the clusters that have rows in it.
+    n_iter : int
+        Iterations done.
+    settled : bool
+        Whether the clusters were settled anew on the memory.
+    """
+
+    n_rows: int
+    reconstruction: float
+    graph: float
+    sparsity: float
+    orthogonality_error: float
+    n_iter: int
+    settled: bool
+
+    @property
+    def objective(self) -> float:
+        """The sum of the terms."""
+        return self.reconstruction + self.graph + self.sparsity

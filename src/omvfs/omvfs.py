@@ -1,0 +1,407 @@
+"""OMVFS, the estimator."""
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from omvfs._learned import Learned
+from omvfs._settings import MethodAndParameter, resolve
+from omvfs.model.score import Score
+from omvfs.model.state import Graph
+from omvfs.selection import MultiViewSelector, SelectSize, n_selected
+from omvfs.views import Views, as_views, rechunk
+
+# Features per view that are taken one after another when repetition is discounted.
+_GREEDY_STEPS = 1000
+# Entries kept in history_: a stream may never end.
+_HISTORY = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkInfo:
+    """What happened in one chunk.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the chunk.
+    objective : float
+        Sum of the three terms below, over the window.
+    reconstruction, graph, sparsity : float
+        Σ‖X − UVᵀ‖², tr(UᵀMU) and Σβ‖V‖_{2,1}.
+    orthogonality_error : float
+        ‖UᵀU − I‖_F over the window, for the clusters that have rows in it.
+    n_iter : int
+        Iterations.
+    settled : bool
+        Whether the clusters were settled anew on the memory.
+    seconds : float
+        Time taken.
+    """
+
+    n_rows: int
+    objective: float
+    reconstruction: float
+    graph: float
+    sparsity: float
+    orthogonality_error: float
+    n_iter: int
+    settled: bool
+    seconds: float
+
+
+class OMVFS(MultiViewSelector):
+    """Online unsupervised multi-view feature selection.
+
+    Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
+    ranks the features of each view by what they tell of them.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of consensus clusters K.
+    n_features_to_select : int, float, mapping of str to either, or None, default=100
+        Features to select per view: at most so many, a share, either by view name, or all.
+    views : sequence of int, or mapping of str to columns, default=None
+        How one 2-D X splits into views: widths, or columns by view name. Not for input that comes
+        as views already.
+    solver : {"constrained", "paper"}, default="constrained"
+        Satisfy UᵀU = I, U ≥ 0 exactly, or the printed multiplicative updates with a penalty.
+    score : {"balanced", "norm", "contrast", "information"}, default="balanced"
+        What makes a feature good by itself. See ``docs/method.md``.
+    diversity : float, default=2.0
+        How strongly a feature that repeats a better one is discounted; 0 for not at all.
+    graph_weight : float or mapping of str to float, default=3.0
+        α: how much neighbouring rows pull each other into one cluster, for all views or by view.
+    sparsity : float or mapping of str to float, default=0.1
+        β: weight of ‖V‖_{2,1}, for all views or by view.
+    orthogonality : float, default=1e7
+        γ: weight of the penalty on UᵀU − I. Only for ``solver="paper"``.
+    batch_size : int, default=200
+        m: rows of a chunk in `fit`. Each call of `partial_fit` is one chunk, of any size.
+    window : int or None, default=2
+        s: chunks that the graph spans; None never drops one.
+    memory : int, default=2000
+        Rows of the uniform sample of the stream on which the clusters are settled anew as the
+        stream grows, and repetition is measured.
+    forgetting : float, default=1.0
+        ρ: what a chunk leaves of all before it. Below 1, old rows fade.
+    graph : {"auto", "neighbors", "gaussian", "none"}, default="auto"
+        Similarity of rows: nearest neighbours by cosine (auto for "constrained"), the dense
+        Gaussian kernel of the paper (auto for "paper"), or none.
+    n_neighbors : int, default=20
+        Neighbours of a row in the graph.
+    scale_columns : bool, default=False
+        Scale every column to unit norm over all rows so far.
+    negative : {"error", "clip", "shift"}, default="error"
+        Refuse negative values, set them to 0, or raise each column by its lowest value.
+    n_init : int, default=8
+        Random starts whenever the clusters are settled.
+    max_iter : int or None, default=None
+        Most iterations a chunk; by default 20, and 200 for ``solver="paper"``.
+    tol : float, default=1e-6
+        Relative change of the objective at which ``solver="paper"`` stops.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every random choice.
+
+    Attributes
+    ----------
+    view_scores_ : dict of str to ndarray of shape (n_features_of_view,)
+        Score of every feature by view; larger is better.
+    scores_ : ndarray of shape (n_features,)
+        The same, view after view.
+    ranking_ : ndarray of shape (n_features,)
+        Rank of every feature within its view, view after view; 1 is the best.
+    V_ : dict of str to ndarray of shape (n_features_of_view, n_clusters)
+        Feature matrices.
+    labels_ : ndarray
+        Consensus cluster of every row in the window.
+    history_ : deque of ChunkInfo
+        One entry a chunk: terms of the objective, iterations, seconds, orthogonality error. The
+        last 10,000 chunks are kept.
+    n_iter_ : int
+        Iterations done for the last chunk.
+    n_rows_seen_ : int
+        Rows seen.
+    n_features_in_ : int
+        Features of all views together.
+    feature_names_in_ : ndarray
+        Column names, where one X with such names was given.
+
+    Notes
+    -----
+    Rows are taken as they come; texts and images are best given rows of unit norm
+    (``sklearn.preprocessing.normalize``), so that every row and every view has the same say.
+
+    References
+    ----------
+    W. Shao, L. He, C.-T. Lu, X. Wei, P. S. Yu: Online Unsupervised Multi-view Feature Selection,
+    ICDM 2016.
+
+    Examples
+    --------
+    >>> from omvfs import OMVFS
+    >>> from omvfs.datasets import make_planted
+    >>> planted = make_planted(600, n_features=(300, 200), n_informative=(30, 20), random_state=0)
+    >>> selector = OMVFS(n_clusters=5, n_features_to_select=20, random_state=0)
+    >>> selector.fit_transform(planted.views).shape
+    (600, 40)
+    >>> bool(planted.informative["view_1"][selector.top_features("view_1", 10)].mean() > 0.8)
+    True
+    """
+
+    score = MethodAndParameter("explained_share")
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_features_to_select: SelectSize = 100,
+        views: Any = None,
+        solver: Literal["constrained", "paper"] = "constrained",
+        score: Score = "balanced",
+        diversity: float = 2.0,
+        graph_weight: float | Mapping[str, float] = 3.0,
+        sparsity: float | Mapping[str, float] = 0.1,
+        orthogonality: float = 1e7,
+        batch_size: int = 200,
+        window: int | None = 2,
+        memory: int = 2000,
+        forgetting: float = 1.0,
+        graph: Graph | Literal["auto"] = "auto",
+        n_neighbors: int = 20,
+        scale_columns: bool = False,
+        negative: Literal["error", "clip", "shift"] = "error",
+        n_init: int = 8,
+        max_iter: int | None = None,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_features_to_select = n_features_to_select
+        self.views = views
+        self.solver = solver
+        self.score = score
+        self.diversity = diversity
+        self.graph_weight = graph_weight
+        self.sparsity = sparsity
+        self.orthogonality = orthogonality
+        self.batch_size = batch_size
+        self.window = window
+        self.memory = memory
+        self.forgetting = forgetting
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.scale_columns = scale_columns
+        self.negative = negative
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @classmethod
+    def as_published(cls, n_clusters: int = 8, **params: Any) -> Self:
+        """Return the method as the paper prints it: its solver, graph, starts and score.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters K.
+        **params
+            Any other parameter, over the published ones.
+
+        Examples
+        --------
+        >>> OMVFS.as_published(4).solver
+        'paper'
+        """
+        published = {
+            "solver": "paper",
+            "graph": "gaussian",
+            "score": "norm",
+            "diversity": 0.0,
+            "graph_weight": 1.0,
+            "sparsity": 1.0,
+            "orthogonality": 1e7,
+            "window": 2,
+            "memory": 0,
+            "max_iter": 200,
+        }
+        return cls(n_clusters, **{**published, **params})
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from X anew, in chunks of `batch_size` rows.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            2-D data, a mapping or list of 2-D blocks, or `Views`.
+        y : ignored
+            For compatibility with scikit-learn.
+
+        Returns
+        -------
+        self
+        """
+        batch = self._read(X)
+        learned, history = self._nothing(batch), deque[ChunkInfo](maxlen=_HISTORY)
+        for chunk in rechunk([batch], self.batch_size, negative=self._door):
+            learned = _learn(learned, chunk, history)
+        self._remember(X, batch)
+        self._learned, self.history_ = learned, history
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, *, start_U: Any = None, start_V: Any = None
+    ) -> Self:
+        """Learn from one more chunk; a call that fails changes nothing.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            The chunk, of any number of rows. Use `rechunk` to cut a stream to equal chunks.
+        y : ignored
+            For compatibility with scikit-learn.
+        start_U : array of shape (n_rows, n_clusters), optional
+            Clusters of the chunk to start from, instead of what the solver would take.
+        start_V : mapping of str to array of shape (n_features_of_view, n_clusters), optional
+            Feature matrices to start from, by view name.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "_learned"):
+            batch = self._read(X)
+            learned, history = self._nothing(batch), deque[ChunkInfo](maxlen=_HISTORY)
+            learned = _learn(learned, batch, history, start_U, start_V)
+            self._remember(X, batch)
+            self.history_ = history
+        else:
+            batch = self._read_next(X, self._door)
+            learned = _learn(self._learned, batch, self.history_, start_U, start_V)
+        self._learned = learned
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Return the consensus cluster of new rows: the nearest by all views together.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            Rows with the views that were fitted.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        return self._learned.assign(self._read_next(X, self._door))[0].labels
+
+    def explained_share(self, X: Any, y: Any = None) -> float:
+        """Return the share of ‖X‖² that the consensus clusters explain, between 0 and 1.
+
+        This is what `score` returns.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            Rows with the views that were fitted.
+        y : ignored
+            For compatibility with scikit-learn.
+        """
+        check_is_fitted(self)
+        U, total = self._learned.assign(self._read_next(X, self._door))
+        return float(U.masses.sum()) / total if total > 0 else 0.0
+
+    @property
+    def view_scores_(self) -> dict[str, NDArray[Any]]:
+        """Scores by view name; larger is better."""
+        check_is_fitted(self)
+        schema = self.schema_
+        most = max(
+            n_selected(self.n_features_to_select, view, width)
+            for view, width in zip(schema.names, schema.widths, strict=True)
+        )
+        return self._learned.scores(vars(self)["score"], self.diversity, max(most, _GREEDY_STEPS))
+
+    @property
+    def V_(self) -> dict[str, NDArray[Any]]:
+        """Feature matrices by view name."""
+        check_is_fitted(self)
+        return self._learned.feature_matrices()
+
+    @property
+    def labels_(self) -> NDArray[np.intp]:
+        """Consensus cluster of every row in the window."""
+        check_is_fitted(self)
+        return self._learned.window_labels()
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations done for the last chunk."""
+        check_is_fitted(self)
+        return self.history_[-1].n_iter
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """Rows seen."""
+        check_is_fitted(self)
+        return self._learned.state.n_rows
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool
+            For compatibility with scikit-learn.
+        """
+        params: dict[str, Any] = super().get_params(deep)
+        # Asked for by name, `score` would answer with the method.
+        return {**params, "score": vars(self)["score"]}
+
+    @property
+    def _door(self) -> Any:
+        """How `as_views` is to take negative values."""
+        if self.negative not in ("error", "clip", "shift"):
+            raise ValueError(
+                f"Got negative={self.negative!r}; expected 'error', 'clip' or 'shift'."
+            )
+        return "allow" if self.negative == "shift" else self.negative
+
+    def _read(self, X: Any) -> Views:
+        return as_views(X, views=self.views, negative=self._door)
+
+    def _nothing(self, first: Views) -> Learned:
+        settings = resolve(self.get_params(deep=False), first.names)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        shift = self.negative == "shift"
+        return Learned.nothing(first, settings, np.random.default_rng(seed), shift)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self.negative == "error"
+        return tags
+
+
+def _learn(
+    learned: Learned,
+    chunk: Views,
+    history: deque[ChunkInfo],
+    start_U: Any = None,
+    start_V: Any = None,
+) -> Learned:
+    """Learn from a chunk and write it into the history."""
+    started = time.perf_counter()
+    learned, info = learned.after(chunk, start_U, start_V)
+    seconds = time.perf_counter() - started
+    history.append(ChunkInfo(**asdict(info), objective=info.objective, seconds=seconds))
+    return learned
