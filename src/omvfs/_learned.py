@@ -1,13 +1,14 @@
 """What an OMVFS has learned: replaced as a whole after each chunk, so that no call leaves half."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs._schema import Schema
+from omvfs._schema import Schema, listed
 from omvfs.model import online, printed
 from omvfs.model.arrays import Array, Block, project, squared_row_norms
 from omvfs.model.constrained import Indicator
@@ -15,7 +16,7 @@ from omvfs.model.score import Score, discount_repetition, relevance
 from omvfs.model.shift import raise_columns
 from omvfs.model.solve import nearest, unit_directions
 from omvfs.model.state import Scales, Settings, State, StepInfo
-from omvfs.views import Views
+from omvfs.views import Views, as_views
 
 _STEPS = {"constrained": online.step, "paper": printed.step}
 
@@ -56,8 +57,7 @@ class Learned:
         self, chunk: Views, start_U: Any = None, start_V: Any = None
     ) -> tuple["Learned", StepInfo]:
         """Return what is known after a chunk, and what happened in it."""
-        dtype = self.state.B[0].dtype
-        blocks = [block.astype(dtype, copy=False) for block in chunk.blocks.values()]
+        blocks = list(self._in_precision(chunk).blocks.values())
         state, raised = self.state, self.raised
         if raised is not None:
             raised = self._raised_for(blocks)
@@ -68,13 +68,14 @@ class Learned:
         step = _STEPS[self.settings.solver]
         U = None if start_U is None else self._start_u(start_U, len(chunk))
         V = None if start_V is None else self._start_v(start_V)
-        state, info = step(state, blocks, self.settings, U, V)
+        with np.errstate(over="ignore", invalid="ignore"):
+            state, info = step(state, blocks, self.settings, U, V)
+        self._check_finite(state)
         return Learned(self.schema, self.settings, state, raised), info
 
     def assign(self, batch: Views) -> tuple[Indicator, float]:
         """Return the nearest cluster of every row, and the squared norm of all rows."""
-        dtype = self.state.B[0].dtype
-        X = [block.astype(dtype, copy=False) for block in batch.blocks.values()]
+        X = list(self._in_precision(batch).blocks.values())
         if self.raised is not None:
             X = [np.maximum(X_v, 0) for X_v in _raise(X, self.raised)]
         X = Scales.of(self.state, self.settings).rows(X)
@@ -83,7 +84,7 @@ class Learned:
 
     def feature_matrices(self) -> dict[str, Array]:
         """Return V by view name."""
-        return dict(zip(self.schema.names, self.state.V, strict=True))
+        return {name: V.copy() for name, V in zip(self.schema.names, self.state.V, strict=True)}
 
     def window_labels(self) -> NDArray[np.intp]:
         """Return the cluster of every row in the window."""
@@ -104,26 +105,52 @@ class Learned:
                     for scores, X_v in zip(own, rows, strict=True)
                 ]
             self._scores[key] = dict(zip(self.schema.names, own, strict=True))
-        return self._scores[key]
+        return {name: scores.copy() for name, scores in self._scores[key].items()}
+
+    def _in_precision(self, batch: Views) -> Views:
+        """Return a batch in the precision of the first one; it must not overflow there."""
+        dtype = self.state.B[0].dtype
+        if batch.dtype == dtype:
+            return batch
+        with np.errstate(over="ignore"):
+            blocks = {name: block.astype(dtype) for name, block in batch.blocks.items()}
+        return as_views(blocks, negative="allow")
+
+    def _check_finite(self, state: State) -> None:
+        """Refuse a state in which sums over the stream have overflowed."""
+        for name, B_v, squares in zip(self.schema.names, state.B, state.squares, strict=True):
+            if not (np.isfinite(squares).all() and np.isfinite(B_v).all()):
+                raise ValueError(
+                    f"View {name!r} has values so large that their sums over the stream overflow "
+                    f"{B_v.dtype}. Scale the view down, or pass float64."
+                )
 
     def _raised_for(self, blocks: Sequence[Block]) -> tuple[NDArray[np.float64], ...]:
         """Return by how much the columns must be raised for no value to be negative."""
-        raised = []
+        raised: list[NDArray[np.float64]] = []
         for name, block, known in zip(self.schema.names, blocks, self.raised or (), strict=True):
             if isinstance(block, np.ndarray):
-                raised.append(np.maximum(known, -block.min(axis=0).astype(np.float64)))
-            elif known.any() or block.min() < 0:
-                raise ValueError(
-                    f"View {name!r} is sparse and has negative values; raising its columns would "
-                    "fill it. Pass it dense, or negative='clip'."
-                )
+                lowest = block.min(axis=0).astype(np.float64)
             else:
-                raised.append(known)
+                lowest = np.minimum(np.zeros(len(known)), block.min())
+            raise_to = np.maximum(known, -lowest)
+            if not raise_to.any() or not (sp.issparse(block) or self._holds_sparse(len(raised))):
+                raised.append(raise_to)
+            else:
+                raise ValueError(
+                    f"View {name!r} is sparse, or was, and has negative values; raising its "
+                    "columns would fill it. Pass it dense from the start, or negative='clip'."
+                )
         return tuple(raised)
+
+    def _holds_sparse(self, v: int) -> bool:
+        """Tell whether the window or the memory holds rows of a view as a sparse matrix."""
+        held = [*self.state.window.chunks, self.state.memory.blocks]
+        return any(sp.issparse(blocks[v]) for blocks in held if blocks)
 
     def _start_u(self, U: Any, n: int) -> Array:
         K = self.settings.n_clusters
-        U = np.array(U, self.state.B[0].dtype)
+        U = _numbers("start_U", U, self.state.B[0].dtype)
         if U.shape != (n, K) or not np.isfinite(U).all() or (U < 0).any():
             raise ValueError(
                 f"Got start_U of shape {U.shape}; expected nonnegative values of shape {(n, K)}: "
@@ -135,10 +162,10 @@ class Learned:
     def _start_v(self, V: Any) -> list[Array]:
         K, dtype = self.settings.n_clusters, self.state.B[0].dtype
         names, widths = self.schema.names, self.schema.widths
-        given = V.values() if set(V) == set(names) else None
-        if given is None:
-            raise ValueError(f"Got start_V for views {sorted(V)}; expected {sorted(names)}.")
-        arrays = [np.asarray(V[name], dtype) for name in names]
+        if not isinstance(V, Mapping) or set(V) != set(names):
+            got = f"views {listed(V)}" if isinstance(V, Mapping) else type(V).__name__
+            raise ValueError(f"Got start_V for {got}; expected arrays by view, {listed(names)}.")
+        arrays = [_numbers("start_V", V[name], dtype) for name in names]
         for name, width, V_v in zip(names, widths, arrays, strict=True):
             if V_v.shape != (width, K) or not np.isfinite(V_v).all() or (V_v < 0).any():
                 raise ValueError(
@@ -146,6 +173,13 @@ class Learned:
                     f"values of shape {(width, K)}: features by clusters."
                 )
         return arrays
+
+
+def _numbers(name: str, values: Any, dtype: Any) -> Array:
+    try:
+        return np.array(values, dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Got {name}={values!r}; expected an array of numbers.") from error
 
 
 def _raise(X: Sequence[Block], raised: Sequence[NDArray[np.float64]]) -> list[Block]:

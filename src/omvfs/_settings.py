@@ -47,15 +47,15 @@ def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
         window=None if window is None else _whole("window", window, least=1),
         memory=_whole("memory", params["memory"], least=0),
         forgetting=forgetting,
-        scale_columns=bool(params["scale_columns"]),
+        scale_columns=_one_of("scale_columns", params["scale_columns"], (True, False)),
         n_init=_whole("n_init", params["n_init"], least=1),
         max_iter=_MAX_ITER[solver] if max_iter is None else _whole("max_iter", max_iter, least=1),
         tol=_number("tol", params["tol"], least=0.0),
     )
 
 
-def _one_of(name: str, value: Any, allowed: Sequence[str]) -> Any:
-    if value not in allowed:
+def _one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
+    if not any(type(value) is type(each) and value == each for each in allowed):
         raise ValueError(f"Got {name}={value!r}; expected {listed(allowed)}.")
     return value
 

@@ -15,7 +15,7 @@ from omvfs._learned import Learned
 from omvfs._settings import MethodAndParameter, resolve
 from omvfs.model.score import Score
 from omvfs.model.state import Graph
-from omvfs.selection import MultiViewSelector, SelectSize, n_selected
+from omvfs.selection import MultiViewSelector, SelectSize, sizes_by_view
 from omvfs.views import Views, as_views, rechunk
 
 # Features per view that are taken one after another when repetition is discounted.
@@ -76,7 +76,7 @@ class OMVFS(MultiViewSelector):
         Satisfy UᵀU = I, U ≥ 0 exactly, or the printed multiplicative updates with a penalty.
     score : {"balanced", "norm", "contrast", "information"}, default="balanced"
         What makes a feature good by itself. See ``docs/method.md``.
-    diversity : float, default=2.0
+    diversity : float, default=4.0
         How strongly a feature that repeats a better one is discounted; 0 for not at all.
     graph_weight : float or mapping of str to float, default=3.0
         α: how much neighbouring rows pull each other into one cluster, for all views or by view.
@@ -167,7 +167,7 @@ class OMVFS(MultiViewSelector):
         views: Any = None,
         solver: Literal["constrained", "paper"] = "constrained",
         score: Score = "balanced",
-        diversity: float = 2.0,
+        diversity: float = 4.0,
         graph_weight: float | Mapping[str, float] = 3.0,
         sparsity: float | Mapping[str, float] = 0.1,
         orthogonality: float = 1e7,
@@ -319,17 +319,13 @@ class OMVFS(MultiViewSelector):
         """
         check_is_fitted(self)
         U, total = self._learned.assign(self._read_next(X, self._door))
-        return float(U.masses.sum()) / total if total > 0 else 0.0
+        return min(1.0, float(U.masses.sum()) / total) if total > 0 else 0.0
 
     @property
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)
-        schema = self.schema_
-        most = max(
-            n_selected(self.n_features_to_select, view, width)
-            for view, width in zip(schema.names, schema.widths, strict=True)
-        )
+        most = max(sizes_by_view(self.n_features_to_select, self.schema_).values())
         return self._learned.scores(vars(self)["score"], self.diversity, max(most, _GREEDY_STEPS))
 
     @property
@@ -381,6 +377,7 @@ class OMVFS(MultiViewSelector):
         return as_views(X, views=self.views, negative=self._door)
 
     def _nothing(self, first: Views) -> Learned:
+        sizes_by_view(self.n_features_to_select, first.schema)
         settings = resolve(self.get_params(deep=False), first.names)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         shift = self.negative == "shift"

@@ -56,6 +56,10 @@ def n_selected(size: SelectSize, view: str, width: int) -> int:
     >>> n_selected(100, "text", 21_531), n_selected(100, "image", 6), n_selected(0.5, "image", 6)
     (100, 6, 3)
     """
+    if isinstance(size, Mapping) and view not in size:
+        raise ValueError(
+            f"Got n_features_to_select for views {listed(size)}; expected it for {view!r} too."
+        )
     value: Any = size[view] if isinstance(size, Mapping) else size
     if value is None:
         return width
@@ -68,6 +72,24 @@ def n_selected(size: SelectSize, view: str, width: int) -> int:
         f"Got n_features_to_select={value!r} for view {view!r}; expected a whole number of at "
         "least 1, a share above 0.0 and at most 1.0, or None for all."
     )
+
+
+def sizes_by_view(size: SelectSize, schema: Schema) -> dict[str, int]:
+    """Return how many features to select by view name.
+
+    Examples
+    --------
+    >>> sizes_by_view(0.5, Schema(("text", "image"), (10, 4), (None, None)))
+    {'text': 5, 'image': 2}
+    """
+    unknown = set(size) - set(schema.names) if isinstance(size, Mapping) else None
+    if unknown:
+        raise ValueError(
+            f"Got n_features_to_select for views {listed(sorted(map(str, unknown)))}; the views "
+            f"are {listed(schema.names)}."
+        )
+    widths = zip(schema.names, schema.widths, strict=True)
+    return {view: n_selected(size, view, width) for view, width in widths}
 
 
 class MultiViewSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -137,10 +159,8 @@ class MultiViewSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def view_support_(self) -> dict[str, NDArray[np.bool_]]:
         """Mask of the selected features by view name."""
         check_is_fitted(self)
-        return {
-            view: ranking <= n_selected(self.n_features_to_select, view, len(ranking))
-            for view, ranking in self.view_ranking_.items()
-        }
+        sizes = sizes_by_view(self.n_features_to_select, self.schema_)
+        return {view: ranking <= sizes[view] for view, ranking in self.view_ranking_.items()}
 
     def transform(self, X: Any) -> Block:
         """Return the selected features of all views side by side.

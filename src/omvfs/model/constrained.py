@@ -183,6 +183,8 @@ def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0)
         dense = U.dense()
         E = P + (bound * dense - M @ dense).astype(P.dtype, copy=False)
     E = np.maximum(E, 0)
+    # Only the proportions of E matter; at this scale its squares neither overflow nor vanish.
+    E = E / (E.max(initial=0) or 1)
     n = len(U.labels)
     rows = np.arange(n)
     # A row adds E² / (2 × norm) to the norm of its cluster, to first order.

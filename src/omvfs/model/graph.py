@@ -204,12 +204,16 @@ def _unit_rows(X: Matrix) -> Matrix:
 
 def _k_largest(S: Array, k: int) -> sp.csr_array:
     """Keep the k largest positive entries of every row, the first among equals."""
-    m = S.shape[1]
-    if k < m:
-        least = np.partition(S, m - k, axis=1)[:, m - k, np.newaxis]
-        above = least < S
-        ties = least == S
-        room = k - above.sum(axis=1, keepdims=True)
-        ties &= np.cumsum(ties, axis=1) <= room
-        S = np.where(above | ties, S, 0)
-    return sp.csr_array(np.maximum(S, 0))
+    n, m = S.shape
+    if k >= m:
+        return sp.csr_array(np.maximum(S, 0))
+    # The k-th largest of the maxima of groups bounds the k-th largest entry from below, and leaves
+    # few entries to sort.
+    groups = np.maximum.reduceat(S, np.arange(0, m, max(1, m // (5 * k))), axis=1)
+    low = np.partition(groups, -k, axis=1)[:, [-k]]
+    rows, columns = np.nonzero((low <= S) & (S > 0))
+    values = S[rows, columns]
+    order = np.lexsort((columns, -values, rows))
+    first = np.searchsorted(rows, np.arange(n))
+    kept = order[np.arange(len(rows)) - first[rows] < k]
+    return sp.csr_array((values[kept], (rows[kept], columns[kept])), shape=S.shape)

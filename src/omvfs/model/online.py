@@ -14,7 +14,7 @@ from omvfs.model.constrained import Indicator, transposed_product, update_v
 from omvfs.model.graph import gaussian, laplacian
 from omvfs.model.neighbourhood import graph_laplacian, normalised_neighbours
 from omvfs.model.objective import l21, orthogonality_gap, squared_norm
-from omvfs.model.settle import best_start
+from omvfs.model.settle import spectral_start, worth
 from omvfs.model.solve import GraphTerm, History, Solution, nearest, solve, unit_directions
 from omvfs.model.state import Scales, Settings, State, StepInfo, count_columns
 
@@ -54,23 +54,22 @@ def step(
     scales = Scales.of(draft, settings)
 
     found = _solve_window(draft, settings, scales, n, start_U, start_V)
-    draft.window = draft.window.with_indicator(found.U.unit().dense())
     U = found.U.take(slice(len(found.U.labels) - n, None))
     _count(draft, X, U)
     kept = replace(state.memory, keep=state.memory.keep * settings.forgetting)
     draft.memory = kept.offer(X, U, state.n_rows, draft.rng)
 
-    settled = state.n_rows > 0 and draft.n_rows >= _GROWTH * state.settled_at
+    due = state.n_rows > 0 and draft.n_rows >= _GROWTH * state.settled_at
+    settled = due and settings.memory > 0
     if settled:
         _settle(draft, settings, scales)
     if settled or state.n_rows == 0:
         draft.settled_at = draft.n_rows
     draft.V = _feature_matrices(draft, settings, scales)
-    if settled:
-        rows = scales.rows(draft.window.rows())
-        U_window = nearest(project(rows, unit_directions(draft.V)))
-        draft.window = draft.window.with_indicator(U_window.unit().dense())
-    return draft, _report(draft, settings, scales, n, found, settled)
+    rows = scales.rows(draft.window.rows())
+    U = nearest(project(rows, unit_directions(draft.V))) if settled else found.U
+    draft.window = draft.window.with_indicator(U.unit().dense())
+    return draft, _report(draft, settings, rows, U, found, n, settled)
 
 
 def graph_term(X: Sequence[Block], settings: Settings) -> GraphTerm:
@@ -80,8 +79,9 @@ def graph_term(X: Sequence[Block], settings: Settings) -> GraphTerm:
     if settings.graph == "gaussian":
         weighted = zip(settings.graph_weight, X, strict=True)
         M = sum(alpha * laplacian(gaussian(X_v)) for alpha, X_v in weighted)
-        # W has no negative eigenvalue, so those of D − W are at most the largest degree.
-        bound = float(np.max(np.diagonal(M)))
+        # W has no negative eigenvalue, so those of D − W are at most the largest degree, and W has
+        # ones on its diagonal.
+        bound = float(np.max(np.diagonal(M))) + sum(settings.graph_weight)
         return lambda U: (M, bound)
     graphs = normalised_neighbours(X, settings.n_neighbors)
     return lambda U: graph_laplacian(graphs, U, settings.graph_weight, float(U.masses.sum()))
@@ -110,7 +110,7 @@ def _solve_window(
     elif draft.A.any():
         directions = _taken(unit_directions(draft.V), columns)
     elif start_U is None:
-        directions = best_start(X, K, draft.rng, n_init=settings.n_init)
+        directions = spectral_start(X, K, draft.rng, settings.n_init)
     else:
         new = [X_v[X_v.shape[0] - n_new :] for X_v in X]
         directions = unit_directions([X_v.T @ start_U for X_v in new])
@@ -150,16 +150,21 @@ def _settle(draft: State, settings: Settings, scales: Scales) -> None:
     columns = [_columns(X_v) for X_v in X]
     X = [_take_columns(X_v, c) for X_v, c in zip(X, columns, strict=True)]
     V = _taken(_feature_matrices(draft, settings, scales), columns)
-    start = best_start(X, K, draft.rng, n_init=settings.n_init, warm=unit_directions(V))
-    found = solve(
-        X,
-        start,
-        History.none(X, K),
-        len(memory),
-        graph_term(X, settings),
-        beta=settings.sparsity,
-        max_iter=settings.max_iter,
-    )
+    graph = graph_term(X, settings)
+    starts = unit_directions(V), spectral_start(X, K, draft.rng, settings.n_init)
+    options = [
+        solve(
+            X,
+            start,
+            History.none(X, K),
+            len(memory),
+            graph,
+            beta=settings.sparsity,
+            max_iter=settings.max_iter,
+        )
+        for start in starts
+    ]
+    found = max(options, key=lambda option: worth(option.U))
     old, new = memory.counted, _matched(found.U, memory.counted)
     shares = memory.keep * np.square(old.weights)
     moves = np.zeros((K, K))
@@ -214,24 +219,23 @@ def _feature_matrices(draft: State, settings: Settings, scales: Scales) -> list[
 def _report(
     draft: State,
     settings: Settings,
-    scales: Scales,
-    n: int,
+    X: Sequence[Block],
+    U: Indicator,
     found: Solution,
+    n: int,
     settled: bool,
 ) -> StepInfo:
     """Return the terms of the objective over the window, with U as a slice of U over all rows."""
-    X = scales.rows(draft.window.rows())
+    lengths = np.sqrt(np.where(draft.A > 0, draft.A, 1))
+    u = U.weights / lengths[U.labels]
+    XV = project(X, draft.V)[np.arange(len(u)), U.labels]
+    VtV = _squares(draft.V)[U.labels]
+    fit = sum(squared_norm(X_v) for X_v in X) + float(np.sum(u * (u * VtV - 2 * XV)))
     unit = draft.window.indicator()
-    P = project(X, draft.V)
-    VtV = np.sum([np.einsum("jk,jk->k", V_v, V_v) for V_v in draft.V], axis=0)
-    # A row's best weight along its column of V; over one chunk these are unit columns.
-    labels, rows = unit.argmax(axis=1), np.arange(len(unit))
-    p, q = P[rows, labels], np.where(VtV > 0, VtV, 1)[labels]
-    X_squared = sum(squared_norm(X_v) for X_v in X)
     filled = unit.any(axis=0)
     return StepInfo(
         n_rows=n,
-        reconstruction=max(0.0, X_squared - float(np.sum(np.square(p) / q))),
+        reconstruction=max(0.0, fit),
         graph=found.graph,
         sparsity=sum(b * l21(V_v) for b, V_v in zip(settings.sparsity, draft.V, strict=True)),
         orthogonality_error=orthogonality_gap(unit[:, filled]) if filled.any() else 0.0,
@@ -241,7 +245,9 @@ def _report(
 
 
 def _squares(B: Sequence[Array]) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = np.sum([np.einsum("jk,jk->k", B_v, B_v) for B_v in B], axis=0)
+    total: NDArray[np.float64] = np.sum(
+        [np.einsum("jk,jk->k", B_v, B_v, dtype=np.float64) for B_v in B], axis=0
+    )
     return total
 
 

@@ -9,6 +9,15 @@ from omvfs.model.arrays import Array, Block, project, squared_row_norms
 from omvfs.model.constrained import Indicator, transposed_product
 from omvfs.model.solve import nearest, unit_directions
 
+# Dimensions of the singular space, per cluster: some directions matter that no cluster owns.
+_DIMENSIONS = 3
+_OVERSAMPLING = 5
+_SUBSPACE_ITERATIONS = 5
+# A row this much shorter than the longest is rounding error.
+_NOTHING = 1e-7
+# Most iterations of one start.
+_MAX_ITER = 30
+
 
 @dataclass(frozen=True)
 class Clusters:
@@ -26,16 +35,14 @@ class Clusters:
     energy: float
 
 
-def best_start(
-    X: Sequence[Block],
-    n_clusters: int,
-    rng: np.random.Generator,
-    *,
-    n_init: int,
-    warm: Sequence[Array] | None = None,
-    max_iter: int = 30,
+def spectral_start(
+    X: Sequence[Block], n_clusters: int, rng: np.random.Generator, n_init: int
 ) -> list[Array]:
-    """Return the directions that explain most of the rows, out of several starts.
+    """Return directions to start from: those of clusters found in the leading singular space.
+
+    Random starts are many and end in poor local optima, the more so the less a row says by itself.
+    In the span of a few singular vectors a row is joined by all that co-occurs with it, and starts
+    cost next to nothing.
 
     Parameters
     ----------
@@ -43,11 +50,7 @@ def best_start(
     n_clusters : int
     rng : Generator
     n_init : int
-        Number of random starts.
-    warm : sequence of array of shape (D_v, K), optional
-        Directions known so far: one more start.
-    max_iter : int
-        Most iterations of a start.
+        Number of random starts in the singular space; the one that explains most is kept.
 
     Returns
     -------
@@ -56,15 +59,70 @@ def best_start(
     Examples
     --------
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
-    >>> directions = best_start([X], 2, np.random.default_rng(0), n_init=3)
+    >>> directions = spectral_start([X], 2, np.random.default_rng(0), n_init=3)
     >>> np.sort(directions[0].argmax(axis=0))
     array([0, 1])
     """
-    squares = np.sum([squared_row_norms(X_v) for X_v in X], axis=0)
-    starts = [] if warm is None else [list(warm)]
-    starts += [seeds(X, squares, n_clusters, rng) for _ in range(n_init)]
-    found = [alternate(X, start, squares, max_iter) for start in starts]
-    return max(found, key=lambda clusters: clusters.energy).directions
+    E = [embedding(X, _DIMENSIONS * n_clusters, rng)]
+    squares = squared_row_norms(E[0])
+    starts = [seeds(E, squares, n_clusters, rng) for _ in range(n_init)]
+    found = [alternate(E, start, squares, _MAX_ITER) for start in starts]
+    best = max(found, key=lambda clusters: clusters.energy)
+    labels = nearest(project(E, best.directions)).labels
+    U = Indicator(labels, np.ones(len(labels), X[0].dtype), n_clusters)
+    return unit_directions([transposed_product(X_v, U) for X_v in X])
+
+
+def embedding(X: Sequence[Block], n_dimensions: int, rng: np.random.Generator) -> Array:
+    """Return the rows in their leading singular directions, of unit norm; zero rows stay zero.
+
+    Subspace iteration on Σ_v X_v X_vᵀ. It starts from random numbers per row, none per feature, so
+    that the order of the features changes nothing.
+
+    Parameters
+    ----------
+    X : sequence of array or CSR matrix of shape (n, D_v)
+    n_dimensions : int
+    rng : Generator
+
+    Returns
+    -------
+    array of shape (n, min(n, n_dimensions))
+    """
+    n = X[0].shape[0]
+    r = min(n, n_dimensions)
+    Q = rng.standard_normal((n, min(n, r + _OVERSAMPLING)))
+    for _ in range(_SUBSPACE_ITERATIONS):
+        Q = np.linalg.qr(_gram_product(X, Q))[0]
+    T = Q.T @ _gram_product(X, Q)
+    values, vectors = np.linalg.eigh((T + T.T) / 2)
+    E = (Q @ vectors[:, ::-1][:, :r]) * np.sqrt(np.maximum(values[::-1][:r], 0))
+    norms = np.linalg.norm(E, axis=1, keepdims=True)
+    E = np.divide(E, norms, out=np.zeros_like(E), where=norms > _NOTHING * norms.max())
+    rows: Array = E.astype(X[0].dtype, copy=False)
+    return rows
+
+
+def _gram_product(X: Sequence[Block], Q: Array) -> Array:
+    """Return Σ_v X_v X_vᵀ Q."""
+    return project(X, [X_v.T @ Q for X_v in X])
+
+
+def worth(U: Indicator) -> float:
+    """Return how good clusters are: what they explain, times how evenly they share the rows.
+
+    What they explain alone is a poor guide: it likes small clusters of near duplicates.
+
+    Examples
+    --------
+    >>> worth(Indicator(np.array([0, 0, 0, 1]), np.ones(4), 2)) < worth(
+    ...     Indicator(np.array([0, 0, 1, 1]), np.ones(4), 2)
+    ... )
+    True
+    """
+    shares = np.bincount(U.labels, minlength=U.n_clusters) / max(1, len(U.labels))
+    shares = shares[shares > 0]
+    return float(U.masses.sum() * -np.sum(shares * np.log(shares)))
 
 
 def seeds(

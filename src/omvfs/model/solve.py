@@ -81,7 +81,7 @@ def unit_directions(
     >>> unit_directions([np.array([[3.0]]), np.array([[4.0]])])
     [array([[0.6]]), array([[0.8]])]
     """
-    squares = [np.einsum("jk,jk->k", V_v, V_v) for V_v in V]
+    squares = [np.einsum("jk,jk->k", V_v, V_v, dtype=np.float64) for V_v in V]
     norms = np.sqrt(np.sum(squares, axis=0) + elsewhere)
     norms[norms == 0] = 1
     return [(V_v / norms).astype(V_v.dtype, copy=False) for V_v in V]

@@ -38,9 +38,12 @@ class Window:
         return len(self.chunks)
 
     def append(self, X: Sequence[Block], U: Array) -> "Window":
-        """Return the window with a new chunk, the oldest dropped if it is full."""
+        """Return the window with a copy of a new chunk, the oldest dropped if it is full.
+
+        A copy, as a source may use its buffer again, or cut its chunks from one large array.
+        """
         first = 0 if self.size is None else max(0, len(self) + 1 - self.size)
-        chunks, indicators = (*self.chunks, tuple(X)), (*self.U, U)
+        chunks, indicators = (*self.chunks, tuple(X_v.copy() for X_v in X)), (*self.U, U)
         return replace(self, chunks=chunks[first:], U=indicators[first:])
 
     def rows(self) -> list[Block]:

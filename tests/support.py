@@ -1,0 +1,109 @@
+"""What several tests share: small data, and a look at every array that a model holds."""
+
+import hashlib
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
+
+KINDS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
+
+
+def counts(rng, n_rows, width, dtype=np.float64, density=0.5):
+    """Nonnegative rows, many of them zeros, with fractions that show any rounding."""
+    mask = rng.random((n_rows, width)) < density
+    return (rng.random((n_rows, width)) * mask).astype(dtype)
+
+
+def clustered(rng, n_rows, width, n_clusters=3, dtype=np.float64):
+    """Rows of clear clusters over noise, and their labels."""
+    labels = rng.integers(n_clusters, size=n_rows)
+    own = np.arange(width) % n_clusters == labels[:, np.newaxis]
+    X = rng.random((n_rows, width)) * (0.05 + own) * (rng.random((n_rows, width)) < 0.9)
+    return X.astype(dtype), labels
+
+
+def dense(block):
+    return block.toarray() if sp.issparse(block) else np.asarray(block)
+
+
+def fingerprint(thing):
+    """Return every bit that a thing holds, random generators included, in a form that compares.
+
+    Fields that do not take part in comparison, such as caches, are left out.
+    """
+    if sp.issparse(thing):
+        parts = (thing.data, thing.indices, thing.indptr)
+        return (type(thing).__name__, thing.shape, *map(fingerprint, parts))
+    if isinstance(thing, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(thing).tobytes()).hexdigest()
+        return thing.dtype.str, thing.shape, digest
+    if isinstance(thing, np.random.Generator):
+        return fingerprint(thing.bit_generator.state)
+    if is_dataclass(thing):
+        held = [f.name for f in fields(thing) if f.compare]
+        return (type(thing).__name__, *((name, fingerprint(getattr(thing, name))) for name in held))
+    if isinstance(thing, dict):
+        return tuple((key, fingerprint(value)) for key, value in thing.items())
+    if isinstance(thing, list | tuple):
+        return tuple(map(fingerprint, thing))
+    return repr(thing)
+
+
+def nbytes(thing):
+    """Return the memory of every array that a thing holds, those it only views a part of whole."""
+    if sp.issparse(thing):
+        return sum(map(nbytes, (thing.data, thing.indices, thing.indptr)))
+    if isinstance(thing, np.ndarray):
+        return nbytes(thing.base) if isinstance(thing.base, np.ndarray) else thing.nbytes
+    if is_dataclass(thing):
+        return sum(nbytes(getattr(thing, f.name)) for f in fields(thing))
+    if isinstance(thing, dict):
+        return sum(map(nbytes, thing.values()))
+    if isinstance(thing, list | tuple):
+        return sum(map(nbytes, thing))
+    return 0
+
+
+def accuracy(labels, found):
+    """Return the share of rows whose cluster is their class, clusters matched with classes."""
+    overlap = np.zeros((max(labels) + 1, max(found) + 1))
+    np.add.at(overlap, (labels, found), 1)
+    rows, columns = linear_sum_assignment(-overlap)
+    return overlap[rows, columns].sum() / len(labels)
+
+
+def naive_objective(X, U, V, alpha, beta, graph="gaussian"):
+    """Return Σ‖X − UVᵀ‖² + α tr(UᵀLU) + β‖V‖_{2,1}, as it is written."""
+    total = 0.0
+    for X_v, V_v in zip(X, V, strict=True):
+        for start in range(0, len(U), 200):  # strips, as all of U Vᵀ is large
+            strip = slice(start, start + 200)
+            total += np.sum((dense(X_v[strip]).astype(float) - U[strip] @ V_v.T) ** 2)
+        products = dense(X_v @ X_v.T).astype(float)
+        L = naive_gaussian(products) if graph == "gaussian" else naive_neighbors(products)
+        total += alpha * np.trace(U.T @ L @ U)
+        total += beta * np.sum(np.sqrt(np.sum(V_v.astype(float) ** 2, axis=1)))
+    return total
+
+
+def naive_gaussian(products):
+    """Return D − W of W = exp(−‖x − y‖² / 2), from the products of the rows."""
+    squares = np.diag(products)
+    W = np.exp(-np.maximum(squares[:, np.newaxis] + squares - 2 * products, 0) / 2)
+    return np.diag(W.sum(axis=1)) - W
+
+
+def naive_neighbors(products, k=20):
+    """Return I − D^-½ W D^-½ of the k nearest by cosine, from the products of rows."""
+    norms = np.sqrt(np.diag(products))
+    cosines = products / np.outer(norms, norms)
+    np.fill_diagonal(cosines, 0)
+    W = np.zeros_like(cosines)
+    for i, row in enumerate(cosines):
+        nearest = np.argsort(-row, kind="stable")[:k]
+        W[i, nearest] = row[nearest]
+    W = np.maximum(W, W.T)
+    degree = W.sum(axis=1)
+    return np.eye(len(W)) - W / np.sqrt(np.outer(degree, degree))

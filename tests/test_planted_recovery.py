@@ -1,0 +1,70 @@
+"""Planted features are found, where column sums and variances know nothing of them."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from omvfs import OMVFS
+from omvfs.datasets import make_planted
+from support import accuracy, dense, naive_objective
+
+
+@functools.cache
+def easy(seed):
+    data = make_planted(random_state=seed)
+    return data, OMVFS(5, random_state=seed).fit(data.views)
+
+
+def recovered(data, scores):
+    """Return by view the share of planted features among as many of the best."""
+    return {
+        view: truth[np.argsort(-scores[view], kind="stable")[: truth.sum()]].mean()
+        for view, truth in data.informative.items()
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_features_are_recovered(seed):
+    data, model = easy(seed)
+    assert {view: truth.sum() for view, truth in data.informative.items()} == {
+        "view_0": 200,
+        "view_1": 100,
+    }
+    found = recovered(data, model.view_scores_)
+    sums = recovered(data, {view: np.ravel(X.sum(axis=0)) for view, X in data.views.items()})
+    spread = recovered(data, {view: dense(X).var(axis=0) for view, X in data.views.items()})
+    for view in data.views:
+        assert found[view] >= 0.85
+        assert found[view] > sums[view] + 0.5
+        assert found[view] > spread[view] + 0.5
+
+
+def test_clusters_are_the_planted_classes():
+    data, model = easy(0)
+    assert accuracy(data.labels, model.predict(data.views)) > 0.95
+
+
+@pytest.mark.parametrize("graph", ["neighbors", "gaussian"])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_constrained_solver_ends_below_the_printed_one(seed, graph):
+    data = make_planted(
+        300,
+        n_features=(150, 100),
+        n_informative=(40, 30),
+        row_length=30,
+        dtype=np.float64,
+        random_state=seed,
+    )
+    X = []
+    for block in data.views.values():
+        rows = dense(block)
+        X.append(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    params = {"graph": graph, "graph_weight": 0.1, "sparsity": 0.1, "random_state": 0}
+    values = []
+    for make in (OMVFS, OMVFS.as_published):
+        model = make(5, **params).partial_fit(X)
+        U = model._learned.state.window.indicator()
+        values.append(naive_objective(X, U, list(model.V_.values()), 0.1, 0.1, graph))
+    constrained, printed = values
+    assert constrained < 0.95 * printed
