@@ -1,0 +1,258 @@
+"""The main job on data that needs no download: ``python -m omvfs.demo``, or ``make demo``.
+
+First a planted stream, of which the features that matter are known, drawn while it is read; then
+scikit-learn's handwritten digits, seen as several views.
+"""
+
+import resource
+import sys
+import time
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.metrics import confusion_matrix, normalized_mutual_info_score
+from sklearn.preprocessing import normalize
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from omvfs import OMVFS, Views
+from omvfs.datasets import PlantedStream, planted_stream
+from omvfs.model.arrays import column_sums, squared_entries
+from omvfs.selection import rank
+
+try:
+    from rich import box
+    from rich.console import Console, JustifyMethod
+    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Table
+except ImportError:
+    sys.exit("The demo prints with rich, which is not installed: pip install omvfs[cli]")
+
+Scores = Mapping[str, NDArray[np.floating]]
+Labels = NDArray[np.intp]
+
+# Features of the digits to select per view, and runs of k-means to average over.
+N_SELECTED = 20
+N_RUNS = 5
+
+
+class ColumnMoments:
+    """Running sums of every column and of its squares: all that the simple rankings need."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._sums: dict[str, NDArray[np.float64]] = {}
+        self._squares: dict[str, NDArray[np.float64]] = {}
+
+    def update(self, views: Views) -> None:
+        """Count the rows of a chunk."""
+        self._n += len(views)
+        for name, X in views.blocks.items():
+            self._sums[name] = self._sums.get(name, 0) + column_sums(X)
+            self._squares[name] = self._squares.get(name, 0) + column_sums(squared_entries(X))
+
+    def scores(self) -> dict[str, Scores]:
+        """Return the scores of the simple rankings."""
+        n, sums = self._n, self._sums
+        variances = {name: self._squares[name] / n - (sums[name] / n) ** 2 for name in sums}
+        return {"column sum": sums, "variance": variances}
+
+
+def main(n_rows: int = 50_000) -> None:
+    """Run both parts and print what came out.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the planted stream.
+    """
+    console = Console(highlight=False)
+    # The products are small: on a busy machine threads wait for each other longer than they work.
+    with threadpool_limits(1):
+        show_stream(console, n_rows)
+        show_digits(console)
+
+
+def show_stream(console: Console, n_rows: int) -> None:
+    """Select features over a planted stream, and tell how many of the planted ones were found."""
+    console.rule("[bold]A stream whose truth is known")
+    console.print(
+        f"{n_rows:,} rows of 10 classes, drawn as they are read: 20,000 words, 5,000 tags.\n"
+        "One word in 20 and one tag in 10 tells the classes apart. The others are noise,\n"
+        "and just as frequent.\n"
+    )
+    stream = planted_stream(
+        n_rows,
+        n_features=(20_000, 5_000),
+        n_informative=(1_000, 500),
+        n_classes=10,
+        row_length=(100, 50),
+        view_names=("words", "tags"),
+        random_state=0,
+    )
+    before, started = _peak_memory(), time.perf_counter()
+    selector, moments = _read_stream(console, stream)
+    seconds = time.perf_counter() - started
+    console.print(
+        f"\n[bold]{n_rows / seconds:,.0f} rows per second[/] ({seconds:.1f} s), [bold]peak memory "
+        f"{_peak_memory():,.0f} MB[/] ({before:,.0f} MB at the start).\n"
+    )
+    rankings = {"OMVFS": selector.view_scores_, **moments.scores()}
+    console.print(_recovery_table(stream.informative, rankings))
+    console.print(_top_table(selector))
+
+
+def show_digits(console: Console) -> None:
+    """Select features of the digits, and tell how well the rows cluster by them alone."""
+    views, labels = digits_views()
+    widths = ", ".join(f"{name} ({width})" for name, width in views.widths.items())
+    console.rule("[bold]Handwritten digits")
+    console.print(f"{len(views):,} digits as {len(views.names)} views: {widths}.\n")
+
+    selector = OMVFS(n_clusters=10, n_features_to_select=N_SELECTED, random_state=0).fit(views)
+    moments = ColumnMoments()
+    moments.update(views)
+    rankings = {"OMVFS": selector.view_scores_, **moments.scores()}
+    console.print(_clustering_table(views, labels, rankings, selector.predict(views)))
+    console.print(_pixel_table({method: scores["pixels"] for method, scores in rankings.items()}))
+    console.print(_top_table(selector))
+
+
+def digits_views() -> tuple[Views, Labels]:
+    """Return scikit-learn's digits as views with named features, rows of unit norm, and labels.
+
+    Returns
+    -------
+    views : Views
+        Pixels; profiles, the sums along rows, columns and both diagonals; and the magnitude of the
+        2-D Fourier transform.
+    labels : array of shape (n,)
+
+    Examples
+    --------
+    >>> digits_views()[0]
+    Views(1797 rows; pixels: 64, profiles: 38, fourier: 40; float64)
+    """
+    pixels, labels = load_digits(return_X_y=True)
+    images = pixels.reshape(-1, 8, 8)
+    mirrored = images[:, :, ::-1]
+    profiles = {f"row {i}": images[:, i].sum(axis=1) for i in range(8)}
+    profiles |= {f"column {j}": images[:, :, j].sum(axis=1) for j in range(8)}
+    profiles |= {f"falling {d:+d}": images.trace(d, 1, 2) for d in range(-5, 6)}
+    profiles |= {f"rising {d:+d}": mirrored.trace(d, 1, 2) for d in range(-5, 6)}
+    blocks = {
+        "pixels": pixels,
+        "profiles": np.column_stack(list(profiles.values())),
+        "fourier": np.abs(np.fft.rfft2(images)).reshape(len(images), -1),
+    }
+    feature_names = {
+        "pixels": [f"pixel r{i}c{j}" for i in range(8) for j in range(8)],
+        "profiles": list(profiles),
+        "fourier": [f"wave {(i + 4) % 8 - 4} down, {j} across" for i in range(8) for j in range(5)],
+    }
+    unit = {name: normalize(X) for name, X in blocks.items()}
+    return Views(unit, feature_names=feature_names), labels
+
+
+def _read_stream(console: Console, stream: PlantedStream) -> tuple[OMVFS, ColumnMoments]:
+    selector, moments = OMVFS(n_clusters=10, random_state=0), ColumnMoments()
+    names = stream.feature_names
+    text = TextColumn("{task.completed:,} rows, {task.fields[rate]:,.0f} a second")
+    with Progress(BarColumn(), text, console=console) as progress:
+        task = progress.add_task("", total=stream.n_rows, rate=0.0)
+        started = time.perf_counter()
+        for chunk in stream:
+            unit = {name: normalize(X) for name, X in chunk.views.items()}
+            views = Views(unit, feature_names=names)
+            selector.partial_fit(views)
+            moments.update(views)
+            done = chunk.start + len(views)
+            progress.update(task, completed=done, rate=done / (time.perf_counter() - started))
+    return selector, moments
+
+
+def _recovery_table(
+    informative: Mapping[str, NDArray[np.bool_]], rankings: Mapping[str, Scores]
+) -> Table:
+    table = _table("Planted features found", "view", "planted", *rankings)
+    for view, truth in informative.items():
+        n = int(truth.sum())
+        shares = (truth[_best(scores[view], n)].mean() for scores in rankings.values())
+        table.add_row(view, f"{n:,} of {len(truth):,}", *(f"{share:.1%}" for share in shares))
+    return table
+
+
+def _clustering_table(
+    views: Views, labels: Labels, rankings: Mapping[str, Scores], consensus: Labels
+) -> Table:
+    """Return how well k-means does on the features each ranking selects."""
+    table = _table("k-means on the features selected", "features", "a view", "NMI", "ACC")
+    rng = np.random.default_rng(0)
+    noise: list[Scores] = [
+        {view: rng.random(width) for view, width in views.widths.items()} for _ in range(N_RUNS)
+    ]
+    runs = {method: [scores] * N_RUNS for method, scores in rankings.items()}
+    runs |= {"random": noise, "all": noise}
+    for method, scores_of_run in runs.items():
+        n = None if method == "all" else N_SELECTED
+        figures = []
+        for seed, scores in enumerate(scores_of_run):
+            chosen = [normalize(X[:, _best(scores[view], n)]) for view, X in views.blocks.items()]
+            k_means = KMeans(n_clusters=10, n_init=10, random_state=seed)
+            figures.append(_agreement(labels, k_means.fit_predict(np.hstack(chosen))))
+        nmi, acc = np.mean(figures, axis=0)
+        table.add_row(method, str(n or "all"), f"{nmi:.3f}", f"{acc:.3f}")
+    nmi, acc = _agreement(labels, consensus)
+    table.add_section()
+    table.add_row("OMVFS's own clusters", "all", f"{nmi:.3f}", f"{acc:.3f}")
+    return table
+
+
+def _pixel_table(scores_by_method: Scores) -> Table:
+    table = _table(f"The {N_SELECTED} pixels selected", *scores_by_method, justify="left")
+    pictures = (
+        np.where(rank(scores) <= N_SELECTED, "■ ", "· ").reshape(8, 8)
+        for scores in scores_by_method.values()
+    )
+    table.add_row(*("\n".join(map("".join, picture)) for picture in pictures))
+    return table
+
+
+def _top_table(selector: OMVFS) -> Table:
+    views = selector.schema_.names
+    table = _table("Top features", "rank", *views, justify="left")
+    tops = (selector.top_features(view, 10) for view in views)
+    for place, features in enumerate(zip(*tops, strict=True), start=1):
+        table.add_row(str(place), *features)
+    return table
+
+
+def _table(title: str, first: str, *others: str, justify: JustifyMethod = "right") -> Table:
+    table = Table(first, title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in others:
+        table.add_column(heading, justify=justify)
+    return table
+
+
+def _best(scores: NDArray[np.floating], n: int | None) -> Labels:
+    return np.argsort(rank(scores))[:n]
+
+
+def _agreement(labels: Labels, found: Labels) -> tuple[float, float]:
+    """Return NMI, and the share of rows that are right under the best naming of the clusters."""
+    table = confusion_matrix(labels, found)
+    acc = table[linear_sum_assignment(-table)].sum() / len(labels)
+    return normalized_mutual_info_score(labels, found, average_method="geometric"), acc
+
+
+def _peak_memory() -> float:
+    """Return the most memory this process has had so far, in MB."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+if __name__ == "__main__":
+    main()
