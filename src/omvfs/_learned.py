@@ -77,7 +77,10 @@ class Learned:
         """Return the nearest cluster of every row, and the squared norm of all rows."""
         X = list(self._in_precision(batch).blocks.values())
         if self.raised is not None:
-            X = [np.maximum(X_v, 0) for X_v in _raise(X, self.raised)]
+            X = [
+                X_v.maximum(0) if sp.issparse(X_v) else np.maximum(X_v, 0)
+                for X_v in _raise(X, self.raised)
+            ]
         X = Scales.of(self.state, self.settings).rows(X)
         total = float(sum(squared_row_norms(X_v).sum() for X_v in X))
         return nearest(project(X, unit_directions(self.state.V))), total
@@ -183,4 +186,7 @@ def _numbers(name: str, values: Any, dtype: Any) -> Array:
 
 
 def _raise(X: Sequence[Block], raised: Sequence[NDArray[np.float64]]) -> list[Block]:
-    return [X_v + d.astype(X_v.dtype) if d.any() else X_v for X_v, d in zip(X, raised, strict=True)]
+    return [
+        (X_v.toarray() if sp.issparse(X_v) else X_v) + d.astype(X_v.dtype) if d.any() else X_v
+        for X_v, d in zip(X, raised, strict=True)
+    ]

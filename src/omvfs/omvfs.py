@@ -35,7 +35,8 @@ class ChunkInfo:
     objective : float
         Sum of the three terms below, over the window.
     reconstruction, graph, sparsity : float
-        Σ‖X − UVᵀ‖², tr(UᵀMU) and Σβ‖V‖_{2,1}.
+        Σ‖X − UVᵀ‖² with U's columns of unit norm over all rows so far, tr(UᵀMU) with them of unit
+        norm over the window and before any settling, and Σβ‖V‖_{2,1}.
     orthogonality_error : float
         ‖UᵀU − I‖_F over the window, for the clusters that have rows in it.
     n_iter : int
@@ -77,7 +78,8 @@ class OMVFS(MultiViewSelector):
     score : {"balanced", "norm", "contrast", "information"}, default="balanced"
         What makes a feature good by itself. See ``docs/method.md``.
     diversity : float, default=4.0
-        How strongly a feature that repeats a better one is discounted; 0 for not at all.
+        How strongly a feature that repeats a better one is discounted; 0 for not at all. Needs the
+        memory, so without effect for ``solver="paper"`` or ``memory=0``.
     graph_weight : float or mapping of str to float, default=3.0
         α: how much neighbouring rows pull each other into one cluster, for all views or by view.
     sparsity : float or mapping of str to float, default=0.1
@@ -90,7 +92,8 @@ class OMVFS(MultiViewSelector):
         s: chunks that the graph spans; None never drops one.
     memory : int, default=2000
         Rows of the uniform sample of the stream on which the clusters are settled anew as the
-        stream grows, and repetition is measured.
+        stream grows, and repetition is measured; with 0 neither is done. Only for
+        ``solver="constrained"``.
     forgetting : float, default=1.0
         ρ: what a chunk leaves of all before it. Below 1, old rows fade.
     graph : {"auto", "neighbors", "gaussian", "none"}, default="auto"
@@ -103,7 +106,7 @@ class OMVFS(MultiViewSelector):
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
     n_init : int, default=8
-        Random starts whenever the clusters are settled.
+        Random starts whenever the clusters are settled. Only for ``solver="constrained"``.
     max_iter : int or None, default=None
         Most iterations a chunk; by default 20, and 200 for ``solver="paper"``.
     tol : float, default=1e-6
@@ -285,7 +288,7 @@ class OMVFS(MultiViewSelector):
             self._remember(X, batch)
             self.history_ = history
         else:
-            batch = self._read_next(X, self._door)
+            batch = self._read_next(X, self._next_door)
             learned = _learn(self._learned, batch, self.history_, start_U, start_V)
         self._learned = learned
         return self
@@ -303,7 +306,7 @@ class OMVFS(MultiViewSelector):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
-        return self._learned.assign(self._read_next(X, self._door))[0].labels
+        return self._learned.assign(self._read_next(X, self._next_door))[0].labels
 
     def explained_share(self, X: Any, y: Any = None) -> float:
         """Return the share of ‖X‖² that the consensus clusters explain, between 0 and 1.
@@ -318,14 +321,17 @@ class OMVFS(MultiViewSelector):
             For compatibility with scikit-learn.
         """
         check_is_fitted(self)
-        U, total = self._learned.assign(self._read_next(X, self._door))
+        U, total = self._learned.assign(self._read_next(X, self._next_door))
         return min(1.0, float(U.masses.sum()) / total) if total > 0 else 0.0
 
     @property
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)
-        most = max(sizes_by_view(self.n_features_to_select, self.schema_).values())
+        sizes = sizes_by_view(self.n_features_to_select, self.schema_)
+        widths = zip(sizes.values(), self.schema_.widths, strict=True)
+        # Of a view that is kept whole the order changes nothing.
+        most = max((n for n, width in widths if n < width), default=0)
         return self._learned.scores(vars(self)["score"], self.diversity, max(most, _GREEDY_STEPS))
 
     @property
@@ -372,6 +378,16 @@ class OMVFS(MultiViewSelector):
                 f"Got negative={self.negative!r}; expected 'error', 'clip' or 'shift'."
             )
         return "allow" if self.negative == "shift" else self.negative
+
+    @property
+    def _next_door(self) -> Any:
+        """The same, for rows after the first chunk."""
+        if (self._learned.raised is not None) != (self.negative == "shift"):
+            raise ValueError(
+                "negative cannot change to or from 'shift' after the first chunk; call fit() to "
+                "start anew."
+            )
+        return self._door
 
     def _read(self, X: Any) -> Views:
         return as_views(X, views=self.views, negative=self._door)

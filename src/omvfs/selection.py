@@ -207,13 +207,12 @@ class MultiViewSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             chosen: NDArray[Any] = np.asarray(names, dtype=object)[self.get_support()]
             return chosen
         named = []
-        schema = self.schema_
+        schema, support = self.schema_, self.view_support_
         for view, width, features in zip(
             schema.names, schema.widths, schema.feature_names, strict=True
         ):
             features = features or tuple(str(j) for j in range(width))
-            kept = self.view_support_[view]
-            named += [f"{view}__{features[j]}" for j in np.flatnonzero(kept)]
+            named += [f"{view}__{features[j]}" for j in np.flatnonzero(support[view])]
         return np.asarray(named, dtype=object)
 
     def _remember(self, X: Any, batch: Views) -> None:

@@ -132,6 +132,14 @@ def test_the_u_half_step_has_no_scale(dtype, share):
     np.testing.assert_allclose(scaled.weights, expected.weights, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("length", [1e-1, 1e-3, 1e-5, 1e-7])
+def test_short_rows_move_beside_long_ones(dtype, length):
+    P = np.array([[1.0, 0.0], [0.0, 1.0], [length, 2 * length]], dtype)
+    U = Indicator(np.array([0, 1, 0]), np.ones(3, dtype), 2).unit()
+    assert update_u(U, P).labels[2] == 1
+
+
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 15), n_equal=st.integers(1, 15))
 @settings(max_examples=40, deadline=None)
 def test_the_bound_of_the_gaussian_graph_bounds_its_eigenvalues(seed, n, n_equal):

@@ -22,7 +22,7 @@ def filled(capacity, sizes, seed, kind=np.asarray, keep=1.0):
         number = np.arange(start, start + n, dtype=float) + 1
         X = [kind(np.c_[number, number**2]), kind(-number[:, np.newaxis])]
         U = Indicator((number % K).astype(np.intp), 10 * number, K)
-        memory = memory.offer(X, U, start, rng)
+        memory = memory.offer(X, U, start, start + n, rng)
         start += n
     return memory
 
@@ -94,7 +94,7 @@ def test_new_rows_have_not_faded():
     faded = Memory(6, memory.blocks, memory.counted, memory.keep * 0.5)
     U = Indicator(np.zeros(2, np.intp), np.ones(2), K)
     X = [np.full((2, 2), 99.0), np.full((2, 1), 99.0)]
-    memory = faded.offer(X, U, 4, np.random.default_rng(0))
+    memory = faded.offer(X, U, 4, 6, np.random.default_rng(0))
     np.testing.assert_array_equal(memory.keep, [0.5] * 4 + [1.0] * 2)
 
 
@@ -102,6 +102,6 @@ def test_offering_leaves_the_old_memory_alone():
     memory = filled(5, [5], 0)
     before = memory.blocks[0].copy(), memory.counted.labels.copy()
     U = Indicator(np.zeros(50, np.intp), np.ones(50), K)
-    memory.offer([np.ones((50, 2)), np.ones((50, 1))], U, 5, np.random.default_rng(0))
+    memory.offer([np.ones((50, 2)), np.ones((50, 1))], U, 5, 55, np.random.default_rng(0))
     np.testing.assert_array_equal(memory.blocks[0], before[0])
     np.testing.assert_array_equal(memory.counted.labels, before[1])

@@ -58,6 +58,35 @@ def sums_by_label(labels: IntArray, values: Array, n_labels: int) -> NDArray[np.
     return np.bincount(labels, np.asarray(values, np.float64), n_labels).astype(np.float64)
 
 
+def tie_width(values: Array) -> float:
+    """Return the difference up to which values are taken for equal: well above rounding error.
+
+    Sums over features round differently in another order of the features. Where such a difference
+    decided, so would the order.
+
+    Examples
+    --------
+    >>> tie_width(np.array([0.0, -4.0]))
+    4e-10
+    """
+    width = 1e-10 if values.dtype == np.float64 else 1e-5
+    return float(np.max(np.abs(values), initial=0)) * width
+
+
+def in_ties(values: Array) -> Array:
+    """Return values rounded so that those equal but for rounding error are equal.
+
+    Examples
+    --------
+    >>> in_ties(np.array([1.0, 1.0 + 1e-15, 2.0])).argmax()
+    np.int64(2)
+    >>> in_ties(np.array([1.0, 1.0 + 1e-15])).argmax()
+    np.int64(0)
+    """
+    width = tie_width(values)
+    return values if width == 0 else np.round(values / width)
+
+
 def project(X: Sequence[Block], V: Sequence[Array]) -> Array:
     """Return Σ_v X_v V_v, rows by clusters.
 

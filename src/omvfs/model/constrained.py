@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, sums_by_label
+from omvfs.model.arrays import Array, Block, IntArray, in_ties, sums_by_label
 from omvfs.model.objective import inner
 
 # How often half of the proposed moves are given up before none is made.
@@ -152,10 +152,10 @@ def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0)
 
     Maximises 2⟨U, P⟩ − tr(UᵀMU) over U ≥ 0 with UᵀU = I, where P = Σ X_v V_v. As UᵀU = I, taking
     `bound`·I off M changes the value by a constant; with `bound` at least the largest eigenvalue of
-    M the rest is concave in −U, and linear at the current U it is a lower bound: E = P + (bound·I −
-    M) U. For given labels the best weights are E_{i,k(i)}, normalised per cluster; a row goes where
-    it adds most to Σ_k ‖E_{I_k,k}‖. The gain never falls: where all the moves together would lower
-    it, the least certain half is given up, and so on.
+    M the rest is convex in U, so that its tangent at the current U is a lower bound: E = P +
+    (bound·I − M) U. For given labels the best weights are E_{i,k(i)}, normalised per cluster; a row
+    goes where it adds most to Σ_k ‖E_{I_k,k}‖. The gain never falls: where all the moves together
+    would lower it, the least certain half is given up, and so on.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0)
     M : array or sparse matrix of shape (n, n), optional
         Σ_v α_v L_v.
     bound : float
-        At least the largest eigenvalue of M.
+        The largest eigenvalue of M, or less for longer steps: the gain is checked either way.
 
     Returns
     -------
@@ -192,6 +192,7 @@ def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0)
     norms = np.maximum(norms, E.max(axis=0)).astype(E.dtype)
     norms[norms == 0] = 1
     added = np.square(E) / norms
+    added = in_ties(added)
     wanted = added.argmax(axis=1)
     margin = added[rows, wanted] - added[rows, U.labels]
     movers = np.flatnonzero(margin > 0)

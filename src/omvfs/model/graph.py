@@ -205,6 +205,8 @@ def _unit_rows(X: Matrix) -> Matrix:
 def _k_largest(S: Array, k: int) -> sp.csr_array:
     """Keep the k largest positive entries of every row, the first among equals."""
     n, m = S.shape
+    # Equal similarities are common among counts, and must not be told apart by rounding error.
+    S = np.round(S, 10 if S.dtype == np.float64 else 5)
     if k >= m:
         return sp.csr_array(np.maximum(S, 0))
     # The k-th largest of the maxima of groups bounds the k-th largest entry from below, and leaves

@@ -6,7 +6,7 @@ stream grows, and features are compared with each other on it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,16 @@ class Memory:
         return len(self.keep)
 
     def offer(
-        self, X: Sequence[Block], U: Indicator, n_before: int, rng: np.random.Generator
+        self,
+        X: Sequence[Block],
+        U: Indicator,
+        n_before: int,
+        horizon: float,
+        rng: np.random.Generator,
     ) -> "Memory":
         """Return the memory after a chunk, every row of the stream being in it equally likely.
+
+        With forgetting, recent rows are the likelier, as they are in A and B.
 
         Parameters
         ----------
@@ -58,6 +65,8 @@ class Memory:
             How they were counted.
         n_before : int
             Rows of the stream before the chunk.
+        horizon : float
+            Rows of the stream, the chunk included, as far as they are not forgotten.
         rng : Generator
             Draws which rows go and come.
 
@@ -66,7 +75,7 @@ class Memory:
         Memory
         """
         n = len(U.labels)
-        places = _places(n, n_before, self.capacity, rng)
+        places = _places(n, n_before, horizon, self.capacity, rng)
         taken = np.flatnonzero(places < self.capacity)
         if not len(taken):
             return self
@@ -88,13 +97,26 @@ class Memory:
             np.concatenate([self.keep, np.ones(n, self.keep.dtype)])[slots],
         )
 
+    def take(self, rows: IntArray) -> "Memory":
+        """Return the memory of some of its rows."""
+        blocks = tuple(block[rows] for block in self.blocks)
+        return Memory(self.capacity, blocks, self.counted.take(rows), self.keep[rows])
 
-def _places(n: int, n_before: int, capacity: int, rng: np.random.Generator) -> IntArray:
+    def recount(self, rows: IntArray, U: Indicator) -> "Memory":
+        """Return the memory with some of its rows counted anew."""
+        labels, weights = self.counted.labels.copy(), self.counted.weights.copy()
+        labels[rows], weights[rows] = U.labels, U.weights
+        return replace(self, counted=Indicator(labels, weights, U.n_clusters))
+
+
+def _places(
+    n: int, n_before: int, horizon: float, capacity: int, rng: np.random.Generator
+) -> IntArray:
     """Return the place each row goes to; places beyond the capacity mean that it is not kept.
 
     Row number t of the stream (from 0) goes to its own place while there is room, then to a random
-    one of t + 1 places: reservoir sampling.
+    one of t + 1 places, or of as many as there are rows not forgotten: reservoir sampling.
     """
     number = n_before + np.arange(n)
-    places = rng.integers(0, number + 1)
+    places = rng.integers(0, np.minimum(number, int(horizon)) + 1)
     return np.where(number < capacity, number, places)

@@ -47,14 +47,14 @@ def agreement(W: sp.csr_array, U: Indicator) -> float:
     if filled < 2:
         return 0.0
     Ut = unit.transposed()
-    within = float((Ut @ W).multiply(Ut).sum()) / filled
-    return max(0.0, (within * filled - 1) / (filled - 1))
+    within = float((Ut @ W).multiply(Ut).sum())
+    return max(0.0, (within - 1) / (filled - 1))
 
 
 def graph_laplacian(
     graphs: Sequence[sp.csr_array], U: Indicator, weights: Sequence[float], energy: float
 ) -> tuple[sp.csr_array | None, float]:
-    """Return M = Σ_v α_v c_v (I − Ŵ_v) and the row of M's diagonal, the step bound.
+    """Return M = Σ_v α_v c_v (I − Ŵ_v) and a step bound: its diagonal.
 
     c_v is the energy that the clusters explain, per cluster, times the share of view v in the
     agreement of all views. The energy makes α dimensionless: at α = 1 the neighbours of a row weigh

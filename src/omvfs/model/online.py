@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from omvfs.model.arrays import Array, Block, project, sums_by_label
+from omvfs.model.arrays import Array, Block, in_ties, project, sums_by_label
 from omvfs.model.constrained import Indicator, transposed_product, update_v
 from omvfs.model.graph import gaussian, laplacian
 from omvfs.model.neighbourhood import graph_laplacian, normalised_neighbours
@@ -20,6 +20,8 @@ from omvfs.model.state import Scales, Settings, State, StepInfo, count_columns
 
 # The clusters are settled anew whenever the stream has grown by this factor.
 _GROWTH = 1.5
+# Rows of which forgetting has left less have no say in that.
+_FADED = 0.05
 
 
 def step(
@@ -57,10 +59,10 @@ def step(
     U = found.U.take(slice(len(found.U.labels) - n, None))
     _count(draft, X, U)
     kept = replace(state.memory, keep=state.memory.keep * settings.forgetting)
-    draft.memory = kept.offer(X, U, state.n_rows, draft.rng)
+    draft.memory = kept.offer(X, U, state.n_rows, draft.count, draft.rng)
 
     due = state.n_rows > 0 and draft.n_rows >= _GROWTH * state.settled_at
-    settled = due and settings.memory > 0
+    settled = due and bool(np.any(draft.memory.keep > _FADED))
     if settled:
         _settle(draft, settings, scales)
     if settled or state.n_rows == 0:
@@ -108,7 +110,9 @@ def _solve_window(
     if start_V is not None:
         directions = _taken(unit_directions(start_V), columns)
     elif draft.A.any():
-        directions = _taken(unit_directions(draft.V), columns)
+        # Not the last V: columns may have been raised or scaled anew since.
+        V = _feature_matrices(draft, settings, scales)
+        directions = _taken(unit_directions(V), columns)
     elif start_U is None:
         directions = spectral_start(X, K, draft.rng, settings.n_init)
     else:
@@ -136,7 +140,7 @@ def _count(draft: State, X: Sequence[Block], U: Indicator) -> None:
     """Add the rows of a chunk to A, B and the sums of the weights."""
     draft.A = draft.A + U.masses
     draft.B = [B_v + transposed_product(X_v, U) for X_v, B_v in zip(X, draft.B, strict=True)]
-    draft.weight_sums = draft.weight_sums + sums_by_label(U.labels, U.weights, U.n_clusters)
+    draft.weight_sums = draft.weight_sums + _sums(U)
 
 
 def _settle(draft: State, settings: Settings, scales: Scales) -> None:
@@ -145,7 +149,9 @@ def _settle(draft: State, settings: Settings, scales: Scales) -> None:
     Rows in the memory move exactly. The rest of A and B, whose rows are gone, moves as the memory's
     rows of the same cluster did.
     """
-    memory, K = draft.memory, settings.n_clusters
+    K = settings.n_clusters
+    live = np.flatnonzero(draft.memory.keep > _FADED)
+    memory = draft.memory.take(live)
     X = scales.rows(memory.blocks)
     columns = [_columns(X_v) for X_v in X]
     X = [_take_columns(X_v, c) for X_v, c in zip(X, columns, strict=True)]
@@ -164,7 +170,7 @@ def _settle(draft: State, settings: Settings, scales: Scales) -> None:
         )
         for start in starts
     ]
-    found = max(options, key=lambda option: worth(option.U))
+    found = options[int(in_ties(np.array([worth(option.U) for option in options])).argmax())]
     old, new = memory.counted, _matched(found.U, memory.counted)
     shares = memory.keep * np.square(old.weights)
     moves = np.zeros((K, K))
@@ -180,7 +186,7 @@ def _settle(draft: State, settings: Settings, scales: Scales) -> None:
         _moved(B_v, transposed_product(X_v, was), moves, gone) + transposed_product(X_v, now)
         for X_v, B_v in zip(memory.blocks, draft.B, strict=True)
     ]
-    draft.memory = replace(memory, counted=new)
+    draft.memory = draft.memory.recount(live, new)
 
 
 def _moved(total: Array, held: Array, moves: Array, gone: bool) -> Array:

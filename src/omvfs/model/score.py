@@ -1,6 +1,6 @@
 """From V to a ranking: what a feature tells of the clusters, and what others tell already."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,8 +26,8 @@ def norm(V: Array) -> Array:
 def contrast(V: Array, masses: Array) -> Array:
     """Return ‖V_j − (V_j·â)â‖: what is left of a feature's row without its even share.
 
-    A feature spread evenly over the rows has V_j ∝ √masses, however frequent it is: its contrast
-    is 0.
+    A feature that every row has in proportion to its weight has V_j ∝ √masses, however frequent it
+    is: its contrast is 0.
 
     Parameters
     ----------
@@ -98,8 +98,10 @@ def relevance(V: Array, masses: Array, score: Score) -> Array:
         return contrast(V, masses)
     if score == "information":
         return information(V, masses)
-    balanced: Array = norm(V) ** 0.25 * information(V, masses) ** 0.75
-    return balanced
+    if score == "balanced":
+        balanced: Array = norm(V) ** 0.25 * information(V, masses) ** 0.75
+        return balanced
+    raise ValueError(f"Got score={score!r}; expected one of {get_args(Score)}.")
 
 
 def discount_repetition(

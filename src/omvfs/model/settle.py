@@ -5,7 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omvfs.model.arrays import Array, Block, project, squared_row_norms
+from omvfs.model.arrays import (
+    Array,
+    Block,
+    in_ties,
+    project,
+    squared_row_norms,
+    tie_width,
+)
 from omvfs.model.constrained import Indicator, transposed_product
 from omvfs.model.solve import nearest, unit_directions
 
@@ -67,7 +74,7 @@ def spectral_start(
     squares = squared_row_norms(E[0])
     starts = [seeds(E, squares, n_clusters, rng) for _ in range(n_init)]
     found = [alternate(E, start, squares, _MAX_ITER) for start in starts]
-    best = max(found, key=lambda clusters: clusters.energy)
+    best = found[int(in_ties(np.array([clusters.energy for clusters in found])).argmax())]
     labels = nearest(project(E, best.directions)).labels
     U = Indicator(labels, np.ones(len(labels), X[0].dtype), n_clusters)
     return unit_directions([transposed_product(X_v, U) for X_v in X])
@@ -96,9 +103,10 @@ def embedding(X: Sequence[Block], n_dimensions: int, rng: np.random.Generator) -
         Q = np.linalg.qr(_gram_product(X, Q))[0]
     T = Q.T @ _gram_product(X, Q)
     values, vectors = np.linalg.eigh((T + T.T) / 2)
-    E = (Q @ vectors[:, ::-1][:, :r]) * np.sqrt(np.maximum(values[::-1][:r], 0))
+    values[values < tie_width(values)] = 0
+    E = (Q @ vectors[:, ::-1][:, :r]) * np.sqrt(values[::-1][:r])
     norms = np.linalg.norm(E, axis=1, keepdims=True)
-    E = np.divide(E, norms, out=np.zeros_like(E), where=norms > _NOTHING * norms.max())
+    E = np.divide(E, norms, out=np.zeros_like(E), where=norms > _NOTHING * norms.max(initial=0))
     rows: Array = E.astype(X[0].dtype, copy=False)
     return rows
 
@@ -134,6 +142,8 @@ def seeds(
     row i.
     """
     left = np.asarray(squares, dtype=np.float64)
+    # Less than this is left of a row by rounding.
+    rest = tie_width(squares)
     chosen: list[int] = []
     for _ in range(n_clusters):
         total = np.cumsum(left)
@@ -145,6 +155,7 @@ def seeds(
         c = [_dense_rows(X_v, [row]).T / np.sqrt(squares[row]) for X_v in X]
         left = np.minimum(left, np.maximum(squares - np.square(project(X, c).ravel()), 0))
         left[row] = 0
+        left[left < rest] = 0
     spare = n_clusters - len(chosen)
     return unit_directions([np.pad(_dense_rows(X_v, chosen).T, ((0, 0), (0, spare))) for X_v in X])
 
@@ -169,9 +180,10 @@ def _fill_empty(U: Indicator, squares: Array) -> Indicator:
     if not len(empty):
         return U
     left = squares - np.square(U.weights)
+    left[left < tie_width(squares)] = 0
     labels, weights = U.labels.copy(), U.weights.copy()
     for k in empty:
-        row = int(np.where(counts[labels] > 1, left, 0).argmax())
+        row = int(in_ties(np.where(counts[labels] > 1, left, 0)).argmax())
         if counts[labels[row]] < 2 or left[row] <= 0:
             break
         counts[labels[row]] -= 1

@@ -10,9 +10,10 @@ from omvfs.model.state import State
 
 
 def raise_columns(state: State, raises: list[NDArray[np.float64]]) -> State:
-    """Return the state as it would be had every row come with its columns raised.
+    """Return the state as it would be, under the same U, had every row come with raised columns.
 
-    Exact for A, B and the running sums, as all are sums over rows: Σ (x + δ) u = B + δ Σ u.
+    Exact for B and the running sums, as all are sums over rows: Σ (x + δ) u = B + δ Σ u. V is left
+    as it was: the next chunk works it out anew.
 
     Parameters
     ----------
@@ -25,6 +26,8 @@ def raise_columns(state: State, raises: list[NDArray[np.float64]]) -> State:
     -------
     State
     """
+    if not any(d.any() for d in raises):
+        return state
     raised = replace(state)
     n = state.count
     pairs = list(zip(state.sums, raises, strict=True))

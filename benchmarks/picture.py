@@ -1,0 +1,77 @@
+"""Draw docs/quality.svg from the results of quality.py.
+
+python benchmarks/picture.py docs/quality.json docs/quality.svg
+"""
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+COLOURS = {"omvfs": "#0072B2", "column sum": "#E69F00", "variance": "#999999"}
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 760, 300, 46, 46, 34
+
+
+def means(results):
+    """Return the mean over sizes and seeds of each order, by set and method."""
+    found = defaultdict(lambda: defaultdict(list))
+    for key, value in results.items():
+        place, method = key.split(", ", 1)[1].rsplit(": ", 1)
+        found[place.rsplit(" ", 1)[0]][method].append(np.mean(value["nmi"]))
+    return found
+
+
+def draw(found):
+    """Return the picture: a group of bars a set, with the spread over orders."""
+    floor = HEIGHT - BOTTOM
+    scale = (floor - TOP) / 0.9
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+            'font-family="sans-serif" font-size="12">'
+        ),
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        (
+            f'<text x="{LEFT}" y="18" font-size="13">NMI of clusters found with the selected '
+            "features alone, mean over sizes; bars: spread over 5 stream orders</text>"
+        ),
+    ]
+    for value in (0.0, 0.2, 0.4, 0.6, 0.8):
+        y = floor - value * scale
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - 10}" y1="{y}" y2="{y}" stroke="#ddd"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{value:.1f}</text>')
+    group = (WIDTH - LEFT - 10) / len(found)
+    bar = group * 0.8 / len(COLOURS)
+    for g, (name, methods) in enumerate(found.items()):
+        start = LEFT + g * group + group * 0.1
+        for b, (method, colour) in enumerate(COLOURS.items()):
+            mean, spread = np.mean(methods[method]), np.std(methods[method])
+            x, y = start + b * bar, floor - mean * scale
+            parts.append(
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{bar - 2:.1f}" height="{mean * scale:.1f}" '
+                f'fill="{colour}"/>'
+            )
+            middle = x + bar / 2 - 1
+            high, low = y - spread * scale, y + spread * scale
+            parts.append(
+                f'<line x1="{middle:.1f}" x2="{middle:.1f}" y1="{high:.1f}" y2="{low:.1f}" '
+                'stroke="black"/>'
+            )
+            parts.append(
+                f'<text x="{middle:.1f}" y="{high - 3:.1f}" text-anchor="middle" '
+                f'font-size="10">{mean:.2f}</text>'
+            )
+        x = start + group * 0.4
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 14}" text-anchor="middle">{name}</text>')
+    for i, (method, colour) in enumerate(COLOURS.items()):
+        x = LEFT + i * 110
+        parts.append(f'<rect x="{x}" y="26" width="11" height="11" fill="{colour}"/>')
+        parts.append(f'<text x="{x + 16}" y="36">{method}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+if __name__ == "__main__":
+    source, target = map(Path, sys.argv[1:])
+    target.write_text(draw(means(json.loads(source.read_text()))))

@@ -1,0 +1,20 @@
+"""What the README shows, works."""
+
+import re
+from pathlib import Path
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_the_python_of_the_readme_finds_planted_features(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    names = {}
+    exec(code, names)
+    truth = names["planted_stream"](5_000, random_state=0).informative["view_0"]
+    assert truth[names["selector"].top_features("view_0", 10)].all()
+    assert capsys.readouterr().out.startswith("[")
+
+
+def test_links_of_the_readme_lead_somewhere():
+    for target in re.findall(r"\]\((?!http)([^)]+)\)", README.read_text()):
+        assert (README.parent / target).exists(), target
