@@ -87,6 +87,25 @@ def in_ties(values: Array) -> Array:
     return values if width == 0 else np.round(values / width)
 
 
+def near_largest(values: Array, noise: float = 0.0) -> NDArray[np.bool_]:
+    """Return which values are the largest of their row, but for rounding error.
+
+    Measured row by row: beside a long row, a short one has its own largest value all the same.
+    Values of up to `noise` rounding errors of the largest of all are taken for zero.
+
+    Examples
+    --------
+    >>> near_largest(np.array([[1.0, 1.0 + 1e-15], [1e-9, 2e-9]]))
+    array([[ True,  True],
+           [False,  True]])
+    """
+    eps = np.finfo(values.dtype).eps
+    sizes = np.abs(values).max(axis=1, keepdims=True, initial=0)
+    slack = np.maximum(0.1 * np.sqrt(eps) * sizes, noise * eps * sizes.max(initial=0))
+    near: NDArray[np.bool_] = values.max(axis=1, keepdims=True) - slack <= values
+    return near
+
+
 def project(X: Sequence[Block], V: Sequence[Array]) -> Array:
     """Return Σ_v X_v V_v, rows by clusters.
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, in_ties, sums_by_label
+from omvfs.model.arrays import Array, Block, IntArray, in_ties, near_largest, sums_by_label
 from omvfs.model.objective import inner
 
 # How often half of the proposed moves are given up before none is made.
@@ -192,11 +192,11 @@ def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0)
     norms = np.maximum(norms, E.max(axis=0)).astype(E.dtype)
     norms[norms == 0] = 1
     added = np.square(E) / norms
-    added = in_ties(added)
-    wanted = added.argmax(axis=1)
-    margin = added[rows, wanted] - added[rows, U.labels]
-    movers = np.flatnonzero(margin > 0)
-    movers = movers[np.argsort(-margin[movers], kind="stable")]
+    near = near_largest(added)
+    wanted = near.argmax(axis=1)
+    movers = np.flatnonzero(~near[rows, U.labels])
+    margin = in_ties(added[movers, wanted[movers]] - added[movers, U.labels[movers]])
+    movers = movers[np.argsort(-margin, kind="stable")]
 
     before = gain(U, P, M)
     for _ in range(_BACKTRACKS):

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, in_ties, project, sums_by_label
+from omvfs.model.arrays import Array, Block, near_largest, project, sums_by_label
 from omvfs.model.constrained import Indicator, transposed_product, update_u, update_v
 from omvfs.model.objective import inner
 
@@ -95,7 +95,7 @@ def nearest(P: Array) -> Indicator:
     >>> nearest(np.array([[0.2, 0.9]])).labels
     array([1])
     """
-    labels = in_ties(P).argmax(axis=1)
+    labels = near_largest(P, noise=10).argmax(axis=1)
     return Indicator(labels, P[np.arange(len(P)), labels], P.shape[1])
 
 
