@@ -205,17 +205,17 @@ def _unit_rows(X: Matrix) -> Matrix:
 def _k_largest(S: Array, k: int) -> sp.csr_array:
     """Keep the k largest positive entries of every row, the first among equals."""
     n, m = S.shape
-    # Equal similarities are common among counts, and must not be told apart by rounding error.
-    S = np.round(S, 10 if S.dtype == np.float64 else 5)
     if k >= m:
         return sp.csr_array(np.maximum(S, 0))
+    # Equal similarities are common among counts, and must not be told apart by rounding error.
+    R = np.round(S, 10 if S.dtype == np.float64 else 5)
     # The k-th largest of the maxima of groups bounds the k-th largest entry from below, and leaves
     # few entries to sort.
-    groups = np.maximum.reduceat(S, np.arange(0, m, max(1, m // (5 * k))), axis=1)
+    groups = np.maximum.reduceat(R, np.arange(0, m, max(1, m // (5 * k))), axis=1)
     low = np.partition(groups, -k, axis=1)[:, [-k]]
-    rows, columns = np.nonzero((low <= S) & (S > 0))
-    values = S[rows, columns]
-    order = np.lexsort((columns, -values, rows))
+    rows, columns = np.nonzero((low <= R) & (S > 0))
+    order = np.lexsort((columns, -R[rows, columns], rows))
     first = np.searchsorted(rows, np.arange(n))
     kept = order[np.arange(len(rows)) - first[rows] < k]
-    return sp.csr_array((values[kept], (rows[kept], columns[kept])), shape=S.shape)
+    rows, columns = rows[kept], columns[kept]
+    return sp.csr_array((S[rows, columns], (rows, columns)), shape=S.shape)
