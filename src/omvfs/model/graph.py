@@ -3,21 +3,16 @@
 Rows may be a dense array or a CSR matrix; neither is made dense as a whole.
 """
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.floating[Any]]
-# A dense array or a sparse matrix. scipy ships no types, so a checker cannot tell them apart.
-Matrix: TypeAlias = Any
+from omvfs.model.arrays import Array, Block, squared_row_norms
 
 # Entries of the dense strip of similarities held at a time while looking for neighbours.
 _STRIP_ENTRIES = 1 << 21
 
 
-def gaussian(X: Matrix, Y: Matrix | None = None, sigma: float = 1.0) -> Array:
+def gaussian(X: Block, Y: Block | None = None, sigma: float = 1.0) -> Array:
     """Return the dense Gaussian similarities exp(−‖x − y‖² / (2σ²)) of the rows of X and Y.
 
     The paper names the Gaussian kernel and nothing more: σ, and the 2, are our choice.
@@ -44,8 +39,8 @@ def gaussian(X: Matrix, Y: Matrix | None = None, sigma: float = 1.0) -> Array:
     products = X @ other.T
     W: Array = products.toarray() if sp.issparse(products) else products
     W *= -2
-    W += _squared_norms(X)[:, np.newaxis]
-    W += _squared_norms(other)
+    W += squared_row_norms(X)[:, np.newaxis]
+    W += squared_row_norms(other)
     # Rounding can make the distance of two equal rows negative, or of a row from itself positive.
     np.maximum(W, 0, out=W)
     if Y is None:
@@ -55,7 +50,7 @@ def gaussian(X: Matrix, Y: Matrix | None = None, sigma: float = 1.0) -> Array:
     return W
 
 
-def neighbours(X: Matrix, k: int, Y: Matrix | None = None) -> sp.csr_array:
+def neighbours(X: Block, k: int, Y: Block | None = None) -> sp.csr_array:
     """Join every row of X with its k nearest rows, weighted by cosine similarity.
 
     Only positive similarities make an edge, so that an empty row is isolated. Among equally similar
@@ -104,7 +99,7 @@ def neighbours(X: Matrix, k: int, Y: Matrix | None = None) -> sp.csr_array:
     return W if Y is not None else sp.csr_array(W.maximum(W.T))
 
 
-def extend(W_old: Matrix, W_new_old: Matrix, W_new_new: Matrix) -> Matrix:
+def extend(W_old: Block, W_new_old: Block, W_new_new: Block) -> Block:
     """Add new rows to the symmetric similarity of the window: old ones are not computed again.
 
     With `gaussian` this is the similarity of all rows. With `neighbours` old rows keep the
@@ -133,7 +128,7 @@ def extend(W_old: Matrix, W_new_old: Matrix, W_new_new: Matrix) -> Matrix:
     return sp.block_array(blocks, format="csr") if sp.issparse(W_old) else np.block(blocks)
 
 
-def laplacian(W: Matrix, normalised: bool = False) -> Matrix:
+def laplacian(W: Block, normalised: bool = False) -> Block:
     """Return the Laplacian L = D − W of Eq. (offline), where D holds the row sums of W.
 
     Parameters
@@ -174,7 +169,7 @@ def laplacian(W: Matrix, normalised: bool = False) -> Matrix:
     return L
 
 
-def split_signs(M: Matrix) -> tuple[Matrix, Matrix]:
+def split_signs(M: Block) -> tuple[Block, Block]:
     """Return M⁺ = (|M| + M) / 2 and M⁻ = (|M| − M) / 2 of Eq. (update_u_all); M = M⁺ − M⁻.
 
     Examples
@@ -188,14 +183,8 @@ def split_signs(M: Matrix) -> tuple[Matrix, Matrix]:
     return np.maximum(M, 0), np.maximum(-M, 0)
 
 
-def _squared_norms(X: Matrix) -> Array:
-    squares = X.multiply(X) if sp.issparse(X) else np.square(X)
-    norms: Array = np.asarray(squares.sum(axis=1)).ravel()
-    return norms
-
-
-def _unit_rows(X: Matrix) -> Matrix:
-    norms = np.sqrt(_squared_norms(X))
+def _unit_rows(X: Block) -> Block:
+    norms = np.sqrt(squared_row_norms(X))
     norms[norms == 0] = 1
     if sp.issparse(X):
         return sp.csr_array(sp.diags_array(1 / norms) @ X)

@@ -4,14 +4,10 @@ X may be a dense array or a CSR matrix and is never made dense; no n-by-D produc
 Sums are accumulated in double precision whatever the arrays hold.
 """
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.floating[Any]]
-Block: TypeAlias = Array | sp.csr_array | sp.csr_matrix
+from omvfs.model.arrays import Array, Block
 
 
 def squared_norm(X: Block) -> float:

@@ -6,17 +6,14 @@ descends on is (γ/2)‖UᵀU − I‖², not γ‖UᵀU − I‖².
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from omvfs.model.arrays import Array, Block, project
 from omvfs.model.graph import split_signs
 from omvfs.model.objective import l21, squared_norm, window_objective
-
-Array: TypeAlias = NDArray[np.floating[Any]]
-Block: TypeAlias = Array | sp.csr_array | sp.csr_matrix
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ def solve(
     # The positive part of a Laplacian is a diagonal, whatever the graph.
     M_pos = sp.csr_array(M_pos)
 
-    XV, VtV = _project(X, V), _gram(V)
+    XV, VtV = project(X, V), _gram(V)
     trace = [_followed(X_squared, XV, VtV, U, V, M, beta, gamma)]
     for _ in range(max_iter):
         U = update_u(U, XV, VtV, M_pos, M_neg, gamma)
@@ -187,18 +184,11 @@ def solve(
             update_v(V_v, A_total, B_v + X_v.T @ U_new, beta_v)
             for V_v, B_v, X_v, beta_v in zip(V, B, X_new, beta, strict=True)
         ]
-        XV, VtV = _project(X, V), _gram(V)
+        XV, VtV = project(X, V), _gram(V)
         trace.append(_followed(X_squared, XV, VtV, U, V, M, beta, gamma))
         if abs(trace[-2] - trace[-1]) < tol * abs(trace[-1]):
             break
     return PaperResult(U, V, len(trace) - 1, np.array(trace))
-
-
-def _project(X: Sequence[Block], V: Sequence[Array]) -> Array:
-    """Return Σ_v X_v V_v."""
-    products = [X_v @ V_v for X_v, V_v in zip(X, V, strict=True)]
-    total: Array = np.sum(products, axis=0)
-    return total
 
 
 def _gram(V: Sequence[Array]) -> Array:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block
+from omvfs.model.arrays import Block
 from omvfs.model.state import State
 
 
@@ -49,8 +49,6 @@ def raise_columns(state: State, raises: list[NDArray[np.float64]]) -> State:
 def _raised(X: tuple[Block, ...], raises: list[NDArray[np.float64]]) -> tuple[Block, ...]:
     if not X:
         return X
-    return tuple(X_v + _like(d, X_v) if d.any() else X_v for X_v, d in zip(X, raises, strict=True))
-
-
-def _like(d: NDArray[np.float64], X: Array) -> Array:
-    return d.astype(X.dtype)
+    return tuple(
+        X_v + d.astype(X_v.dtype) if d.any() else X_v for X_v, d in zip(X, raises, strict=True)
+    )
