@@ -561,7 +561,7 @@ def test_memory_does_not_grow_with_the_stream(solver, form):
 
 
 def test_history_is_bounded():
-    assert OMVFS(2, random_state=0).fit(np.eye(4)).history_.maxlen is not None
+    assert OMVFS(2, random_state=0).fit(np.eye(4)).history_.maxlen == 10_000
 
 
 # Negative values

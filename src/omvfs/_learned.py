@@ -13,7 +13,7 @@ from omvfs.model import online, printed
 from omvfs.model.arrays import Array, Block, project, squared_row_norms
 from omvfs.model.constrained import Indicator
 from omvfs.model.score import Score, discount_repetition, relevance
-from omvfs.model.shift import raise_columns
+from omvfs.model.shift import raise_columns, raise_rows
 from omvfs.model.solve import nearest, unit_directions
 from omvfs.model.state import Scales, Settings, State, StepInfo
 from omvfs.views import Views, as_views
@@ -64,7 +64,7 @@ class Learned:
             state = raise_columns(
                 state, [now - was for now, was in zip(raised, self.raised or (), strict=True)]
             )
-            blocks = _raise(blocks, raised)
+            blocks = raise_rows(blocks, raised)
         step = _STEPS[self.settings.solver]
         U = None if start_U is None else self._start_u(start_U, len(chunk))
         V = None if start_V is None else self._start_v(start_V)
@@ -79,7 +79,7 @@ class Learned:
         if self.raised is not None:
             X = [
                 X_v.maximum(0) if sp.issparse(X_v) else np.maximum(X_v, 0)
-                for X_v in _raise(X, self.raised)
+                for X_v in raise_rows(X, self.raised)
             ]
         X = Scales.of(self.state, self.settings).rows(X)
         total = float(sum(squared_row_norms(X_v).sum() for X_v in X))
@@ -183,10 +183,3 @@ def _numbers(name: str, values: Any, dtype: Any) -> Array:
         return np.array(values, dtype)
     except (TypeError, ValueError) as error:
         raise ValueError(f"Got {name}={values!r}; expected an array of numbers.") from error
-
-
-def _raise(X: Sequence[Block], raised: Sequence[NDArray[np.float64]]) -> list[Block]:
-    return [
-        (X_v.toarray() if sp.issparse(X_v) else X_v) + d.astype(X_v.dtype) if d.any() else X_v
-        for X_v, d in zip(X, raised, strict=True)
-    ]

@@ -15,7 +15,15 @@ from omvfs.model.graph import gaussian, laplacian
 from omvfs.model.neighbourhood import graph_laplacian, normalised_neighbours
 from omvfs.model.objective import l21, orthogonality_gap, squared_norm
 from omvfs.model.settle import spectral_start, worth
-from omvfs.model.solve import GraphTerm, History, Solution, nearest, solve, unit_directions
+from omvfs.model.solve import (
+    GraphTerm,
+    History,
+    Solution,
+    cluster_squares,
+    nearest,
+    solve,
+    unit_directions,
+)
 from omvfs.model.state import Scales, Settings, State, StepInfo, count_columns
 
 # The clusters are settled anew whenever the stream has grown by this factor.
@@ -55,7 +63,8 @@ def step(
     draft.window = state.window.append(X, U=np.zeros((n, K), X[0].dtype))
     scales = Scales.of(draft, settings)
 
-    found = _solve_window(draft, settings, scales, n, start_U, start_V)
+    rows = scales.rows(draft.window.rows())
+    found = _solve_window(draft, rows, settings, scales, n, start_U, start_V)
     U = found.U.take(slice(len(found.U.labels) - n, None))
     _count(draft, X, U)
     kept = replace(state.memory, keep=state.memory.keep * settings.forgetting)
@@ -68,7 +77,6 @@ def step(
     if settled or state.n_rows == 0:
         draft.settled_at = draft.n_rows
     draft.V = _feature_matrices(draft, settings, scales)
-    rows = scales.rows(draft.window.rows())
     U = nearest(project(rows, unit_directions(draft.V))) if settled else found.U
     draft.window = draft.window.with_indicator(U.unit().dense())
     return draft, _report(draft, settings, rows, U, found, n, settled)
@@ -91,6 +99,7 @@ def graph_term(X: Sequence[Block], settings: Settings) -> GraphTerm:
 
 def _solve_window(
     draft: State,
+    rows: Sequence[Block],
     settings: Settings,
     scales: Scales,
     n_new: int,
@@ -98,13 +107,11 @@ def _solve_window(
     start_V: Sequence[Array] | None,
 ) -> Solution:
     """Fit U to the window and V to all rows so far, on the features that the window has."""
-    X = scales.rows(draft.window.rows())
     K = settings.n_clusters
-    columns = [_columns(X_v) for X_v in X]
-    X = [_take_columns(X_v, c) for X_v, c in zip(X, columns, strict=True)]
+    X, columns = _compact(rows)
     B = scales.features(draft.B)
-    B_window = [B_v[c] for B_v, c in zip(B, columns, strict=True)]
-    elsewhere = _squares(B) - _squares(B_window)
+    B_window = _taken(B, columns)
+    elsewhere = cluster_squares(B) - cluster_squares(B_window)
     history = History(draft.A, B_window, np.maximum(elsewhere, 0))
 
     if start_V is not None:
@@ -152,9 +159,7 @@ def _settle(draft: State, settings: Settings, scales: Scales) -> None:
     K = settings.n_clusters
     live = np.flatnonzero(draft.memory.keep > _FADED)
     memory = draft.memory.take(live)
-    X = scales.rows(memory.blocks)
-    columns = [_columns(X_v) for X_v in X]
-    X = [_take_columns(X_v, c) for X_v, c in zip(X, columns, strict=True)]
+    X, columns = _compact(scales.rows(memory.blocks))
     V = _taken(_feature_matrices(draft, settings, scales), columns)
     graph = graph_term(X, settings)
     starts = unit_directions(V), spectral_start(X, K, draft.rng, settings.n_init)
@@ -235,7 +240,7 @@ def _report(
     lengths = np.sqrt(np.where(draft.A > 0, draft.A, 1))
     u = U.weights / lengths[U.labels]
     XV = project(X, draft.V)[np.arange(len(u)), U.labels]
-    VtV = _squares(draft.V)[U.labels]
+    VtV = cluster_squares(draft.V)[U.labels]
     fit = sum(squared_norm(X_v) for X_v in X) + float(np.sum(u * (u * VtV - 2 * XV)))
     unit = draft.window.indicator()
     filled = unit.any(axis=0)
@@ -250,11 +255,10 @@ def _report(
     )
 
 
-def _squares(B: Sequence[Array]) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = np.sum(
-        [np.einsum("jk,jk->k", B_v, B_v, dtype=np.float64) for B_v in B], axis=0
-    )
-    return total
+def _compact(X: Sequence[Block]) -> tuple[list[Block], list[NDArray[np.intp] | slice]]:
+    """Return rows on the features that they have, and which features those are."""
+    columns = [_columns(X_v) for X_v in X]
+    return [_take_columns(X_v, c) for X_v, c in zip(X, columns, strict=True)], columns
 
 
 def _columns(X: Block) -> NDArray[np.intp] | slice:

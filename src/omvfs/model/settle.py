@@ -14,7 +14,7 @@ from omvfs.model.arrays import (
     tie_width,
 )
 from omvfs.model.constrained import Indicator, transposed_product
-from omvfs.model.solve import nearest, unit_directions
+from omvfs.model.solve import nearest, unit_directions, unmoved
 
 # Dimensions of the singular space, per cluster: some directions matter that no cluster owns.
 _DIMENSIONS = 3
@@ -167,7 +167,7 @@ def alternate(X: Sequence[Block], start: list[Array], squares: Array, max_iter: 
     for _ in range(max_iter):
         U = _fill_empty(nearest(project(X, directions)), squares)
         directions = unit_directions([transposed_product(X_v, U) for X_v in X])
-        if labels is not None and np.count_nonzero(U.labels != labels) * 1000 < len(labels):
+        if labels is not None and unmoved(U.labels, labels):
             break
         labels = U.labels
     return Clusters(directions, float(nearest(project(X, directions)).masses.sum()))

@@ -1,8 +1,10 @@
 """Raise columns that turn out to hold negative values, and all that was learned of them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block
@@ -40,15 +42,24 @@ def raise_columns(state: State, raises: list[NDArray[np.float64]]) -> State:
         for B_v, d in zip(state.B, raises, strict=True)
     ]
     raised.window = replace(
-        state.window, chunks=tuple(_raised(chunk, raises) for chunk in state.window.chunks)
+        state.window,
+        chunks=tuple(tuple(raise_rows(chunk, raises)) for chunk in state.window.chunks),
     )
-    raised.memory = replace(state.memory, blocks=_raised(state.memory.blocks, raises))
+    if state.memory.blocks:
+        blocks = tuple(raise_rows(state.memory.blocks, raises))
+        raised.memory = replace(state.memory, blocks=blocks)
     return raised
 
 
-def _raised(X: tuple[Block, ...], raises: list[NDArray[np.float64]]) -> tuple[Block, ...]:
-    if not X:
-        return X
-    return tuple(
-        X_v + d.astype(X_v.dtype) if d.any() else X_v for X_v, d in zip(X, raises, strict=True)
-    )
+def raise_rows(X: Sequence[Block], raises: Sequence[NDArray[np.float64]]) -> list[Block]:
+    """Return rows with their columns raised; a sparse view that is raised becomes dense.
+
+    Examples
+    --------
+    >>> raise_rows([np.array([[-1.0, 2.0]])], [np.array([1.0, 0.0])])
+    [array([[0., 2.]])]
+    """
+    return [
+        (X_v.toarray() if sp.issparse(X_v) else X_v) + d.astype(X_v.dtype) if d.any() else X_v
+        for X_v, d in zip(X, raises, strict=True)
+    ]

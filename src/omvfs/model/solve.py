@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, near_largest, project, sums_by_label
+from omvfs.model.arrays import Array, Block, IntArray, near_largest, project, sums_by_label
 from omvfs.model.constrained import Indicator, transposed_product, update_u, update_v
 from omvfs.model.objective import inner
 
@@ -65,6 +65,19 @@ class History:
         return cls(np.zeros(n_clusters), B, np.zeros(n_clusters))
 
 
+def cluster_squares(V: Sequence[Array]) -> NDArray[np.float64]:
+    """Return the squared norm of every column of V over all views.
+
+    Examples
+    --------
+    >>> cluster_squares([np.array([[3.0]]), np.array([[4.0]])])
+    array([25.])
+    """
+    squares = [np.einsum("jk,jk->k", V_v, V_v, dtype=np.float64) for V_v in V]
+    total: NDArray[np.float64] = np.sum(squares, axis=0)
+    return total
+
+
 def unit_directions(
     V: Sequence[Array], elsewhere: NDArray[np.float64] | float = 0.0
 ) -> list[Array]:
@@ -81,10 +94,20 @@ def unit_directions(
     >>> unit_directions([np.array([[3.0]]), np.array([[4.0]])])
     [array([[0.6]]), array([[0.8]])]
     """
-    squares = [np.einsum("jk,jk->k", V_v, V_v, dtype=np.float64) for V_v in V]
-    norms = np.sqrt(np.sum(squares, axis=0) + elsewhere)
+    norms = np.sqrt(cluster_squares(V) + elsewhere)
     norms[norms == 0] = 1
     return [(V_v / norms).astype(V_v.dtype, copy=False) for V_v in V]
+
+
+def unmoved(labels: IntArray, before: IntArray) -> bool:
+    """Tell whether so few rows changed their cluster that an alternation has settled.
+
+    Examples
+    --------
+    >>> unmoved(np.array([0, 1]), np.array([0, 0]))
+    False
+    """
+    return int(np.count_nonzero(labels != before)) * _SETTLED < len(labels)
 
 
 def nearest(P: Array) -> Indicator:
@@ -174,7 +197,7 @@ def solve(
             for X_v, B_v, beta_v in zip(X_new, history.B, beta, strict=True)
         ]
         directions = unit_directions(V, history.elsewhere / np.where(A > 0, A, 1))
-        if n_iter > 1 and np.count_nonzero(U.labels != before) * _SETTLED < n:
+        if n_iter > 1 and unmoved(U.labels, before):
             break
     assert U is not None
     unit = U.unit().dense()
