@@ -1,10 +1,9 @@
 """From the parameters of the estimator to the settings of the model, checked and per view."""
 
-import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from omvfs._schema import listed
+from omvfs._params import by_view, number, one_of, whole
 from omvfs.model.score import Score
 from omvfs.model.state import Graph, Settings
 
@@ -26,62 +25,32 @@ def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
     -------
     Settings
     """
-    solver = _one_of("solver", params["solver"], ("constrained", "paper"))
-    graph = _one_of("graph", params["graph"], ("auto", *get_args(Graph)))
+    solver = one_of("solver", params["solver"], ("constrained", "paper"))
+    graph = one_of("graph", params["graph"], ("auto", *get_args(Graph)))
     max_iter = params["max_iter"]
     window = params["window"]
-    _one_of("score", params["score"], get_args(Score))
-    _number("diversity", params["diversity"], least=0.0)
-    _whole("batch_size", params["batch_size"], least=1)
-    forgetting = _number("forgetting", params["forgetting"], least=0.0)
+    one_of("score", params["score"], get_args(Score))
+    number("diversity", params["diversity"], least=0.0)
+    whole("batch_size", params["batch_size"], least=1)
+    forgetting = number("forgetting", params["forgetting"], least=0.0)
     if not 0 < forgetting <= 1:
         raise ValueError(f"Got forgetting={forgetting!r}; expected above 0 and at most 1.")
     return Settings(
-        n_clusters=_whole("n_clusters", params["n_clusters"], least=1),
+        n_clusters=whole("n_clusters", params["n_clusters"], least=1),
         solver=solver,
         graph=_GRAPH[solver] if graph == "auto" else graph,
-        graph_weight=_by_view("graph_weight", params["graph_weight"], views),
-        sparsity=_by_view("sparsity", params["sparsity"], views),
-        orthogonality=_number("orthogonality", params["orthogonality"], least=0.0),
-        n_neighbors=_whole("n_neighbors", params["n_neighbors"], least=1),
-        window=None if window is None else _whole("window", window, least=1),
-        memory=_whole("memory", params["memory"], least=0),
+        graph_weight=by_view("graph_weight", params["graph_weight"], views),
+        sparsity=by_view("sparsity", params["sparsity"], views),
+        orthogonality=number("orthogonality", params["orthogonality"], least=0.0),
+        n_neighbors=whole("n_neighbors", params["n_neighbors"], least=1),
+        window=None if window is None else whole("window", window, least=1),
+        memory=whole("memory", params["memory"], least=0),
         forgetting=forgetting,
-        scale_columns=_one_of("scale_columns", params["scale_columns"], (True, False)),
-        n_init=_whole("n_init", params["n_init"], least=1),
-        max_iter=_MAX_ITER[solver] if max_iter is None else _whole("max_iter", max_iter, least=1),
-        tol=_number("tol", params["tol"], least=0.0),
+        scale_columns=one_of("scale_columns", params["scale_columns"], (True, False)),
+        n_init=whole("n_init", params["n_init"], least=1),
+        max_iter=_MAX_ITER[solver] if max_iter is None else whole("max_iter", max_iter, least=1),
+        tol=number("tol", params["tol"], least=0.0),
     )
-
-
-def _one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
-    if not any(type(value) is type(each) and value == each for each in allowed):
-        raise ValueError(f"Got {name}={value!r}; expected {listed(allowed)}.")
-    return value
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if type(value) is bool or not isinstance(value, numbers.Integral) or int(value) < least:
-        raise ValueError(f"Got {name}={value!r}; expected a whole number of at least {least}.")
-    return int(value)
-
-
-def _number(name: str, value: Any, least: float) -> float:
-    good = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not good or not least <= float(value) < float("inf"):
-        raise ValueError(f"Got {name}={value!r}; expected a finite number of at least {least:g}.")
-    return float(value)
-
-
-def _by_view(name: str, value: Any, views: Sequence[str]) -> tuple[float, ...]:
-    if not isinstance(value, Mapping):
-        return (_number(name, value, least=0.0),) * len(views)
-    if set(value) != set(views):
-        raise ValueError(
-            f"Got {name} for views {listed(value)}; expected one for each of {listed(views)}, or "
-            "one number for all."
-        )
-    return tuple(_number(f"{name}[{view!r}]", value[view], least=0.0) for view in views)
 
 
 class MethodAndParameter:

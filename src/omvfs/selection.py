@@ -19,6 +19,7 @@ from omvfs._blocks import Negative
 from omvfs._collect import holds_views
 from omvfs._columns import columns_by_view
 from omvfs._schema import Schema, listed
+from omvfs.model.arrays import squared_row_norms
 from omvfs.views import Block, Views, as_views, hstack, select_columns
 
 SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
@@ -192,6 +193,24 @@ class MultiViewSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return select_columns(self._read_next(X), self.view_support_)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the share of ‖X‖² that the selected features hold, between 0 and 1.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            Rows with the views that were fitted.
+        y : ignored
+            For compatibility with scikit-learn.
+        """
+        check_is_fitted(self)
+        batch = self._read_next(X)
+        kept, total = (
+            sum(float(squared_row_norms(block).sum()) for block in blocks.values())
+            for blocks in (select_columns(batch, self.view_support_), batch.blocks)
+        )
+        return kept / total if total > 0 else 0.0
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns of `transform`: ``view__feature``, or as in one plain X.

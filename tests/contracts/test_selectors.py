@@ -17,11 +17,15 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from omvfs import OMVFS, Views, as_views
+from omvfs.baselines import ColumnSum, RandomScore, Variance
 from support import KINDS, counts, dense
 
 SELECTORS = {
     "constrained": lambda **params: OMVFS(3, batch_size=20, random_state=0, **params),
     "published": lambda **params: OMVFS.as_published(3, batch_size=20, random_state=0, **params),
+    "random": lambda **params: RandomScore(random_state=0, **params),
+    "column sum": lambda **params: ColumnSum(batch_size=20, **params),
+    "variance": lambda **params: Variance(batch_size=20, **params),
 }
 # Check by name to the reason why it must fail. None does.
 EXPECTED_FAILURES: dict[str, str] = {}
@@ -39,7 +43,8 @@ def two_views(n_rows=50, dtype=np.float64, text=np.asarray, image=np.asarray):
 
 
 @parametrize_with_checks(
-    [OMVFS(), OMVFS.as_published()], expected_failed_checks=lambda estimator: EXPECTED_FAILURES
+    [OMVFS(), OMVFS.as_published(), RandomScore(), ColumnSum(), Variance()],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)
@@ -75,6 +80,8 @@ def test_equal_scores_rank_in_the_order_of_columns(make):
     X = np.zeros((30, 5))
     X[:, 2] = 1
     selector = make().fit(X)
+    if len(set(selector.scores_)) > 2:
+        pytest.skip("Random scores of equal columns differ.")
     rest = selector.ranking_[[0, 1, 3, 4]]
     assert list(rest) == sorted(rest)
 
@@ -292,7 +299,10 @@ def test_input_is_left_alone(make, kind, negative):
     if negative == "clip":
         before[0, 0] = -1.0
     X = kind(before.copy())
-    selector = make(negative=negative, n_features_to_select=3).fit(X)
+    selector = make(n_features_to_select=3)
+    if "negative" in selector.get_params():
+        selector.set_params(negative=negative)
+    selector.fit(X)
     out = selector.transform(X)
     (out.data if sp.issparse(out) else out)[:] = 7
     np.testing.assert_array_equal(dense(X), before)

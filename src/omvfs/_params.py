@@ -1,0 +1,66 @@
+"""Checks of parameters, each with an error that says what was got and what was expected."""
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from omvfs._schema import listed
+
+
+def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
+    """Return a parameter that must be one of some values, True not taken for 1.
+
+    Examples
+    --------
+    >>> one_of("solver", "paper", ("constrained", "paper"))
+    'paper'
+    """
+    if not any(type(value) is type(each) and value == each for each in allowed):
+        raise ValueError(f"Got {name}={value!r}; expected {listed(allowed)}.")
+    return value
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """Return a parameter that must be a whole number of at least `least`.
+
+    Examples
+    --------
+    >>> whole("n_clusters", 0, least=1)
+    Traceback (most recent call last):
+    ValueError: Got n_clusters=0; expected a whole number of at least 1.
+    """
+    if type(value) is bool or not isinstance(value, numbers.Integral) or int(value) < least:
+        raise ValueError(f"Got {name}={value!r}; expected a whole number of at least {least}.")
+    return int(value)
+
+
+def number(name: str, value: Any, least: float) -> float:
+    """Return a parameter that must be a finite number of at least `least`.
+
+    Examples
+    --------
+    >>> number("sparsity", 1, least=0.0)
+    1.0
+    """
+    good = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not good or not least <= float(value) < float("inf"):
+        raise ValueError(f"Got {name}={value!r}; expected a finite number of at least {least:g}.")
+    return float(value)
+
+
+def by_view(name: str, value: Any, views: Sequence[str]) -> tuple[float, ...]:
+    """Return a parameter for every view: one number for all, or a mapping with one for each.
+
+    Examples
+    --------
+    >>> by_view("sparsity", {"image": 2, "text": 1}, ["text", "image"])
+    (1.0, 2.0)
+    """
+    if not isinstance(value, Mapping):
+        return (number(name, value, least=0.0),) * len(views)
+    if set(value) != set(views):
+        raise ValueError(
+            f"Got {name} for views {listed(value)}; expected one for each of {listed(views)}, or "
+            "one number for all."
+        )
+    return tuple(number(f"{name}[{view!r}]", value[view], least=0.0) for view in views)

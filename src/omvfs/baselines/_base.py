@@ -1,0 +1,181 @@
+"""What the comparison methods share: a fit on all rows, one view at a time, or along a stream."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from omvfs._blocks import Negative
+from omvfs.selection import MultiViewSelector, sizes_by_view
+from omvfs.views import Block, Views, as_views, rechunk
+
+
+class OfflineSelector(MultiViewSelector):
+    """Base of methods that read all rows at once.
+
+    A subclass provides `_score_views`.
+    """
+
+    # What to do with negative values; methods that factorise into nonnegative parts refuse them.
+    _negative: Negative = "allow"
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Score the features of X.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            2-D data, a mapping or list of 2-D blocks, or `Views`.
+        y : ignored
+            For compatibility with scikit-learn.
+
+        Returns
+        -------
+        self
+        """
+        batch = as_views(X, views=self.views, negative=self._negative)
+        sizes_by_view(self.n_features_to_select, batch.schema)
+        scores = self._score_views(batch)
+        self._remember(X, batch)
+        self._view_scores = scores
+        return self
+
+    @property
+    def view_scores_(self) -> dict[str, NDArray[Any]]:
+        """Scores by view name; larger is better."""
+        check_is_fitted(self)
+        return {name: scores.copy() for name, scores in self._view_scores.items()}
+
+    @abstractmethod
+    def _score_views(self, batch: Views) -> dict[str, NDArray[Any]]:
+        """Return the score of every feature by view name, larger is better."""
+
+
+class PerViewSelector(OfflineSelector):
+    """Base of single-view methods: each view is scored by itself.
+
+    A subclass takes the parameter `random_state`, None where nothing is random, and provides
+    `_score_view`.
+    """
+
+    random_state: Any = None
+
+    def _score_views(self, batch: Views) -> dict[str, NDArray[Any]]:
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        # Every view as if it were alone, so that neither its name nor its place matters.
+        return {
+            name: self._score_view(X, np.random.default_rng(seed))
+            for name, X in batch.blocks.items()
+        }
+
+    @abstractmethod
+    def _score_view(self, X: Block, rng: np.random.Generator) -> NDArray[Any]:
+        """Return the score of every feature of a view, larger is better."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a stream has left.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows seen.
+    states : dict of str to object
+        What the method keeps of each view; replaced, never changed.
+    """
+
+    n_rows: int
+    states: dict[str, Any]
+
+
+class StreamSelector(MultiViewSelector):
+    """Base of single-view methods that read a stream, each view by itself.
+
+    A subclass takes the parameter `batch_size` and provides `_start`, `_learn` and `_score_state`.
+    """
+
+    batch_size: int
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from X anew, in chunks of `batch_size` rows.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            2-D data, a mapping or list of 2-D blocks, or `Views`.
+        y : ignored
+            For compatibility with scikit-learn.
+
+        Returns
+        -------
+        self
+        """
+        batch = as_views(X, views=self.views, negative="allow")
+        seen = self._nothing(batch)
+        for chunk in rechunk([batch], self.batch_size, negative="allow"):
+            seen = self._after(seen, chunk)
+        self._remember(X, batch)
+        self._seen = seen
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from one more chunk; a call that fails changes nothing.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            The chunk, of any number of rows.
+        y : ignored
+            For compatibility with scikit-learn.
+
+        Returns
+        -------
+        self
+        """
+        if hasattr(self, "_seen"):
+            self._seen = self._after(self._seen, self._read_next(X))
+            return self
+        batch = as_views(X, views=self.views, negative="allow")
+        seen = self._after(self._nothing(batch), batch)
+        self._remember(X, batch)
+        self._seen = seen
+        return self
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """Rows seen."""
+        check_is_fitted(self)
+        return self._seen.n_rows
+
+    @property
+    def view_scores_(self) -> dict[str, NDArray[Any]]:
+        """Scores by view name; larger is better."""
+        check_is_fitted(self)
+        states = self._seen.states
+        return {name: self._score_state(states[name], self._seen.n_rows) for name in states}
+
+    def _nothing(self, first: Views) -> Seen:
+        sizes_by_view(self.n_features_to_select, first.schema)
+        return Seen(0, {name: self._start(X) for name, X in first.blocks.items()})
+
+    def _after(self, seen: Seen, chunk: Views) -> Seen:
+        blocks = chunk.blocks.items()
+        states = {name: self._learn(seen.states[name], X) for name, X in blocks}
+        return Seen(seen.n_rows + len(chunk), states)
+
+    @abstractmethod
+    def _start(self, X: Block) -> Any:
+        """Return what is known of a view before its first chunk X."""
+
+    @abstractmethod
+    def _learn(self, state: Any, X: Block) -> Any:
+        """Return what is known after a chunk; the state before it is left as it was."""
+
+    @abstractmethod
+    def _score_state(self, state: Any, n_rows: int) -> NDArray[Any]:
+        """Return the score of every feature, larger is better, in an array of its own."""

@@ -1,0 +1,143 @@
+"""The plainest methods, which every honest comparison needs: chance, column sum and variance."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from omvfs.baselines._base import PerViewSelector, StreamSelector
+from omvfs.model.arrays import column_sums
+from omvfs.selection import SelectSize
+from omvfs.views import Block
+
+# Rows, means and scatters.
+Moments: TypeAlias = tuple[int, NDArray[np.float64], NDArray[np.float64]]
+
+
+class RandomScore(PerViewSelector):
+    """Random scores: what chance gives.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, mapping of str to either, or None, default=100
+        Features to select per view: at most so many, a share, either by view name, or all.
+    views : sequence of int, or mapping of str to columns, default=None
+        How one 2-D X splits into views.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Examples
+    --------
+    >>> RandomScore(random_state=0).fit(np.ones((2, 5))).scores_.shape
+    (5,)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: SelectSize = 100,
+        views: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.views = views
+        self.random_state = random_state
+
+    def _score_view(self, X: Block, rng: np.random.Generator) -> NDArray[np.float64]:
+        return rng.random((X.shape[1],))
+
+
+class ColumnSum(StreamSelector):
+    """Mean of each column: what a method must beat to be more than a count of words.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, mapping of str to either, or None, default=100
+        Features to select per view: at most so many, a share, either by view name, or all.
+    views : sequence of int, or mapping of str to columns, default=None
+        How one 2-D X splits into views.
+    batch_size : int, default=1000
+        Rows of a chunk in `fit`.
+
+    Examples
+    --------
+    >>> ColumnSum().fit(np.array([[1.0, 0.0], [2.0, 4.0]])).scores_
+    array([1.5, 2. ])
+    """
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: SelectSize = 100,
+        views: Any = None,
+        batch_size: int = 1000,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.views = views
+        self.batch_size = batch_size
+
+    def _start(self, X: Block) -> NDArray[np.float64]:
+        return np.zeros(X.shape[1])
+
+    def _learn(self, state: NDArray[np.float64], X: Block) -> NDArray[np.float64]:
+        return state + column_sums(X)
+
+    def _score_state(self, state: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
+        return state / n_rows
+
+
+class Variance(StreamSelector):
+    """Variance of each column.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, mapping of str to either, or None, default=100
+        Features to select per view: at most so many, a share, either by view name, or all.
+    views : sequence of int, or mapping of str to columns, default=None
+        How one 2-D X splits into views.
+    batch_size : int, default=1000
+        Rows of a chunk in `fit`.
+
+    Examples
+    --------
+    >>> Variance().fit(np.array([[1.0, 0.0], [3.0, 0.0]])).scores_
+    array([1., 0.])
+    """
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: SelectSize = 100,
+        views: Any = None,
+        batch_size: int = 1000,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.views = views
+        self.batch_size = batch_size
+
+    def _start(self, X: Block) -> Moments:
+        return 0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
+
+    def _learn(self, state: Moments, X: Block) -> Moments:
+        # Chan, Golub and LeVeque: the scatter of two sets of rows from their means and scatters.
+        n, mean, scatter = state
+        m = X.shape[0]
+        mean_new, variance_new = _mean_and_variance(X)
+        step = mean_new - mean
+        return (
+            n + m,
+            mean + step * (m / (n + m)),
+            scatter + variance_new * m + step**2 * (n * m / (n + m)),
+        )
+
+    def _score_state(self, state: Moments, n_rows: int) -> NDArray[np.float64]:
+        return state[2] / n_rows
+
+
+def _mean_and_variance(X: Block) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if sp.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0)
+        return np.asarray(mean, np.float64), np.asarray(variance, np.float64)
+    return X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
