@@ -7,20 +7,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from omvfs._blocks import Negative
-from omvfs._collect import holds_views
 from omvfs._columns import columns_by_view
+from omvfs._reading import ReadsViews, is_views
 from omvfs._schema import Schema, listed
 from omvfs.model.arrays import squared_row_norms
-from omvfs.views import Block, Views, as_views, hstack, select_columns
+from omvfs.views import Block, Views, hstack, select_columns
 
 SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
 
@@ -93,17 +88,14 @@ def sizes_by_view(size: SelectSize, schema: Schema) -> dict[str, int]:
     return {view: n_selected(size, view, width) for view, width in widths}
 
 
-class MultiViewSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
     """Base of selectors that score the features of each view.
 
     A subclass takes the parameters `views` and `n_features_to_select`, reads its first batch with
     `as_views` and `_remember`, later ones with `_read_next`, and provides `view_scores_`.
     """
 
-    views: Any
     n_features_to_select: SelectSize
-    schema_: Schema
-    n_features_in_: int
 
     @property
     @abstractmethod
@@ -235,34 +227,18 @@ class MultiViewSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(named, dtype=object)
 
     def _remember(self, X: Any, batch: Views) -> None:
-        """Remember of the first batch what later ones must match."""
-        plain = not isinstance(X, Views) and not holds_views(X)
-        if plain:
-            validate_data(self, X, reset=True, skip_check_array=True)
-        else:
-            self.n_features_in_ = batch.shape[1]
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-        self.schema_ = batch.schema
+        super()._remember(X, batch)
+        plain = not is_views(X)
         self._plain = plain and self.views is None
-        self._columns = self._columns_of(X) if plain and self.views is not None else None
+        self._columns = self._columns_of() if plain and self.views is not None else None
 
-    def _columns_of(self, X: Any) -> NDArray[np.intp]:
+    def _columns_of(self) -> NDArray[np.intp]:
         """Return which column of one 2-D X is which feature, view after view."""
         width = self.n_features_in_
         keys = columns_by_view(self.views, width, getattr(self, "feature_names_in_", None))
         return np.concatenate([np.arange(width)[key] for key in keys.values()])
 
-    def _read_next(self, X: Any, negative: Negative = "allow") -> Views:
-        """Validate a later batch."""
-        if isinstance(X, Views) or holds_views(X):
-            return as_views(X, like=self.schema_, negative=negative)
-        batch = as_views(X, views=self.views, negative=negative)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return as_views(batch, like=self.schema_, negative=negative)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -1,0 +1,19 @@
+"""Judging selections: the clusters that the selected features give, against known classes."""
+
+from omvfs.evaluation.kmeans import MultiViewSphericalKMeans
+from omvfs.evaluation.metrics import clustering_accuracy, normalized_mutual_information
+from omvfs.evaluation.protocol import evaluate_selection, summarise
+from omvfs.evaluation.search import SearchResult, Shuffled, grid_search
+from omvfs.evaluation.spherical import spherical_k_means
+
+__all__ = [
+    "MultiViewSphericalKMeans",
+    "SearchResult",
+    "Shuffled",
+    "clustering_accuracy",
+    "evaluate_selection",
+    "grid_search",
+    "normalized_mutual_information",
+    "spherical_k_means",
+    "summarise",
+]

@@ -1,0 +1,303 @@
+"""Multi-view spherical k-means."""
+
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from omvfs.datasets import make_planted
+from omvfs.evaluation import MultiViewSphericalKMeans, clustering_accuracy, spherical_k_means
+from omvfs.evaluation.kmeans import alternate, consensus, nearest_by_angle, rounds
+from omvfs.evaluation.spherical import unit_rows
+from omvfs.views import as_views
+from support import KINDS, clustered, counts
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def noisy_views(rng, n, widths, K=3, noise=0.3):
+    """Views of the same classes, each with classes of its own for some rows."""
+    truth = rng.integers(K, size=n)
+    views = []
+    for width in widths:
+        labels = np.where(rng.random(n) < noise, rng.integers(K, size=n), truth)
+        own = np.arange(width) % K == labels[:, np.newaxis]
+        views.append(rng.random((n, width)) * (0.3 + own))
+    return views, truth
+
+
+class Transcription:
+    """Bickel and Scheffer's algorithm as it is written, a row at a time."""
+
+    def __init__(self, views, labels, K):
+        self.X = [[self.unit(row) for row in view] for view in views]
+        self.K, self.V, self.n = K, len(views), len(labels)
+        self.labels = [list(labels) for _ in views]  # only those of the first are ever used
+        self.centers = [None] * self.V
+        self.objective = [None] * self.V
+
+    @staticmethod
+    def unit(row):
+        return row / np.linalg.norm(row)
+
+    def round(self):
+        for v in reversed(range(self.V)):
+            other = self.labels[(v + 1) % self.V]
+            self.centers[v] = [
+                self.unit(sum(self.X[v][i] for i in range(self.n) if other[i] == k))
+                for k in range(self.K)
+            ]
+            cosines = [[float(x @ c) for c in self.centers[v]] for x in self.X[v]]
+            self.labels[v] = [int(np.argmax(row)) for row in cosines]
+            self.objective[v] = sum(max(row) for row in cosines)
+
+    def run(self, patience):
+        """Return the number of rounds, none left out."""
+        best, age, n_rounds = [-np.inf] * self.V, [0] * self.V, 0
+        while not all(a > patience for a in age):
+            self.round()
+            n_rounds += 1
+            for v in range(self.V):
+                age[v] = 0 if self.objective[v] > best[v] else age[v] + 1
+                best[v] = max(best[v], self.objective[v])
+        return n_rounds
+
+    def final(self):
+        centers = []
+        for v in range(self.V):
+            centers.append([])
+            for k in range(self.K):
+                agreed = [i for i in range(self.n) if all(own[i] == k for own in self.labels)]
+                centers[v].append(
+                    self.unit(sum(self.X[v][i] for i in agreed)) if agreed else self.centers[v][k]
+                )
+        labels = []
+        for i in range(self.n):
+            angles = [
+                sum(np.arccos(np.clip(self.X[v][i] @ centers[v][k], -1, 1)) for v in range(self.V))
+                for k in range(self.K)
+            ]
+            labels.append(int(np.argmin(angles)))
+        return centers, labels
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize("n_views", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_round_is_as_written(kind, n_views, seed):
+    rng = np.random.default_rng(seed)
+    views, _ = noisy_views(rng, 60, [7, 5, 9][:n_views])
+    start = rng.integers(3, size=60)
+    slow = Transcription(views, start, 3)
+    X = [unit_rows(kind(view)) for view in views]
+    for fast in islice(rounds(X, start, 3), 6):
+        slow.round()
+        np.testing.assert_array_equal(fast.labels, slow.labels)
+        np.testing.assert_allclose(fast.objective, slow.objective)
+        for fast_v, slow_v in zip(fast.centers, slow.centers, strict=True):
+            np.testing.assert_allclose(fast_v, slow_v, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_views", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_end_is_as_written_though_rounds_that_change_nothing_are_left_out(n_views, seed):
+    rng = np.random.default_rng(seed)
+    views, _ = noisy_views(rng, 60, [7, 5, 9][:n_views])
+    start = rng.integers(3, size=60)
+    slow = Transcription(views, start, 3)
+    n_rounds = slow.run(patience=4)
+    X = [unit_rows(view) for view in views]
+    last, n_iter = alternate(X, start, 3, max_iter=100, patience=4)
+    assert n_iter <= n_rounds
+    np.testing.assert_array_equal(last.labels, slow.labels)
+    centers, labels = slow.final()
+    for fast_v, slow_v in zip(consensus(X, last), centers, strict=True):
+        np.testing.assert_allclose(fast_v, slow_v, atol=1e-12)
+    np.testing.assert_array_equal(nearest_by_angle(X, consensus(X, last)), labels)
+
+
+def restless():
+    """Return views and a start whose labels come to no rest."""
+    rng = np.random.default_rng(0)
+    while True:
+        views = [unit_rows(rng.random((8, 2))) for _ in range(2)]
+        start = rng.integers(3, size=8)
+        *_, one, two = islice(rounds(views, start, 3), 60)
+        if not np.array_equal(one.labels[0], two.labels[0]):
+            return views, start
+
+
+@pytest.mark.parametrize("patience", [0, 3, 10])
+def test_rounds_end_when_all_views_have_gone_longer_than_the_patience_with_no_new_best(patience):
+    views, start = restless()
+    best, age, n_rounds = [-np.inf, -np.inf], [0, 0], 0
+    for each in rounds(views, start, 3):
+        n_rounds += 1
+        for v, value in enumerate(each.objective):
+            age[v] = 0 if value > best[v] else age[v] + 1
+            best[v] = max(best[v], value)
+        if min(age) == patience + 1:
+            break
+    assert n_rounds > patience
+    assert alternate(views, start, 3, max_iter=60, patience=patience)[1] == n_rounds
+    assert alternate(views, start, 3, max_iter=n_rounds - 1, patience=patience)[1] == n_rounds - 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_classes_are_found(seed):
+    planted = make_planted(1000, random_state=seed)
+    model = MultiViewSphericalKMeans(5, random_state=seed).fit(planted.views)
+    assert clustering_accuracy(planted.labels, model.labels_) > 0.95
+    np.testing.assert_array_equal(model.predict(planted.views), model.labels_)
+    assert {view: X.shape for view, X in model.cluster_centers_.items()} == {
+        "view_0": (5, 4000),
+        "view_1": (5, 1000),
+    }
+    assert all(X.dtype == np.float32 for X in model.cluster_centers_.values())
+
+
+def test_two_views_together_know_more_than_the_better_one():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=400)
+    own = np.arange(30) % 3 == truth[:, np.newaxis]
+    views = [rng.random((400, 30)) * (1 + 0.5 * own) for _ in range(2)]
+    together, *alone = (
+        clustering_accuracy(truth, MultiViewSphericalKMeans(3, random_state=0).fit_predict(X))
+        for X in (views, *views)
+    )
+    assert together > max(alone) + 0.05
+
+
+def test_rows_missing_in_a_view_are_clustered_by_the_others():
+    planted = make_planted(1000, missing=(0.3, 0.0), random_state=0)
+    found = MultiViewSphericalKMeans(5, random_state=0).fit_predict(planted.views)
+    missing = planted.views["view_0"].sum(axis=1) == 0
+    assert 200 < missing.sum() < 400
+    assert clustering_accuracy(planted.labels[missing], found[missing]) > 0.9
+
+
+def test_one_view_is_spherical_k_means():
+    X, _ = clustered(np.random.default_rng(0), 100, 12, 3)
+    model = MultiViewSphericalKMeans(3, random_state=5).fit(X)
+    rng = np.random.default_rng(np.random.RandomState(5).randint(2**31 - 1))
+    plain = spherical_k_means(X, 3, rng)
+    np.testing.assert_array_equal(model.labels_, plain.labels)
+    np.testing.assert_allclose(model.cluster_centers_["X"], plain.centers)
+    assert model.objective_ == {"X": pytest.approx(plain.objective)}
+    assert model.n_iter_ == plain.n_iter
+
+
+@given(
+    seed=seeds,
+    n=st.integers(1, 10),
+    n_views=st.integers(1, 6),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    sparse=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_rows_can_be_clustered(seed, n, n_views, dtype, sparse):
+    rng = np.random.default_rng(seed)
+    views = []
+    for _ in range(n_views):
+        X = rng.integers(-1, 3, size=(n, rng.integers(1, 5))) * rng.integers(0, 2, size=(n, 1))
+        X = X[rng.integers(n, size=n)].astype(dtype)  # duplicates
+        views.append(sp.csr_array(X) if sparse else X)
+    K = int(rng.integers(1, n + 1))
+    model = MultiViewSphericalKMeans(K, n_init=2, max_iter=5, random_state=0).fit(views)
+    assert model.labels_.shape == (n,)
+    assert set(model.labels_) <= set(range(K))
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+    for centers in model.cluster_centers_.values():
+        assert centers.dtype == dtype
+        assert np.isfinite(centers).all()
+
+
+def test_every_cluster_has_a_centre_though_the_views_agree_on_no_row():
+    X = [unit_rows(view) for view in noisy_views(np.random.default_rng(0), 9, [4, 5])[0]]
+    last = next(rounds(X, np.arange(9) % 3, 3))
+    nowhere = type(last)(np.stack([last.labels[0], last.labels[0] + 1]), last.centers, np.zeros(2))
+    for centers, own in zip(consensus(X, nowhere), last.centers, strict=True):
+        np.testing.assert_array_equal(centers, own)
+
+
+def test_as_many_clusters_as_rows_are_all_different():
+    rng = np.random.default_rng(0)
+    views = [counts(rng, 12, 8, density=1.0) for _ in range(2)]
+    labels = MultiViewSphericalKMeans(12, random_state=0).fit_predict(views)
+    assert sorted(labels) == list(range(12))
+
+
+def test_every_form_of_the_same_data_gives_the_same_result():
+    data = {"text": counts(np.random.default_rng(0), 40, 9), "image": np.eye(40, 5) + 0.1}
+    wide = np.hstack(list(data.values()))
+    columns = {"text": slice(0, 9), "image": slice(9, 14)}
+    forms = [
+        (None, data),
+        (None, as_views(data)),
+        (None, list(data.values())),
+        ([9, 5], wide),
+        (columns, pd.DataFrame(wide, columns=[f"c{j}" for j in range(14)])),
+    ]
+    fitted = [MultiViewSphericalKMeans(3, views=split, random_state=0).fit(X) for split, X in forms]
+    for model, (_, X) in zip(fitted, forms, strict=True):
+        np.testing.assert_array_equal(model.labels_, fitted[0].labels_)
+        np.testing.assert_array_equal(model.predict(X), model.labels_)
+        assert model.n_features_in_ == 14
+    assert list(fitted[-1].feature_names_in_)[:2] == ["c0", "c1"]
+    swapped = {"image": data["image"], "text": data["text"]}
+    np.testing.assert_array_equal(fitted[0].predict(swapped), fitted[0].labels_)
+    assert not hasattr(fitted[-1].set_params(views=None).fit(data), "feature_names_in_")
+
+
+def test_row_lengths_do_not_matter():
+    rng = np.random.default_rng(0)
+    views, _ = noisy_views(rng, 80, [10, 6])
+    lengths = 2.0 ** rng.integers(-20, 20, size=(80, 2))
+    scaled = [X * lengths[:, [v]] for v, X in enumerate(views)]
+    a, b = (MultiViewSphericalKMeans(3, random_state=0).fit_predict(X) for X in (views, scaled))
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_input_is_left_alone(kind):
+    before = counts(np.random.default_rng(1), 30, 7)
+    X = kind(before.copy())
+    MultiViewSphericalKMeans(3, random_state=0).fit({"a": X, "b": X})
+    np.testing.assert_array_equal(X.toarray() if sp.issparse(X) else X, before)
+
+
+def test_errors_name_what_was_got():
+    X = np.ones((5, 2))
+    with pytest.raises(ValueError, match="n_clusters=8 for n_samples=5"):
+        MultiViewSphericalKMeans().fit(X)
+    with pytest.raises(ValueError, match="patience=-1"):
+        MultiViewSphericalKMeans(2, patience=-1).fit(X)
+    with pytest.raises(ValueError, match="max_iter=0"):
+        MultiViewSphericalKMeans(2, max_iter=0).fit(X)
+    with pytest.raises(NotFittedError):
+        MultiViewSphericalKMeans(2).predict(X)
+    model = MultiViewSphericalKMeans(2).fit({"text": X})
+    with pytest.raises(ValueError, match="'text' has 1 features"):
+        model.predict({"text": X[:, :1]})
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was():
+    X = counts(np.random.default_rng(0), 20, 5)
+    model = MultiViewSphericalKMeans(2, random_state=0).fit({"a": X})
+    labels = model.labels_
+    with pytest.raises(ValueError, match="n_samples=1"):
+        model.fit({"b": X[:1]})
+    np.testing.assert_array_equal(model.predict({"a": X}), labels)
+    assert not hasattr(clone(model), "labels_")
+
+
+@parametrize_with_checks([MultiViewSphericalKMeans()])
+def test_scikit_learn_agrees(estimator, check):
+    check(estimator)

@@ -1,0 +1,139 @@
+"""Agreement of clusters with classes."""
+
+import math
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import normalized_mutual_info_score
+
+from omvfs.evaluation import clustering_accuracy, normalized_mutual_information
+
+METHODS = ["max", "geometric", "arithmetic", "min"]
+pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=14)
+
+
+def brute_force_accuracy(true, pred):
+    """Try every naming of the clusters; names beyond the classes stand for none."""
+    clusters = sorted(set(pred))
+    names = [*set(true), *(object() for _ in clusters)]
+    return max(
+        sum(
+            dict(zip(clusters, naming, strict=True))[p] == t
+            for t, p in zip(true, pred, strict=True)
+        )
+        for naming in permutations(names, len(clusters))
+    ) / len(true)
+
+
+def naive_nmi(true, pred, mean):
+    n = len(true)
+
+    def entropy(labels):
+        return -sum(c / n * math.log(c / n) for c in Counter(labels).values())
+
+    joint, a, b = Counter(zip(true, pred, strict=True)), Counter(true), Counter(pred)
+    information = sum(c / n * math.log(c * n / (a[t] * b[p])) for (t, p), c in joint.items())
+    H, H2 = entropy(true), entropy(pred)
+    if len(a) == len(b) == 1:
+        return 1.0
+    if len(a) == 1 or len(b) == 1:
+        return 0.0
+    by = {"max": max(H, H2), "geometric": math.sqrt(H * H2), "min": min(H, H2)}
+    return information / by.get(mean, (H + H2) / 2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=10))
+@settings(max_examples=40, deadline=None)
+def test_accuracy_is_that_of_the_best_naming(rows):
+    true, pred = zip(*rows, strict=True)
+    expected = brute_force_accuracy(true, pred)
+    assert clustering_accuracy(true, pred) == pytest.approx(expected)
+    assert clustering_accuracy(pred, true) == pytest.approx(expected)
+
+
+def test_accuracy_with_more_clusters_than_classes_counts_one_cluster_a_class():
+    assert clustering_accuracy([0] * 6, [0, 0, 0, 1, 1, 2]) == 0.5
+    assert clustering_accuracy([0, 0, 1, 1], [0, 0, 0, 0]) == 0.5
+
+
+@pytest.mark.parametrize("mean", METHODS)
+@given(pairs)
+@settings(max_examples=40, deadline=None)
+def test_nmi_is_mutual_information_over_a_mean_of_entropies(mean, rows):
+    true, pred = zip(*rows, strict=True)
+    got = normalized_mutual_information(true, pred, mean)
+    assert got == pytest.approx(naive_nmi(true, pred, mean), abs=1e-9)
+    theirs = normalized_mutual_info_score(true, pred, average_method=mean)
+    assert got == pytest.approx(theirs, abs=1e-12)
+    assert 0 <= got <= 1
+
+
+def test_nmi_divides_by_the_larger_entropy_unless_told_otherwise():
+    true, pred = [0, 0, 1, 1], [0, 1, 2, 3]
+    assert normalized_mutual_information(true, pred) == pytest.approx(0.5)
+    assert normalized_mutual_information(true, pred, "min") == pytest.approx(1)
+
+
+@pytest.mark.parametrize("mean", METHODS)
+def test_nmi_of_one_cluster_is_one_if_there_is_one_class_and_else_zero(mean):
+    assert normalized_mutual_information([3, 3], ["x", "x"], mean) == 1
+    assert normalized_mutual_information([3, 4], ["x", "x"], mean) == 0
+    assert normalized_mutual_information([3, 3], ["x", "y"], mean) == 0
+
+
+@given(pairs, st.permutations(range(5)))
+@settings(max_examples=40, deadline=None)
+def test_names_do_not_matter(rows, names):
+    true, pred = zip(*rows, strict=True)
+    renamed = [names[p] for p in pred]
+    for measure in (clustering_accuracy, normalized_mutual_information):
+        assert measure(true, pred) == pytest.approx(measure(true, renamed))
+        assert measure(true, true) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda labels: [f"class {label}" for label in labels],
+        lambda labels: np.array([f"class {label}" for label in labels], dtype=object),
+        lambda labels: labels.astype(float) - 7.5,
+        lambda labels: labels.astype(np.uint8),
+        lambda labels: tuple(labels.tolist()),
+        lambda labels: pd.Series(labels, index=labels + 9),
+        lambda labels: pd.Series(labels.astype(str)).astype("category"),
+        lambda labels: pl.Series(labels),
+    ],
+)
+def test_labels_may_be_of_any_kind(form):
+    rng = np.random.default_rng(0)
+    true, pred = rng.integers(3, size=30), rng.integers(4, size=30)
+    for measure in (clustering_accuracy, normalized_mutual_information):
+        assert measure(form(true), pred) == measure(true, form(pred)) == measure(true, pred)
+    assert clustering_accuracy(true == 1, ["yes" if t == 1 else "no" for t in true]) == 1
+
+
+@pytest.mark.parametrize("measure", [clustering_accuracy, normalized_mutual_information])
+@pytest.mark.parametrize(
+    ("true", "pred", "kind", "message"),
+    [
+        ([0, 1, 1], [0, 1], ValueError, "3 labels_true and 2 labels_pred"),
+        ([], [], ValueError, r"labels_true of shape \(0,\)"),
+        ([0, 1], [[0], [1]], ValueError, r"labels_pred of shape \(2, 1\)"),
+        ([0, np.nan], [0, 1], ValueError, "labels_true that are not finite"),
+        ([0, 1], np.array([0, "a"], dtype=object), TypeError, "labels_pred of kinds int, str"),
+    ],
+)
+def test_errors_name_what_was_got(measure, true, pred, kind, message):
+    with pytest.raises(kind, match=message):
+        measure(true, pred)
+
+
+def test_an_unknown_mean_is_refused():
+    with pytest.raises(ValueError, match="average_method='sqrt'"):
+        normalized_mutual_information([0, 1], [0, 1], "sqrt")

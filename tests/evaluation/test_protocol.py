@@ -1,0 +1,204 @@
+"""Judging selections by the clusters they give."""
+
+import functools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+from omvfs.baselines import ColumnSum
+from omvfs.datasets import make_planted
+from omvfs.evaluation import evaluate_selection, protocol, summarise
+from support import dense
+
+COLUMNS = ["method", "p", "seed", "ACC", "NMI max", "NMI geometric"]
+both_clusterings = pytest.mark.parametrize("clustering", ["multiview", "stacked"])
+
+
+@functools.cache
+def planted():
+    return make_planted(400, n_features=(600, 300), n_informative=(60, 30), random_state=0)
+
+
+def methods():
+    rng = np.random.default_rng(0)
+    return {
+        "truth": planted().informative,
+        "chance": {view: rng.random(X.shape[1]) for view, X in planted().views.items()},
+    }
+
+
+def judged(scores=None, n_features=30, seeds=2, **params):
+    data = planted()
+    scores = methods() if scores is None else scores
+    return evaluate_selection(data.views, data.labels, scores, n_features, seeds=seeds, **params)
+
+
+@both_clusterings
+def test_informative_features_beat_random_ones(clustering):
+    truth, chance = summarise(judged(clustering=clustering))
+    for figure in ("ACC", "NMI max", "NMI geometric"):
+        assert truth[figure] > chance[figure] + 0.3
+
+
+def test_there_is_a_row_for_every_method_size_and_seed():
+    rows = judged(n_features=[10, 30, None], seeds=[5, 3])
+    assert [list(row) for row in rows] == [COLUMNS] * 12
+    assert [(row["method"], row["p"], row["seed"]) for row in rows] == [
+        (method, p, seed)
+        for method in ("truth", "chance")
+        for p in (10, 30, None)
+        for seed in (5, 3)
+    ]
+    for row in rows:
+        assert 0 <= row["NMI max"] <= row["NMI geometric"] <= 1
+        assert 0 < row["ACC"] <= 1
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_take_the_rows_as_they_are(frame):
+    rows = judged(n_features=[10, None], seeds=1)
+    table = frame(rows)
+    assert list(table.columns) == COLUMNS
+    assert table["ACC"].to_list() == [row["ACC"] for row in rows]
+    assert list(frame(summarise(rows)).columns)[:3] == ["method", "p", "n"]
+
+
+@both_clusterings
+def test_the_result_does_not_depend_on_the_number_of_processes(clustering):
+    params = {"n_features": [10, 30], "clustering": clustering}
+    one, two = (judged(**params, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert one == two
+
+
+@both_clusterings
+def test_a_size_beyond_the_width_keeps_the_whole_view(clustering):
+    scores = {"chance": methods()["chance"]}
+    rows = judged(scores, [10, 600, 10_000, None], seeds=1, clustering=clustering)
+    few, *whole = ([row[name] for name in COLUMNS[3:]] for row in rows)
+    assert whole[0] == whole[1] == whole[2] != few
+
+
+def test_exactly_the_best_features_are_judged(monkeypatch):
+    views = {"a": np.arange(12.0).reshape(3, 4), "b": sp.csr_array(np.eye(3, 2))}
+    scores = {"b": [0.5, 0.5], "a": [0, 3, -np.inf, 7]}
+    seen = []
+    monkeypatch.setitem(
+        protocol._CLUSTERINGS,
+        "stacked",
+        lambda blocks, K, seed: seen.append((blocks, K, seed)) or np.zeros(3, int),
+    )
+    evaluate_selection(views, list("xyx"), {"m": scores}, [2, 1], seeds=[4], clustering="stacked")
+    (two, K, seed), (one, _, _) = seen
+    assert (K, seed) == (2, 4)
+    np.testing.assert_array_equal(two["a"], views["a"][:, [1, 3]])
+    np.testing.assert_array_equal(one["a"], views["a"][:, [3]])
+    np.testing.assert_array_equal(dense(one["b"]), [[1], [0], [0]])  # the first among equals
+
+
+def test_views_may_be_dense_or_sparse():
+    data = planted()
+    sparse = judged()
+    views = {view: dense(X) for view, X in data.views.items()}
+    assert evaluate_selection(views, data.labels, methods(), 30, seeds=2) == sparse
+
+
+def test_a_large_or_empty_selection_stays_sparse(monkeypatch):
+    full, empty = sp.csr_array(np.ones((4, 5))), sp.csr_array((4, 5))
+    assert not sp.issparse(protocol._in_faster_kind(full))
+    assert sp.issparse(protocol._in_faster_kind(empty))
+    monkeypatch.setattr(protocol, "_LARGE", 19)
+    assert sp.issparse(protocol._in_faster_kind(full))
+
+
+def test_a_fitted_selector_is_taken_for_its_scores():
+    selector = ColumnSum().fit(planted().views)
+    by_selector, by_scores = (judged({"sum": given}) for given in (selector, selector.view_scores_))
+    assert by_selector == by_scores
+
+
+def test_labels_may_have_any_names():
+    data = planted()
+    names = [f"class {label}" for label in data.labels]
+    assert evaluate_selection(data.views, names, methods(), 30, seeds=2) == judged()
+
+
+def test_one_view_and_one_class_work():
+    X = np.random.default_rng(0).random((6, 4))
+    rows = evaluate_selection(X, ["only"] * 6, {"m": {"X": np.arange(4)}}, 2, seeds=1)
+    assert rows == [{"method": "m", "p": 2, "seed": 0, "ACC": 1, "NMI max": 1, "NMI geometric": 1}]
+
+
+@pytest.mark.parametrize(
+    ("scores", "kind", "message"),
+    [
+        (
+            {"view_0": np.ones(600), "view_1": np.ones(299)},
+            ValueError,
+            r"method 'm' for view 'view_1' of shape \(299,\); expected \(300,\)",
+        ),
+        ({"view_0": np.ones(600)}, ValueError, "method 'm' for views 'view_0'; .*'view_1'"),
+        (
+            {"view_0": np.ones(600), "view_1": np.full(300, np.nan)},
+            ValueError,
+            "method 'm' for view 'view_1' with NaN",
+        ),
+        (
+            {"view_0": np.ones(600), "view_1": np.full(300, "a")},
+            TypeError,
+            "method 'm' for view 'view_1' of dtype",
+        ),
+        ([1, 2], TypeError, "list as the scores of method 'm'"),
+        (ColumnSum(), NotFittedError, "not fitted"),
+    ],
+)
+def test_bad_scores_are_refused_by_name(scores, kind, message):
+    with pytest.raises(kind, match=message):
+        judged({"m": scores})
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_features": 0}, "n_features=0"),
+        ({"n_features": [10, 2.5]}, r"n_features=2\.5"),
+        ({"seeds": 0}, "seeds=0"),
+        ({"seeds": [1, -1]}, "seeds=-1"),
+        ({"clustering": "plain"}, "clustering='plain'; expected 'multiview', 'stacked'"),
+    ],
+)
+def test_bad_parameters_are_refused(params, message):
+    with pytest.raises(ValueError, match=message):
+        judged(**params)
+
+
+def test_labels_of_other_rows_are_refused():
+    with pytest.raises(ValueError, match="3 labels for 400 rows"):
+        evaluate_selection(planted().views, [0, 1, 1], methods())
+
+
+def test_a_summary_has_mean_and_spread_of_every_group():
+    rows = [
+        {"method": m, "p": p, "seed": s, "ACC": acc, "NMI max": 0.0, "NMI geometric": 1.0}
+        for m, p, s, acc in [
+            ("b", 2, 0, 0.2),
+            ("a", 2, 0, 0.9),
+            ("b", 2, 1, 0.6),
+            ("b", None, 0, 1),
+        ]
+    ]
+    table = summarise(rows)
+    assert [(row["method"], row["p"], row["n"]) for row in table] == [
+        ("b", 2, 2),
+        ("a", 2, 1),
+        ("b", None, 1),
+    ]
+    assert table[0]["ACC"] == pytest.approx(0.4)
+    assert table[0]["ACC std"] == pytest.approx(0.2)
+    assert table[1]["ACC std"] == 0
+    assert "seconds" not in table[0]
+    assert [row["n"] for row in summarise(rows, by=["method"])] == [3, 1]
+    assert summarise([]) == []
