@@ -1,5 +1,6 @@
-"""Streams whose truth is known."""
+"""Streams whose truth is known, and sets on disk."""
 
+from omvfs.datasets.folder import load_folder
 from omvfs.datasets.planted import (
     Planted,
     PlantedChunk,
@@ -14,6 +15,7 @@ __all__ = [
     "PlantedChunk",
     "PlantedStream",
     "Segment",
+    "load_folder",
     "make_planted",
     "planted_stream",
 ]
