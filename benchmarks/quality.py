@@ -16,23 +16,29 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import Parallel, delayed
-from scipy.optimize import linear_sum_assignment
-from sklearn.datasets import load_digits
-from sklearn.metrics import confusion_matrix, normalized_mutual_info_score
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
-from omvfs import OMVFS
-from omvfs.datasets import make_planted
-from omvfs.model.arrays import column_sums, squared_entries
+from omvfs import OMVFS, as_views
+from omvfs.baselines import ColumnSum, RandomScore, Variance
+from omvfs.datasets import load_folder, make_planted
+from omvfs.demo import digits_views
+from omvfs.evaluation import (
+    clustering_accuracy,
+    evaluate_selection,
+    normalized_mutual_information,
+)
 from omvfs.model.score import contrast
 from omvfs.selection import rank
 
 SETS = ["fox", "reuters600", "citeseer", "debian_en_fr", "bdgp", "mfeat"]
 EXTRA_SETS = ["reuters1200", "digits"]
-KEPT_VIEWS = {"reuters600": [0, 1], "mfeat": [0, 1, 2, 4, 5]}
+VIEWS = {
+    "reuters600": ["english", "french"],
+    "mfeat": ["pixels", "profile", "fourier", "zernike", "morphological"],
+}
+BASELINES = {"column sum": ColumnSum, "variance": Variance, "random": RandomScore}
 SIZES = dict.fromkeys([*SETS, *EXTRA_SETS], range(100, 700, 100))
 SIZES |= {"mfeat": (10, 20, 40), "digits": (5, 10, 20)}
 
@@ -55,62 +61,14 @@ VERDICT = {True: "pass", False: "**fail**"}
 
 
 def load(name, data):
-    """Return the views, nonnegative and with rows of unit norm, and the classes 0, 1, ..."""
+    """Return the views, nonnegative and with rows of unit norm, and the classes."""
     if name == "digits":
-        X, y = load_digits(return_X_y=True)
-        images = X.reshape(-1, 8, 8)
-        profiles = np.hstack([images.sum(axis=1), images.sum(axis=2)])
-        views = [X, profiles, np.abs(np.fft.fft2(images)).reshape(len(X), -1)]
+        views, y = digits_views()
     else:
-        y = np.load(data / name / "labels.npy")
-        paths = {int(path.name.split("_")[1]): path for path in (data / name).glob("view_*")}
-        kept = [paths[i] for i in KEPT_VIEWS.get(name, sorted(paths))]
-        views = [sp.csr_array(sp.load_npz(p)) if p.suffix == ".npz" else np.load(p) for p in kept]
-    clipped = [X.maximum(0) if sp.issparse(X) else np.maximum(X, 0) for X in views]
-    return [normalize(X.astype(np.float64)) for X in clipped], np.unique(y, return_inverse=True)[1]
-
-
-def agreement(y, found):
-    """Return NMI, and the share of rows that are right under the best naming of the clusters."""
-    table = confusion_matrix(y, found)
-    acc = table[linear_sum_assignment(-table)].sum() / len(y)
-    return float(normalized_mutual_info_score(y, found, average_method="geometric")), float(acc)
-
-
-def spherical_k_means(X, K, rng, n_init=10, max_iter=40):
-    """Return the best labels of several k-means++ starts, run side by side; rows of unit norm."""
-    n = X.shape[0]
-    dense = sp.csr_array.toarray if sp.issparse(X) else np.asarray
-    chosen = [rng.integers(n, size=n_init)]
-    distance = np.full((n, n_init), np.inf)
-    while len(chosen) < K:
-        distance = np.minimum(distance, np.maximum(1 - X @ dense(X[chosen[-1]]).T, 0))
-        total = distance.cumsum(axis=0, dtype=np.float64)
-        drawn = (total <= rng.random(n_init) * total[-1]).sum(axis=0)
-        chosen.append(np.minimum(drawn, n - 1))
-    centres = dense(X[np.transpose(chosen).ravel()])
-    labels = np.full((n, n_init), -1)
-    for _ in range(max_iter):
-        similarity = (X @ centres.T).reshape(n, n_init, K)
-        previous, labels = labels, similarity.argmax(axis=2)
-        if (labels == previous).all():
-            break
-        cells = (labels + K * np.arange(n_init)).ravel(), np.arange(n).repeat(n_init)
-        members = sp.csr_array((np.ones(labels.size, X.dtype), cells), shape=(n_init * K, n))
-        centres = dense(members @ X)
-        empty = ~centres.any(axis=1)
-        centres[empty] = dense(X[rng.integers(n, size=empty.sum())])
-        centres = normalize(centres)
-    return labels[:, similarity.max(axis=2).sum(axis=0).argmax()]
-
-
-def selected(views, scores, p):
-    """Return the best p features of every view, of unit norm in each row and view, stacked."""
-    parts = [normalize(X[:, rank(s) <= p]) for X, s in zip(views, scores, strict=True)]
-    if not any(map(sp.issparse, parts)):
-        return normalize(np.hstack(parts)).astype(np.float32)
-    X = normalize(sp.hstack(parts, format="csr")).astype(np.float32)
-    return X if X.nnz < 0.05 * np.prod(X.shape) else X.toarray()
+        views, y = load_folder(data / name, VIEWS.get(name))
+    clipped = as_views(views, negative="clip")
+    unit = {v: normalize(X.astype(np.float64)) for v, X in clipped.blocks.items()}
+    return unit, np.unique(y, return_inverse=True)[1]
 
 
 class Stream:
@@ -134,39 +92,44 @@ class Stream:
     def scores(self, method, seed):
         """Return the scores by view; `seed` is for the random ones."""
         if fit := self.fit(method):
-            return list(fit[0].set_params(**FROM_FIT.get(method, {})).view_scores_.values())
-        if method == "random":
-            rng = np.random.default_rng([self.seed, seed])
-            return [rng.random(X.shape[1]) for X in self.views]
+            return fit[0].set_params(**FROM_FIT.get(method, {})).view_scores_
         if method == "true labels":
             masses = np.bincount(self.y).astype(float)
             U = np.eye(self.n_classes)[self.y] / np.sqrt(masses)
-            return [contrast(X.T @ U, masses) for X in self.views]
-        means = [column_sums(X) / len(self.y) for X in self.views]
-        if method != "variance":
-            return means
-        squares = [column_sums(squared_entries(X)) / len(self.y) for X in self.views]
-        return [square - mean**2 for square, mean in zip(squares, means, strict=True)]
+            return {view: contrast(X.T @ U, masses, masses) for view, X in self.views.items()}
+        selector = BASELINES.get(method, ColumnSum)()
+        if method == "random":
+            selector.set_params(random_state=1000 * self.seed + seed)
+        return selector.fit(self.views).view_scores_
 
 
 def stream_job(name, order, methods, n_seeds, data):
     """Return by method NMI and ACC for every evaluation seed and number of features."""
     views, y = load(name, data)
     rows = np.random.default_rng(order).permutation(len(y))
-    stream, results = Stream([X[rows] for X in views], y[rows], order), {}
+    stream, results = Stream({v: X[rows] for v, X in views.items()}, y[rows], order), {}
+    single = {view: X.astype(np.float32) for view, X in stream.views.items()}
     for method in methods:
-        figures = []
+        sizes = [None] if method == "all features" else list(SIZES[name])
+        judged = []
         for seed in range(n_seeds):
-            scores = stream.scores(method, seed)
-            figures.append([])
-            for p in [np.inf] if method == "all features" else SIZES[name]:
-                X, rng = selected(stream.views, scores, p), np.random.default_rng([order, seed])
-                found = spherical_k_means(X, stream.n_classes, rng)
-                figures[-1].append(agreement(stream.y, found))
-        nmi, acc = np.moveaxis(figures, 2, 0).tolist()
+            judged += evaluate_selection(
+                single,
+                stream.y,
+                {method: stream.scores(method, seed)},
+                sizes,
+                seeds=[1000 * order + seed],
+                clustering="stacked",
+            )
+        figures = np.array([[row["NMI geometric"], row["ACC"]] for row in judged])
+        nmi, acc = figures.T.reshape(2, n_seeds, len(sizes)).tolist()
         results[method] = {"nmi": nmi, "acc": acc}
         if fit := stream.fit(method):
-            consensus = agreement(stream.y, fit[0].predict(stream.views))
+            found = fit[0].predict(stream.views)
+            consensus = (
+                normalized_mutual_information(stream.y, found, "geometric"),
+                clustering_accuracy(stream.y, found),
+            )
             results[method] |= {"consensus": consensus, "seconds": fit[1]}
     return results
 
@@ -174,11 +137,14 @@ def stream_job(name, order, methods, n_seeds, data):
 def planted_job(name, seed, methods):
     """Return by method the share of the planted features among as many best ones, per view."""
     planted = make_planted(n_classes=5, random_state=seed, **PLANTED[name])
-    views = [normalize(X.astype(np.float64)) for X in planted.views.values()]
+    views = {view: normalize(X.astype(np.float64)) for view, X in planted.views.items()}
     stream, results = Stream(views, planted.labels, seed), {}
     for method in methods:
-        pairs = zip(planted.informative.values(), stream.scores(method, seed), strict=True)
-        results[method] = [float(truth[rank(s) <= truth.sum()].mean()) for truth, s in pairs]
+        scores = stream.scores(method, seed)
+        results[method] = [
+            float(truth[rank(scores[view]) <= truth.sum()].mean())
+            for view, truth in planted.informative.items()
+        ]
     return results
 
 

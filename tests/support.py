@@ -5,7 +5,6 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linear_sum_assignment
 
 KINDS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
@@ -64,14 +63,6 @@ def nbytes(thing):
     if isinstance(thing, list | tuple):
         return sum(map(nbytes, thing))
     return 0
-
-
-def accuracy(labels, found):
-    """Return the share of rows whose cluster is their class, clusters matched with classes."""
-    overlap = np.zeros((max(labels) + 1, max(found) + 1))
-    np.add.at(overlap, (labels, found), 1)
-    rows, columns = linear_sum_assignment(-overlap)
-    return overlap[rows, columns].sum() / len(labels)
 
 
 def naive_objective(X, U, V, alpha, beta, graph="gaussian"):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from omvfs._schema import Schema, listed
 from omvfs.model import online, printed
 from omvfs.model.arrays import Array, Block, project, squared_row_norms
-from omvfs.model.constrained import Indicator
+from omvfs.model.assign import Electorate, assign
 from omvfs.model.score import Score, discount_repetition, relevance
 from omvfs.model.shift import raise_columns, raise_rows
 from omvfs.model.solve import nearest, unit_directions
@@ -41,7 +41,9 @@ class Learned:
     settings: Settings
     state: State
     raised: tuple[NDArray[np.float64], ...] | None
+    # Worked out when first asked for.
     _scores: dict[Any, dict[str, NDArray[Any]]] = field(default_factory=dict, compare=False)
+    _electorate: list[Electorate] = field(default_factory=list, compare=False)
 
     @classmethod
     def nothing(
@@ -73,17 +75,32 @@ class Learned:
         self._check_finite(state)
         return Learned(self.schema, self.settings, state, raised), info
 
-    def assign(self, batch: Views) -> tuple[Indicator, float]:
-        """Return the nearest cluster of every row, and the squared norm of all rows."""
+    def predict(self, batch: Views) -> NDArray[np.intp]:
+        """Return the cluster of every row."""
+        X = self._rows(batch)
+        directions = unit_directions(self.state.V)
+        if self.settings.graph != "neighbors" or not len(self.state.memory):
+            return nearest(project(X, directions)).labels
+        if not self._electorate:
+            self._electorate.append(online.electorate(self.state, self.settings))
+        return assign(X, directions, self._electorate[0].votes(X))
+
+    def explained(self, batch: Views) -> float:
+        """Return the share of the rows' squared norm that their nearest clusters explain."""
+        X = self._rows(batch)
+        total = float(sum(squared_row_norms(X_v).sum() for X_v in X))
+        explained = nearest(project(X, unit_directions(self.state.V))).masses.sum()
+        return min(1.0, float(explained) / total) if total > 0 else 0.0
+
+    def _rows(self, batch: Views) -> list[Block]:
+        """Return new rows as the model sees them."""
         X = list(self._in_precision(batch).blocks.values())
         if self.raised is not None:
             X = [
                 X_v.maximum(0) if sp.issparse(X_v) else np.maximum(X_v, 0)
                 for X_v in raise_rows(X, self.raised)
             ]
-        X = Scales.of(self.state, self.settings).rows(X)
-        total = float(sum(squared_row_norms(X_v).sum() for X_v in X))
-        return nearest(project(X, unit_directions(self.state.V))), total
+        return Scales.of(self.state, self.settings).rows(X)
 
     def feature_matrices(self) -> dict[str, Array]:
         """Return V by view name."""
@@ -100,7 +117,8 @@ class Learned:
         if key not in self._scores:
             A = self.state.A
             masses = np.diagonal(A) if A.ndim == 2 else A
-            own = [relevance(V_v, masses, score) for V_v in self.state.V]
+            sums = self.state.weight_sums
+            own = [relevance(V_v, masses, sums, score) for V_v in self.state.V]
             rows = self.state.memory.blocks
             if rows and diversity > 0:
                 own = [

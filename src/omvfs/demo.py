@@ -8,19 +8,24 @@ import resource
 import sys
 import time
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
-from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
-from sklearn.metrics import confusion_matrix, normalized_mutual_info_score
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from omvfs import OMVFS, Views
+from omvfs.baselines import ColumnSum, RandomScore, Variance
 from omvfs.datasets import PlantedStream, planted_stream
-from omvfs.model.arrays import column_sums, squared_entries
+from omvfs.evaluation import (
+    clustering_accuracy,
+    evaluate_selection,
+    normalized_mutual_information,
+    summarise,
+)
 from omvfs.selection import rank
 
 try:
@@ -37,28 +42,6 @@ Labels = NDArray[np.intp]
 # Features of the digits to select per view, and runs of k-means to average over.
 N_SELECTED = 20
 N_RUNS = 5
-
-
-class ColumnMoments:
-    """Running sums of every column and of its squares: all that the simple rankings need."""
-
-    def __init__(self) -> None:
-        self._n = 0
-        self._sums: dict[str, NDArray[np.float64]] = {}
-        self._squares: dict[str, NDArray[np.float64]] = {}
-
-    def update(self, views: Views) -> None:
-        """Count the rows of a chunk."""
-        self._n += len(views)
-        for name, X in views.blocks.items():
-            self._sums[name] = self._sums.get(name, 0) + column_sums(X)
-            self._squares[name] = self._squares.get(name, 0) + column_sums(squared_entries(X))
-
-    def scores(self) -> dict[str, Scores]:
-        """Return the scores of the simple rankings."""
-        n, sums = self._n, self._sums
-        variances = {name: self._squares[name] / n - (sums[name] / n) ** 2 for name in sums}
-        return {"column sum": sums, "variance": variances}
 
 
 def main(n_rows: int = 50_000) -> None:
@@ -94,15 +77,15 @@ def show_stream(console: Console, n_rows: int) -> None:
         random_state=0,
     )
     before, started = _peak_memory(), time.perf_counter()
-    selector, moments = _read_stream(console, stream)
+    selectors = _read_stream(console, stream)
     seconds = time.perf_counter() - started
     console.print(
         f"\n[bold]{n_rows / seconds:,.0f} rows per second[/] ({seconds:.1f} s), [bold]peak memory "
         f"{_peak_memory():,.0f} MB[/] ({before:,.0f} MB at the start).\n"
     )
-    rankings = {"OMVFS": selector.view_scores_, **moments.scores()}
+    rankings = {name: selector.view_scores_ for name, selector in selectors.items()}
     console.print(_recovery_table(stream.informative, rankings))
-    console.print(_top_table(selector))
+    console.print(_top_table(selectors["OMVFS"]))
 
 
 def show_digits(console: Console) -> None:
@@ -113,9 +96,9 @@ def show_digits(console: Console) -> None:
     console.print(f"{len(views):,} digits as {len(views.names)} views: {widths}.\n")
 
     selector = OMVFS(n_clusters=10, n_features_to_select=N_SELECTED, random_state=0).fit(views)
-    moments = ColumnMoments()
-    moments.update(views)
-    rankings = {"OMVFS": selector.view_scores_, **moments.scores()}
+    others = {"column sum": ColumnSum(), "variance": Variance()}
+    rankings = {"OMVFS": selector.view_scores_}
+    rankings |= {name: other.fit(views).view_scores_ for name, other in others.items()}
     console.print(_clustering_table(views, labels, rankings, selector.predict(views)))
     console.print(_pixel_table({method: scores["pixels"] for method, scores in rankings.items()}))
     console.print(_top_table(selector))
@@ -157,8 +140,12 @@ def digits_views() -> tuple[Views, Labels]:
     return Views(unit, feature_names=feature_names), labels
 
 
-def _read_stream(console: Console, stream: PlantedStream) -> tuple[OMVFS, ColumnMoments]:
-    selector, moments = OMVFS(n_clusters=10, random_state=0), ColumnMoments()
+def _read_stream(console: Console, stream: PlantedStream) -> dict[str, Any]:
+    selectors = {
+        "OMVFS": OMVFS(n_clusters=10, random_state=0),
+        "column sum": ColumnSum(),
+        "variance": Variance(),
+    }
     names = stream.feature_names
     text = TextColumn("{task.completed:,} rows, {task.fields[rate]:,.0f} a second")
     with Progress(BarColumn(), text, console=console) as progress:
@@ -167,11 +154,11 @@ def _read_stream(console: Console, stream: PlantedStream) -> tuple[OMVFS, Column
         for chunk in stream:
             unit = {name: normalize(X) for name, X in chunk.views.items()}
             views = Views(unit, feature_names=names)
-            selector.partial_fit(views)
-            moments.update(views)
+            for selector in selectors.values():
+                selector.partial_fit(views)
             done = chunk.start + len(views)
             progress.update(task, completed=done, rate=done / (time.perf_counter() - started))
-    return selector, moments
+    return selectors
 
 
 def _recovery_table(
@@ -190,22 +177,17 @@ def _clustering_table(
 ) -> Table:
     """Return how well k-means does on the features each ranking selects."""
     table = _table("k-means on the features selected", "features", "a view", "NMI", "ACC")
-    rng = np.random.default_rng(0)
-    noise: list[Scores] = [
-        {view: rng.random(width) for view, width in views.widths.items()} for _ in range(N_RUNS)
-    ]
-    runs = {method: [scores] * N_RUNS for method, scores in rankings.items()}
-    runs |= {"random": noise, "all": noise}
-    for method, scores_of_run in runs.items():
-        n = None if method == "all" else N_SELECTED
-        figures = []
-        for seed, scores in enumerate(scores_of_run):
-            chosen = [normalize(X[:, _best(scores[view], n)]) for view, X in views.blocks.items()]
-            k_means = KMeans(n_clusters=10, n_init=10, random_state=seed)
-            figures.append(_agreement(labels, k_means.fit_predict(np.hstack(chosen))))
-        nmi, acc = np.mean(figures, axis=0)
-        table.add_row(method, str(n or "all"), f"{nmi:.3f}", f"{acc:.3f}")
-    nmi, acc = _agreement(labels, consensus)
+    rows = []
+    for seed in range(N_RUNS):
+        random = RandomScore(random_state=seed).fit(views).view_scores_
+        judge = partial(evaluate_selection, views, labels, seeds=[seed], clustering="stacked")
+        rows += judge({**rankings, "random": random}, N_SELECTED)
+        rows += judge({"all": random}, None)
+    for row in summarise(rows):
+        figures = f"{row['NMI geometric']:.3f}", f"{row['ACC']:.3f}"
+        table.add_row(row["method"], str(row["p"] or "all"), *figures)
+    nmi = normalized_mutual_information(labels, consensus, "geometric")
+    acc = clustering_accuracy(labels, consensus)
     table.add_section()
     table.add_row("OMVFS's own clusters", "all", f"{nmi:.3f}", f"{acc:.3f}")
     return table
@@ -237,15 +219,8 @@ def _table(title: str, first: str, *others: str, justify: JustifyMethod = "right
     return table
 
 
-def _best(scores: NDArray[np.floating], n: int | None) -> Labels:
+def _best(scores: NDArray[np.floating], n: int) -> Labels:
     return np.argsort(rank(scores))[:n]
-
-
-def _agreement(labels: Labels, found: Labels) -> tuple[float, float]:
-    """Return NMI, and the share of rows that are right under the best naming of the clusters."""
-    table = confusion_matrix(labels, found)
-    acc = table[linear_sum_assignment(-table)].sum() / len(labels)
-    return normalized_mutual_info_score(labels, found, average_method="geometric"), acc
 
 
 def _peak_memory() -> float:

@@ -105,7 +105,7 @@ class OMVFS(MultiViewSelector):
         Scale every column to unit norm over all rows so far.
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
-    n_init : int, default=8
+    n_init : int, default=24
         Random starts whenever the clusters are settled. Only for ``solver="constrained"``.
     max_iter : int or None, default=None
         Most iterations a chunk; by default 20, and 200 for ``solver="paper"``.
@@ -182,7 +182,7 @@ class OMVFS(MultiViewSelector):
         n_neighbors: int = 20,
         scale_columns: bool = False,
         negative: Literal["error", "clip", "shift"] = "error",
-        n_init: int = 8,
+        n_init: int = 24,
         max_iter: int | None = None,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -294,7 +294,10 @@ class OMVFS(MultiViewSelector):
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return the consensus cluster of new rows: the nearest by all views together.
+        """Return the consensus cluster of new rows, by their fit in all views and their neighbours.
+
+        Neighbours are asked among the rows kept in the memory; without memory or graph the fit
+        alone decides.
 
         Parameters
         ----------
@@ -306,7 +309,7 @@ class OMVFS(MultiViewSelector):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
-        return self._learned.assign(self._read_next(X, self._next_door))[0].labels
+        return self._learned.predict(self._read_next(X, self._next_door))
 
     def explained_share(self, X: Any, y: Any = None) -> float:
         """Return the share of ‖X‖² that the consensus clusters explain, between 0 and 1.
@@ -321,8 +324,7 @@ class OMVFS(MultiViewSelector):
             For compatibility with scikit-learn.
         """
         check_is_fitted(self)
-        U, total = self._learned.assign(self._read_next(X, self._next_door))
-        return min(1.0, float(U.masses.sum()) / total) if total > 0 else 0.0
+        return self._learned.explained(self._read_next(X, self._next_door))
 
     @property
     def view_scores_(self) -> dict[str, NDArray[Any]]:

@@ -6,10 +6,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omvfs.evaluation import clustering_accuracy
 from omvfs.model import settle
 from omvfs.model.arrays import project, squared_row_norms
 from omvfs.model.solve import nearest, unit_directions
-from support import accuracy, counts
+from support import counts
 
 kinds = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 
@@ -53,7 +54,7 @@ def test_planted_clusters_are_found(kind, dtype, seed):
     X = [kind(X_v.astype(dtype)) for X_v in X]
     directions = start(X, 4, seed)
     assert_sound(directions, X, 4)
-    assert accuracy(labels, nearest(project(X, directions)).labels) == 1
+    assert clustering_accuracy(labels, nearest(project(X, directions)).labels) == 1
 
 
 @kinds
@@ -96,7 +97,7 @@ def test_empty_rows_do_not_take_part(kind):
     padded = [kind(X_v) for X_v in padded]
     directions = start(padded, 4)
     assert_sound(directions, padded, 4)
-    assert accuracy(labels, nearest(project(padded, directions)).labels[7:]) == 1
+    assert clustering_accuracy(labels, nearest(project(padded, directions)).labels[7:]) == 1
 
 
 @kinds

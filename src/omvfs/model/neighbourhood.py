@@ -51,6 +51,20 @@ def agreement(W: sp.csr_array, U: Indicator) -> float:
     return max(0.0, (within - 1) / (filled - 1))
 
 
+def shares_of_views(graphs: Sequence[sp.csr_array], U: Indicator) -> Array:
+    """Return the share of each view in the agreement of all; zeros if none agrees.
+
+    Examples
+    --------
+    >>> W = sp.csr_array(np.eye(4)[[1, 0, 3, 2]])
+    >>> U = Indicator(np.array([0, 0, 1, 1]), np.full(4, np.sqrt(0.5)), 2)
+    >>> shares_of_views([W, W[::-1, ::-1], sp.csr_array(np.eye(4)[::-1])], U).round(2)
+    array([0.5, 0.5, 0. ])
+    """
+    agreements = np.array([agreement(W, U) for W in graphs])
+    return agreements / (agreements.sum() or 1)
+
+
 def graph_laplacian(
     graphs: Sequence[sp.csr_array], U: Indicator, weights: Sequence[float], energy: float
 ) -> tuple[sp.csr_array | None, float]:
@@ -79,12 +93,9 @@ def graph_laplacian(
     bound : float
         Σ_v α_v c_v.
     """
-    agreements = np.array([agreement(W, U) for W in graphs])
-    total = agreements.sum()
-    scales: Array = np.asarray(weights) * agreements * (energy / U.n_clusters)
-    if total == 0 or not scales.any():
+    scales: Array = np.asarray(weights) * shares_of_views(graphs, U) * (energy / U.n_clusters)
+    if not scales.any():
         return None, 0.0
-    scales = scales / total
     n = graphs[0].shape[0]
     M = sp.csr_array((n, n))
     for scale, W in zip(scales, graphs, strict=True):

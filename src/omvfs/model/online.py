@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from omvfs.model.arrays import Array, Block, in_ties, project, sums_by_label
+from omvfs.model.assign import Electorate
 from omvfs.model.constrained import Indicator, transposed_product, update_v
 from omvfs.model.graph import gaussian, laplacian
 from omvfs.model.neighbourhood import graph_laplacian, normalised_neighbours
@@ -95,6 +96,14 @@ def graph_term(X: Sequence[Block], settings: Settings) -> GraphTerm:
         return lambda U: (M, bound)
     graphs = normalised_neighbours(X, settings.n_neighbors)
     return lambda U: graph_laplacian(graphs, U, settings.graph_weight, float(U.masses.sum()))
+
+
+def electorate(state: State, settings: Settings) -> Electorate:
+    """Return the rows of the memory, to be asked where rows near them belong."""
+    memory = state.memory.take(np.flatnonzero(state.memory.keep > _FADED))
+    rows = Scales.of(state, settings).rows(memory.blocks)
+    weights, k = settings.graph_weight, settings.n_neighbors
+    return Electorate(rows, memory.counted, memory.keep, weights, k)
 
 
 def _solve_window(

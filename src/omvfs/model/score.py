@@ -23,60 +23,64 @@ def norm(V: Array) -> Array:
     return row_norms(V)
 
 
-def contrast(V: Array, masses: Array) -> Array:
+def contrast(V: Array, masses: Array, sums: Array) -> Array:
     """Return ‖V_j − (V_j·â)â‖: what is left of a feature's row without its even share.
 
-    A feature that every row has in proportion to its weight has V_j ∝ √masses, however frequent it
-    is: its contrast is 0.
+    A feature that every row has to the same amount has V_jk ∝ Σ_i u_ik / √masses_k, however
+    frequent it is: its contrast is 0.
 
     Parameters
     ----------
     V : array of shape (D, K)
     masses : array of shape (K,)
-        Masses of the clusters.
+        Σ_i u_ik² of the clusters.
+    sums : array of shape (K,)
+        Σ_i u_ik.
 
     Examples
     --------
     >>> V = np.array([[1.0, 1.0], [2.0, 0.0]])
-    >>> contrast(V, np.ones(2)).round(3)
+    >>> contrast(V, np.ones(2), np.ones(2)).round(3)
     array([0.   , 1.414])
     """
-    even = np.sqrt(masses)
+    even = np.divide(sums, np.sqrt(masses), out=np.zeros_like(sums), where=masses > 0)
     even = (even / max(np.linalg.norm(even), np.finfo(V.dtype).tiny)).astype(V.dtype)
     return row_norms(V - np.outer(V @ even, even))
 
 
-def information(V: Array, masses: Array) -> Array:
+def information(V: Array, masses: Array, sums: Array) -> Array:
     """Return the information each feature carries about the clusters.
 
-    Σ_k b_jk log((b_jk / b_j) / (a_k / a)): the amount of the feature, b_j, times the divergence of
-    its distribution over the clusters from theirs.
+    Σ_k b_jk log((b_jk / b_j) / (s_k / s)): the amount of the feature, b_j, times the divergence of
+    its distribution over the clusters from that of a feature that every row has to the same amount.
 
     Parameters
     ----------
     V : array of shape (D, K)
     masses : array of shape (K,)
-        Masses of the clusters.
+        Σ_i u_ik² of the clusters.
+    sums : array of shape (K,)
+        Σ_i u_ik.
 
     Examples
     --------
     >>> V = np.array([[1.0, 1.0], [2.0, 0.0]])
-    >>> information(V, np.ones(2)).round(3)
+    >>> information(V, np.ones(2), np.ones(2)).round(3)
     array([0.   , 1.386])
     """
-    total = masses.sum()
+    total = sums.sum()
     if total <= 0:
         return np.zeros(len(V), V.dtype)
     amount = V * np.sqrt(masses).astype(V.dtype)
     amounts = amount.sum(axis=1, keepdims=True)
     share = np.divide(amount, amounts, out=np.zeros_like(amount), where=amounts > 0)
-    expected = np.where(masses > 0, masses / total, 1).astype(V.dtype)
+    expected = np.where(sums > 0, sums / total, 1).astype(V.dtype)
     logs = np.log(share / expected, out=np.zeros_like(share), where=share > 0)
     bits: Array = np.maximum((amount * logs).sum(axis=1), 0)
     return bits
 
 
-def relevance(V: Array, masses: Array, score: Score) -> Array:
+def relevance(V: Array, masses: Array, sums: Array, score: Score) -> Array:
     """Return the score of every feature by itself.
 
     ``balanced`` is norm^¼ × information^¾: the first asks for features that many rows have, the
@@ -85,7 +89,8 @@ def relevance(V: Array, masses: Array, score: Score) -> Array:
     Parameters
     ----------
     V : array of shape (D, K)
-    masses : array of shape (K,)
+    masses, sums : array of shape (K,)
+        Σ_i u_ik² and Σ_i u_ik of the clusters.
     score : {"norm", "contrast", "information", "balanced"}
 
     Returns
@@ -95,11 +100,11 @@ def relevance(V: Array, masses: Array, score: Score) -> Array:
     if score == "norm":
         return norm(V)
     if score == "contrast":
-        return contrast(V, masses)
+        return contrast(V, masses, sums)
     if score == "information":
-        return information(V, masses)
+        return information(V, masses, sums)
     if score == "balanced":
-        balanced: Array = norm(V) ** 0.25 * information(V, masses) ** 0.75
+        balanced: Array = norm(V) ** 0.25 * information(V, masses, sums) ** 0.75
         return balanced
     raise ValueError(f"Got score={score!r}; expected one of {get_args(Score)}.")
 
