@@ -11,18 +11,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
-
-_T = TypeVar("_T", int, float)
+from omvfs.datasets._checks import (
+    check_fraction,
+    check_informative,
+    check_positive,
+    class_weights_of,
+    names_of_views,
+    per_view,
+    segment_bounds,
+)
+from omvfs.datasets._laws import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    ViewLaw,
+    assign_classes,
+    base_law,
+    class_laws,
+    cumulative_laws,
+    draw_rows,
+    guide_to,
+    informative_ranks_of,
+)
 
 # Rows are drawn in blocks of this size whatever the batch size is, so that the batch size never
 # changes a bit of the data and a shorter stream is the beginning of a longer one.
@@ -117,30 +133,12 @@ class Planted(_Truth):
 
     def chunks(self, batch_size: int) -> Iterator[PlantedChunk]:
         """Yield the rows in order, `batch_size` at a time; the last chunk may be smaller."""
-        _check_positive("batch_size", batch_size)
+        check_positive("batch_size", batch_size)
         for start in range(0, len(self.labels), batch_size):
             rows = slice(start, start + batch_size)
             yield PlantedChunk(
                 start, {name: X[rows] for name, X in self.views.items()}, self.labels[rows]
             )
-
-
-@dataclass(frozen=True)
-class _View:
-    """How the rows of one view are drawn.
-
-    `cumulative` holds one cumulative law per segment and class, the c-th running from c to c + 1,
-    so that one search serves every row of a block whatever its class. `guide` says where to begin:
-    entry i is the first word whose cumulative law exceeds i / `cells`.
-    """
-
-    name: str
-    n_features: int
-    n_words: int
-    missing: float
-    cumulative: FloatArray
-    guide: NDArray[np.int32]
-    cells: int
 
 
 @dataclass(frozen=True)
@@ -159,7 +157,7 @@ class PlantedStream(_Truth):
 
     n_rows: int
     batch_size: int
-    _views: tuple[_View, ...] = field(repr=False)
+    _views: tuple[ViewLaw, ...] = field(repr=False)
     _class_weights: FloatArray = field(repr=False)
     _entropy: Any = field(repr=False)
     _dtype: np.dtype[Any] = field(repr=False)
@@ -203,7 +201,7 @@ class PlantedStream(_Truth):
                 u = rng.random((_BLOCK_ROWS, view.n_words))[:n]
                 # Drawn even when nothing is missing: blanking rows must not change the others.
                 present = rng.random(_BLOCK_ROWS)[:n] >= view.missing
-                views[view.name] = _draw_rows(view, laws, u, present, self._dtype)
+                views[view.name] = draw_rows(view, laws, u, present, self._dtype)
             yield PlantedChunk(start, views, labels)
 
 
@@ -354,47 +352,47 @@ missing, class_weights, exponent, offset, informative_ranks, view_names, dtype, 
     >>> chunk.views["view_0"].shape
     (1000, 80)
     """
-    _check_positive("n_rows", n_rows)
-    _check_positive("batch_size", batch_size)
-    weights = _class_weights(class_weights, n_classes)
-    names = _view_names(view_names, len(n_features))
-    widths = _per_view("n_features", n_features, names)
-    planted = _per_view("n_informative", n_informative, names)
-    lengths = _per_view("row_length", row_length, names)
-    extra = _per_view("noise", noise, names)
-    gone = _per_view("missing", missing, names)
+    check_positive("n_rows", n_rows)
+    check_positive("batch_size", batch_size)
+    weights = class_weights_of(class_weights, n_classes)
+    names = names_of_views(view_names, len(n_features))
+    widths = per_view("n_features", n_features, names)
+    planted = per_view("n_informative", n_informative, names)
+    lengths = per_view("row_length", row_length, names)
+    extra = per_view("noise", noise, names)
+    gone = per_view("missing", missing, names)
     for name, value in (("concentration", concentration), ("informative_ranks", informative_ranks)):
-        _check_fraction(name, value)
+        check_fraction(name, value)
     if min(extra) < 0:
         raise ValueError(f"noise must not be negative; got {noise}.")
-    bounds = _segment_bounds(drift_at, n_rows)
+    bounds = segment_bounds(drift_at, n_rows)
 
     entropy = np.random.SeedSequence(random_state).entropy
     rng = _generator(entropy, "truth")
     views = []
     classes_of: dict[str, list[IntArray]] = {}
     for v, name in enumerate(names):
-        _check_positive(f"row_length of view {name!r}", lengths[v])
-        _check_fraction(f"missing of view {name!r}", gone[v])
-        base = _base_law(widths[v], exponent, offset)
+        check_positive(f"row_length of view {name!r}", lengths[v])
+        check_fraction(f"missing of view {name!r}", gone[v])
+        base = base_law(widths[v], exponent, offset)
         n_ranks = int(informative_ranks * widths[v])
-        _check_informative(name, planted[v], n_ranks, drifts=len(bounds) > 1)
+        check_informative(name, planted[v], n_ranks, drifts=len(bounds) > 1)
         columns = rng.permutation(widths[v])
         p = np.empty_like(base)
         p[columns] = base
-        words = columns[_informative_ranks(rng, n_ranks, planted[v], len(bounds))]
+        words = columns[informative_ranks_of(rng, n_ranks, planted[v], len(bounds))]
         laws = []
         classes_of[name] = []
         for chosen in words:
             g = np.full(widths[v], -1, dtype=np.intp)
-            g[chosen] = _assign_classes(p[chosen], weights)
+            g[chosen] = assign_classes(p[chosen], weights)
             classes_of[name].append(g)
             # Extra words follow the base law of all features, which leaves every marginal alone.
-            laws.append((_class_laws(p, g, weights, concentration) + extra[v] * p) / (1 + extra[v]))
+            laws.append((class_laws(p, g, weights, concentration) + extra[v] * p) / (1 + extra[v]))
         n_words = round(lengths[v] * (1 + extra[v]))
-        cumulative = _cumulative(np.concatenate(laws))
-        guide, cells = _guide(cumulative, widths[v])
-        views.append(_View(name, widths[v], n_words, gone[v], cumulative, guide, cells))
+        cumulative = cumulative_laws(np.concatenate(laws))
+        guide, cells = guide_to(cumulative, widths[v])
+        views.append(ViewLaw(name, widths[v], n_words, gone[v], cumulative, guide, cells))
 
     segments = tuple(
         Segment(
@@ -407,113 +405,6 @@ missing, class_weights, exponent, offset, informative_ranks, view_names, dtype, 
     )
     return PlantedStream(
         segments, n_rows, batch_size, tuple(views), weights, entropy, np.dtype(dtype)
-    )
-
-
-def _base_law(n_features: int, exponent: float, offset: float) -> FloatArray:
-    """Return frequencies by rank, the most frequent first, summing to 1."""
-    ranks = np.arange(1, n_features + 1, dtype=np.float64)
-    p: FloatArray = (ranks + offset * n_features) ** -exponent
-    p /= p.sum()
-    return p
-
-
-def _informative_ranks(
-    rng: np.random.Generator, n_ranks: int, n_informative: int, n_segments: int
-) -> IntArray:
-    """Choose one rank of every stratum, another one in the next segment.
-
-    Returns one row of ranks, ascending, per segment.
-    """
-    strata = np.array_split(np.arange(n_ranks), n_informative)
-    turns = np.arange(n_segments)
-    return np.stack([rng.permutation(s)[turns % len(s)] for s in strata], axis=1)
-
-
-def _assign_classes(p: FloatArray, weights: FloatArray) -> IntArray:
-    """Deal the words to the classes so that each has its share of the frequency `p`.
-
-    Words come most frequent first, and each goes to the class furthest below its share: small
-    words last, to even out what the large ones left.
-    """
-    share = np.zeros(len(weights))
-    g = np.empty(len(p), dtype=np.intp)
-    for j, frequency in enumerate(p):
-        g[j] = np.argmin(share / weights)
-        share[g[j]] += frequency
-    return g
-
-
-def _class_laws(
-    p: FloatArray, g: IntArray, weights: FloatArray, concentration: float
-) -> FloatArray:
-    """Return the law of words in each class; their mean by `weights` is exactly `p`.
-
-    With q the law within the informative words, Q_c the part of class c and w_c its weight, class c
-    draws its own words with probability t_c = concentration Q_c / w_c. The mean over the classes is
-    then q_j (1 - sum_c w_c t_c + w_g t_g / Q_g) = q_j, whatever the Q.
-    """
-    words = np.flatnonzero(g >= 0)
-    mass = p[words].sum()
-    q = p[words] / mass
-    share = np.bincount(g[words], weights=q, minlength=len(weights))
-    own = concentration * share / weights
-    own /= max(1.0, own.max())
-    belongs = g[words] == np.arange(len(weights))[:, np.newaxis]
-    laws = np.tile(p, (len(weights), 1))
-    own_law = belongs * (q / share[g[words]])
-    laws[:, words] = mass * ((1 - own)[:, np.newaxis] * q + own[:, np.newaxis] * own_law)
-    return laws
-
-
-def _cumulative(laws: FloatArray) -> FloatArray:
-    """Lay the cumulative laws end to end, the c-th rising from c to c + 1."""
-    cumulative = np.cumsum(laws, axis=1)
-    cumulative /= cumulative[:, -1:]
-    cumulative += np.arange(len(laws))[:, np.newaxis]
-    return cumulative.ravel()
-
-
-def _guide(cumulative: FloatArray, n_features: int) -> tuple[NDArray[np.int32], int]:
-    """Cut every law into equal cells, a few per word, and note the first word of each cell."""
-    # A power of two: finding the cell of a number is then exact.
-    cells = 4 << n_features.bit_length()
-    n_laws = len(cumulative) // n_features
-    edges = np.arange(n_laws * cells) / cells
-    return np.searchsorted(cumulative, edges, side="right").astype(np.int32), cells
-
-
-def _look_up(view: _View, x: FloatArray) -> IntArray:
-    """Return the first index whose cumulative law exceeds x: `searchsorted`, only faster.
-
-    Most words are the first of their cell; the others are searched.
-    """
-    index = view.guide[(x * view.cells).astype(np.intp)].astype(np.intp)
-    short = np.flatnonzero(view.cumulative[index] <= x)
-    index[short] = np.searchsorted(view.cumulative, x[short], side="right")
-    return index
-
-
-def _draw_rows(
-    view: _View, laws: IntArray, u: FloatArray, present: BoolArray, dtype: np.dtype[Any]
-) -> sp.csr_array:
-    """Turn uniform numbers, one per word, into rows of counts."""
-    laws, u = laws[present, np.newaxis], u[present]
-    # Sorting the numbers sorts the words of each row.
-    u.sort(axis=1)
-    # u + c may round up to c + 1, which is the next class's law.
-    x = np.minimum(u + laws, np.nextafter(laws + 1.0, 0.0))
-    words = _look_up(view, x.ravel()).reshape(x.shape) - laws * view.n_features
-    first = np.ones(words.shape, dtype=bool)
-    np.not_equal(words[:, 1:], words[:, :-1], out=first[:, 1:])
-    starts = np.flatnonzero(first)
-    counts = np.diff(starts, append=words.size)
-    indptr = np.zeros(len(present) + 1, dtype=np.int32)
-    indptr[1:][present] = first.sum(axis=1)
-    np.cumsum(indptr, out=indptr)
-    return sp.csr_array(
-        (counts.astype(dtype), words.ravel()[starts].astype(np.int32), indptr),
-        shape=(len(present), view.n_features),
     )
 
 
@@ -539,64 +430,3 @@ def _generator(entropy: Any, purpose: str) -> np.random.Generator:
     """Return the generator of the truth, or that of the rows, which do not disturb each other."""
     key = {"truth": 0, "rows": 1}[purpose]
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(key,)))
-
-
-def _segment_bounds(drift_at: Sequence[int], n_rows: int) -> list[tuple[int, int]]:
-    edges = [0, *drift_at, n_rows]
-    if any(a >= b for a, b in pairwise(edges)):
-        raise ValueError(
-            f"drift_at must be increasing rows between 1 and n_rows - 1 = {n_rows - 1}; "
-            f"got {list(drift_at)}."
-        )
-    return list(pairwise(edges))
-
-
-def _class_weights(class_weights: Sequence[float] | None, n_classes: int) -> FloatArray:
-    _check_positive("n_classes", n_classes)
-    weights: FloatArray = np.ones(n_classes)
-    if class_weights is not None:
-        weights = np.array(class_weights, dtype=np.float64)
-    if weights.shape != (n_classes,) or not np.all(weights > 0) or not np.all(weights < np.inf):
-        raise ValueError(
-            f"class_weights must be {n_classes} positive numbers, one per class; "
-            f"got {class_weights}."
-        )
-    weights /= weights.sum()
-    return weights
-
-
-def _view_names(view_names: Sequence[str] | None, n_views: int) -> tuple[str, ...]:
-    _check_positive("the number of views", n_views)
-    if view_names is None:
-        return tuple(f"view_{v}" for v in range(n_views))
-    names = tuple(view_names)
-    if len(names) != n_views or len(set(names)) != n_views:
-        raise ValueError(f"view_names must be {n_views} different names; got {names}.")
-    return names
-
-
-def _per_view(what: str, value: _T | Sequence[_T], names: tuple[str, ...]) -> tuple[_T, ...]:
-    if not isinstance(value, Sequence):
-        return (value,) * len(names)
-    if len(value) != len(names):
-        raise ValueError(f"{what} has {len(value)} values; there are {len(names)} views {names}.")
-    return tuple(value)
-
-
-def _check_positive(what: str, value: float) -> None:
-    if value < 1:
-        raise ValueError(f"{what} must be at least 1; got {value}.")
-
-
-def _check_fraction(what: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{what} must lie between 0 and 1; got {value}.")
-
-
-def _check_informative(name: str, n_informative: int, n_ranks: int, *, drifts: bool) -> None:
-    most = n_ranks // 2 if drifts else n_ranks
-    if not 1 <= n_informative <= most:
-        why = " (half of the features, so that drift can change all of them)" if drifts else ""
-        raise ValueError(
-            f"View {name!r} can have 1 to {most} informative features{why}; got {n_informative}."
-        )
