@@ -17,7 +17,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from omvfs import OMVFS, Views, as_views
-from omvfs.baselines import ColumnSum, RandomScore, Variance
+from omvfs.baselines import MCFS, SPEC, ColumnSum, LaplacianScore, RandomScore, Variance
 from support import KINDS, counts, dense
 
 SELECTORS = {
@@ -26,6 +26,9 @@ SELECTORS = {
     "random": lambda **params: RandomScore(random_state=0, **params),
     "column sum": lambda **params: ColumnSum(batch_size=20, **params),
     "variance": lambda **params: Variance(batch_size=20, **params),
+    "laplacian score": LaplacianScore,
+    "mcfs": lambda **params: MCFS(3, random_state=0, **params),
+    "spec": lambda **params: SPEC(3, random_state=0, **params),
 }
 # Check by name to the reason why it must fail. None does.
 EXPECTED_FAILURES: dict[str, str] = {}
@@ -43,7 +46,16 @@ def two_views(n_rows=50, dtype=np.float64, text=np.asarray, image=np.asarray):
 
 
 @parametrize_with_checks(
-    [OMVFS(), OMVFS.as_published(), RandomScore(), ColumnSum(), Variance()],
+    [
+        OMVFS(),
+        OMVFS.as_published(),
+        RandomScore(),
+        ColumnSum(),
+        Variance(),
+        LaplacianScore(),
+        MCFS(),
+        SPEC(),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
 def test_scikit_learn_agrees(estimator, check):

@@ -3,10 +3,12 @@
 Rows may be a dense array or a CSR matrix; neither is made dense as a whole.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.arrays import Array, Block, squared_row_norms
+from omvfs.model.arrays import Array, Block, IntArray, squared_row_norms
 
 # Entries of the dense strip of similarities held at a time while looking for neighbours.
 _STRIP_ENTRIES = 1 << 21
@@ -84,19 +86,56 @@ def neighbours(X: Block, k: int, Y: Block | None = None) -> sp.csr_array:
         raise ValueError(f"A row must have at least 1 neighbour; got k={k}.")
     unit = _unit_rows(X)
     other = unit if Y is None else _unit_rows(Y)
-    n, m = unit.shape[0], other.shape[0]
-    height = max(1, _STRIP_ENTRIES // max(1, m))
-    strips = []
-    for start in range(0, n, height):
-        products = unit[start : start + height] @ other.T
-        S: Array = products.toarray() if sp.issparse(products) else products
+    found = []
+    for start, S in _strips(unit, other):
         if Y is None:
             S[np.arange(len(S)), np.arange(start, start + len(S))] = 0
-        strips.append(_k_largest(S, k))
-    if not strips:
-        return sp.csr_array((n, m), dtype=X.dtype)
-    W = sp.vstack(strips, format="csr")
+        found.append(_edges(S, k))
+    if not found:
+        return sp.csr_array((unit.shape[0], other.shape[0]), dtype=X.dtype)
+    W = sp.vstack(found, format="csr")
     return W if Y is not None else sp.csr_array(W.maximum(W.T))
+
+
+def nearest(X: Block, k: int) -> IntArray:
+    """Return the k nearest other rows of every row by Euclidean distance, the nearest first.
+
+    Among equally near rows the first are taken. Memory is bounded by a strip of products, whatever
+    the number of rows.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, D)
+        Best centred if dense: distances come from products, which round in proportion to the rows.
+    k : int
+        Neighbours of a row; at most all others.
+
+    Returns
+    -------
+    array of shape (n, min(k, n - 1))
+
+    Examples
+    --------
+    >>> nearest(np.array([[0.0], [1.0], [3.0], [3.0]]), 2)
+    array([[1, 2],
+           [0, 2],
+           [3, 1],
+           [2, 1]])
+    """
+    n = X.shape[0]
+    k = min(k, n - 1)
+    found = np.empty((n, k), np.intp)
+    if not k:
+        return found
+    norms = squared_row_norms(X)
+    for start, S in _strips(X, X):
+        stop = start + len(S)
+        # x·y − ‖y‖²/2 = (‖x‖² − ‖x − y‖²) / 2 orders the rows y as their nearness does.
+        S -= norms / 2
+        S[np.arange(len(S)), np.arange(start, stop)] = -np.inf
+        columns = _k_largest(S, k, float(np.finfo(S.dtype).min), norms[start:stop, np.newaxis])[1]
+        found[start:stop] = columns.reshape(-1, k)
+    return found
 
 
 def extend(W_old: Block, W_new_old: Block, W_new_new: Block) -> Block:
@@ -191,20 +230,50 @@ def _unit_rows(X: Block) -> Block:
     return X / norms[:, np.newaxis]
 
 
-def _k_largest(S: Array, k: int) -> sp.csr_array:
+def _strips(X: Block, Y: Block) -> Iterator[tuple[int, Array]]:
+    """Yield the products of the rows of X and Y in dense strips, each with its first row.
+
+    A strip may be written to, and is written over by the next.
+    """
+    n, m = X.shape[0], Y.shape[0]
+    height = max(1, _STRIP_ENTRIES // max(1, m))
+    # Transposed once: a product would bring a transpose into rows anew for every strip.
+    sparse = sp.issparse(X) and sp.issparse(Y)
+    across = Y.T.tocsr() if sparse else Y.T
+    room = np.empty((min(height, n), m), np.result_type(X.dtype, Y.dtype)) if sparse else None
+    for start in range(0, n, height):
+        products = X[start : start + height] @ across
+        yield start, products if room is None else products.toarray(out=room[: products.shape[0]])
+
+
+def _edges(S: Array, k: int) -> sp.csr_array:
     """Keep the k largest positive entries of every row, the first among equals."""
-    n, m = S.shape
-    if k >= m:
+    if k >= S.shape[1]:
         return sp.csr_array(np.maximum(S, 0))
-    # Equal similarities are common among counts, and must not be told apart by rounding error.
-    R = np.round(S, 10 if S.dtype == np.float64 else 5)
+    rows, columns = _k_largest(S, k, float(np.finfo(S.dtype).smallest_subnormal))
+    return sp.csr_array((S[rows, columns], (rows, columns)), shape=S.shape)
+
+
+def _k_largest(
+    S: Array, k: int, least: float, size: Array | None = None
+) -> tuple[IntArray, IntArray]:
+    """Return where the k largest entries of every row are, row by row, the largest first.
+
+    Entries below `least` do not count. With `size`, the squared norm of every row, entries are
+    (‖x‖² − ‖x − y‖²) / 2; else they are about 1. Fewer than all columns are asked for.
+    """
+    n, m = S.shape
     # The k-th largest of the maxima of groups bounds the k-th largest entry from below, and leaves
     # few entries to sort.
-    groups = np.maximum.reduceat(R, np.arange(0, m, max(1, m // (5 * k))), axis=1)
+    groups = np.maximum.reduceat(S, np.arange(0, m, max(1, m // (5 * k))), axis=1)
     low = np.partition(groups, -k, axis=1)[:, [-k]]
-    rows, columns = np.nonzero((low <= R) & (S > 0))
-    order = np.lexsort((columns, -R[rows, columns], rows))
+    # Equal similarities are common among counts, and must not be told apart by rounding error.
+    digits = 1e10 if S.dtype == np.float64 else 1e5
+    span = np.ones_like(low) if size is None else size - low
+    grain = digits / np.maximum(span, digits * np.finfo(S.dtype).tiny)
+    rows, columns = np.nonzero(np.maximum(low - 2 / grain, least) <= S)
+    R = np.rint(S[rows, columns] * grain[rows, 0])
+    order = np.lexsort((columns, -R, rows))
     first = np.searchsorted(rows, np.arange(n))
     kept = order[np.arange(len(rows)) - first[rows] < k]
-    rows, columns = rows[kept], columns[kept]
-    return sp.csr_array((S[rows, columns], (rows, columns)), shape=S.shape)
+    return rows[kept], columns[kept]

@@ -1,0 +1,271 @@
+"""Multi-cluster feature selection, and the spectrum that it shares with SPEC."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import block_diag, eigh
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import lars_path
+
+from omvfs.baselines import _spectral, mcfs
+from omvfs.baselines._spectral import spectrum
+from omvfs.baselines.mcfs import MCFS, lars
+from omvfs.datasets import make_planted
+from support import KINDS, clustered, counts
+
+seeds = st.integers(0, 2**32 - 1)
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+# Both ways to find eigenvectors: all at once, or a few by iteration.
+both_ways = pytest.mark.parametrize("dense_rows", [10_000, 0])
+
+
+def connected_graph(rng, n):
+    """Symmetric weights without any symmetry of the rows: its eigenvalues are all different."""
+    S = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.3), k=1)
+    S[np.arange(n - 1), np.arange(1, n)] += 0.1
+    return S + S.T
+
+
+def textbook(S, n_vectors):
+    """Return the eigenpairs of L y = λ D y but the first, with yᵀDy = 1."""
+    D = np.diag(S.sum(axis=1))
+    values, vectors = eigh(D - S, D)
+    return values[1 : n_vectors + 1], vectors[:, 1 : n_vectors + 1]
+
+
+def naive_mcfs(X, S, n_vectors, n_nonzero):
+    """Return the largest size of the coefficients, by scikit-learn's regression on dense data."""
+    best = np.zeros(X.shape[1])
+    for y in textbook(S, n_vectors)[1].T:
+        y = (y - y.mean()) / np.linalg.norm(y - y.mean())
+        path = lars_path(X - X.mean(axis=0), y, method="lasso")[2]
+        sizes = (path != 0).sum(axis=0)
+        end = np.flatnonzero(sizes == n_nonzero)[0] if sizes.max() >= n_nonzero else -1
+        best = np.maximum(best, np.abs(path[:, end]))
+    return best
+
+
+# The spectrum
+
+
+@both_ways
+@pytest.mark.parametrize("n", [2, 3, 12, 60])
+def test_spectrum_solves_the_generalised_problem(dense_rows, n, monkeypatch):
+    monkeypatch.setattr(_spectral, "_DENSE_ROWS", dense_rows)
+    rng = np.random.default_rng(n)
+    S = connected_graph(rng, n)
+    values, vectors = spectrum(sp.csr_array(S), 5, rng)
+    expected, Y = textbook(S, 5)
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+    Y_found = vectors / np.sqrt(S.sum(axis=1))[:, np.newaxis]
+    signs = np.sign((Y_found * Y).sum(axis=0))
+    np.testing.assert_allclose(Y_found * signs, Y, atol=1e-9)
+
+
+@both_ways
+@given(seed=seeds, sizes=st.lists(st.integers(2, 9), min_size=1, max_size=5), k=st.integers(1, 8))
+@settings(max_examples=30, deadline=None)
+def test_spectrum_of_several_components(dense_rows, seed, sizes, k):
+    rng = np.random.default_rng(seed)
+    S = block_diag(*(connected_graph(rng, n) for n in sizes), np.zeros((2, 2)))
+    order = rng.permutation(len(S))
+    S = S[np.ix_(order, order)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_spectral, "_DENSE_ROWS", dense_rows)
+        values, vectors = spectrum(sp.csr_array(S), k, rng)
+    degree = S.sum(axis=1)
+    root = np.sqrt(degree)
+    scale = np.divide(1, root, out=np.zeros_like(root), where=root > 0)
+    L = np.diag(degree > 0) - scale[:, np.newaxis] * S * scale
+    n_found = min(k, sum(sizes) - 1)
+    assert vectors.shape == (len(S), n_found)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(n_found), atol=1e-10)
+    np.testing.assert_allclose(root @ vectors, 0, atol=1e-10)
+    np.testing.assert_allclose(L @ vectors, vectors * values, atol=1e-10)
+    assert not vectors[degree == 0].any()
+    joined = degree > 0
+    expected = np.linalg.eigvalsh(L[np.ix_(joined, joined)])[1 : n_found + 1]
+    np.testing.assert_allclose(values, expected, atol=1e-10)
+
+
+def test_components_are_set_apart_from_the_heaviest_on():
+    S = block_diag(np.ones((2, 2)), np.ones((4, 4)), np.ones((3, 3)))
+    vectors = spectrum(sp.csr_array(S), 2, np.random.default_rng(0))[1]
+    Y = vectors / np.sqrt(S.sum(axis=1))[:, np.newaxis]
+    signs = np.sign(Y).astype(int)
+    np.testing.assert_array_equal(signs[:, 0], [-1] * 2 + [1] * 4 + [-1] * 3)
+    np.testing.assert_array_equal(signs[:, 1], [-1] * 2 + [0] * 4 + [1] * 3)
+
+
+@pytest.mark.parametrize("weight", [1e-4, 1e-9])
+def test_spectrum_of_a_graph_that_is_all_but_cut(weight):
+    rng = np.random.default_rng(0)
+    S = block_diag(*(connected_graph(rng, 12) for _ in range(40)))
+    bridge = np.arange(11, 479, 12)
+    S[bridge, bridge + 1] = S[bridge + 1, bridge] = weight * rng.random(39)
+    values, vectors = spectrum(sp.csr_array(S), 5, rng)
+    degree = S.sum(axis=1)
+    L = np.eye(480) - S / np.sqrt(np.outer(degree, degree))
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(L)[1:6], atol=1e-5)
+    np.testing.assert_allclose(L @ vectors, vectors * values, atol=1e-5)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(5), atol=1e-8)
+
+
+def test_spectrum_of_nothing():
+    for n in (1, 4):
+        values, vectors = spectrum(sp.csr_array((n, n)), 3, np.random.default_rng(0))
+        assert values.shape == (0,)
+        assert vectors.shape == (n, 0)
+
+
+# The regression
+
+
+@given(seed=seeds, m=st.integers(1, 30), alike=st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_lars_is_at_the_optimum_of_the_lasso(seed, m, alike):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 20)) @ (np.eye(20) + 0.5 * rng.standard_normal((20, 20)))
+    if alike:
+        X[:, 10:] = X[:, :10] * rng.choice([-1, 1], 10)
+    y = rng.standard_normal(30)
+    w, left, penalty = lars(X.T @ y, (X.T @ X).__matmul__, m)
+    scale = np.abs(X.T @ y).max()
+    np.testing.assert_allclose(left, X.T @ (y - X @ w), atol=1e-9 * scale)
+    assert np.count_nonzero(w) == min(m, 10 if alike else 20)
+    assert np.abs(left).max() <= penalty + 1e-9 * scale
+    np.testing.assert_allclose(left[w != 0], np.sign(w[w != 0]) * penalty, atol=1e-9 * scale)
+
+
+def test_lars_is_scikit_learns(monkeypatch):
+    left = []
+    leave = mcfs._Path._leave
+    monkeypatch.setattr(mcfs._Path, "_leave", lambda *args: (left.append(1), leave(*args)))
+    rng = np.random.default_rng(0)
+    for m in np.tile(np.arange(1, 16), 3):
+        X = rng.standard_normal((40, 16)) @ (np.eye(16) + 0.6 * rng.standard_normal((16, 16)))
+        y = rng.standard_normal(40)
+        w, _, penalty = lars(X.T @ y, (X.T @ X).__matmul__, int(m))
+        expected = lars_path(X, y, method="lasso", alpha_min=penalty / 40)[2][:, -1]
+        np.testing.assert_allclose(w, expected, atol=1e-9)
+    assert left  # columns left the path, too
+
+
+def test_lars_passes_over_columns_that_are_all_but_equal():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 5))
+    X = np.hstack([X, X + 1e-6 * rng.standard_normal((30, 5))])
+    y = rng.standard_normal(30)
+    w = lars(X.T @ y, (X.T @ X).__matmul__, 10)[0]
+    assert np.count_nonzero(w) == 5
+    best = np.linalg.lstsq(X[:, :5], y)[0]
+    np.testing.assert_allclose(w[:5] + w[5:], best, atol=1e-5)
+
+
+# The score
+
+
+@every_kind
+@pytest.mark.parametrize("n_nonzero", [1, 4, 50])
+def test_scores_are_the_coefficients_of_the_paper(kind, n_nonzero):
+    rng = np.random.default_rng(1)
+    X, S = counts(rng, 40, 9) - 0.1, connected_graph(rng, 40)
+    X[:, 3] += 0.5  # without a zero
+    scores = MCFS(3, n_nonzero=n_nonzero, graph=S).fit(kind(X)).scores_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = naive_mcfs(X, S, 3, n_nonzero)
+    np.testing.assert_allclose(np.maximum(scores, 0), expected, atol=1e-9)
+    assert (scores >= -1).all()
+
+
+@every_kind
+def test_scores_do_not_depend_on_signs_and_seeds(kind, monkeypatch):
+    X = kind(clustered(np.random.default_rng(0), 400, 12)[0])
+    first = MCFS(4, n_nonzero=5, random_state=0).fit(X).scores_
+    again = MCFS(4, n_nonzero=5, random_state=0).fit(X).scores_
+    np.testing.assert_array_equal(again, first)
+    other = MCFS(4, n_nonzero=5, random_state=1).fit(X).scores_
+    np.testing.assert_allclose(other, first, atol=1e-7)
+
+    def turned(*args):
+        values, vectors = spectrum(*args)
+        return values, vectors * [1, -1, -1, 1]
+
+    monkeypatch.setattr(mcfs, "spectrum", turned)
+    np.testing.assert_array_equal(MCFS(4, n_nonzero=5, random_state=0).fit(X).scores_, first)
+
+
+def test_kinds_agree():
+    X = counts(np.random.default_rng(0), 350, 30, density=0.3)
+    expected = MCFS(4, n_nonzero=8, random_state=0).fit(X).scores_
+    for kind in KINDS.values():
+        scores = MCFS(4, n_nonzero=8, random_state=0).fit(kind(X)).scores_
+        np.testing.assert_allclose(scores, expected, atol=1e-7)
+        narrow = MCFS(4, n_nonzero=8, random_state=0).fit(kind(X.astype(np.float32))).scores_
+        np.testing.assert_allclose(narrow, expected, atol=1e-3)
+
+
+def test_features_without_coefficients_rank_by_how_near_they_came():
+    X = counts(np.random.default_rng(0), 50, 12)
+    few = MCFS(2, n_nonzero=2, random_state=0).fit(X).scores_
+    assert 2 <= (few > 0).sum() <= 4
+    rest = few[few <= 0]
+    assert (rest >= -1).all()
+    assert len(set(rest[rest < 0])) == (rest < 0).sum() >= 6
+
+
+@every_kind
+def test_constant_features_are_worst(kind):
+    X = np.hstack([counts(np.random.default_rng(0), 40, 4), np.full((40, 3), 0.3)])
+    X[:, 5] = 0
+    X[:, 6] *= 1 + 2e-16 * np.arange(40)
+    scores = MCFS(2, n_nonzero=7, random_state=0).fit(kind(X)).scores_
+    np.testing.assert_array_equal(scores[4:], -2)
+    assert (scores[:4] > 0).all()
+
+
+@every_kind
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_few_rows(kind, n):
+    X = np.arange(3.0 * n).reshape(n, 3) % 5
+    scores = MCFS(10, random_state=0).fit(kind(X)).scores_
+    assert np.isfinite(scores).all()
+    assert (scores.max() > 0) == (n > 1)
+
+
+def test_planted_features_are_found():
+    planted = make_planted(
+        800, n_features=[600, 300], n_informative=[60, 30], row_length=60, random_state=0
+    )
+    selector = MCFS(5, weights="cosine", n_neighbors=10, random_state=0).fit(planted.views)
+    for view, truth in planted.informative.items():
+        found = truth[selector.view_ranking_[view] <= truth.sum()].mean()
+        assert found > 0.6  # by chance 0.1
+
+
+def test_nothing_large_is_made_dense():
+    X = sp.random_array((2500, 30_000), density=5e-4, format="csr", rng=np.random.default_rng(0))
+    tracemalloc.start()
+    try:
+        MCFS(2, n_nonzero=10, random_state=0).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6  # X would take 600 MB
+
+
+@pytest.mark.parametrize(
+    "params", [{"n_clusters": 0}, {"n_nonzero": 0}, {"n_nonzero": 0.5}, {"weights": None}]
+)
+def test_a_bad_parameter_is_refused_before_anything_is_learned(params):
+    selector = MCFS(**params)
+    with pytest.raises(ValueError, match=f"Got {next(iter(params))}="):
+        selector.fit(np.ones((5, 2)))
+    with pytest.raises(NotFittedError):
+        selector.get_support()
