@@ -17,7 +17,16 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from omvfs import OMVFS, Views, as_views
-from omvfs.baselines import MCFS, SPEC, ColumnSum, LaplacianScore, RandomScore, Variance
+from omvfs.baselines import (
+    EUFS,
+    MCFS,
+    NDFS,
+    SPEC,
+    ColumnSum,
+    LaplacianScore,
+    RandomScore,
+    Variance,
+)
 from support import KINDS, counts, dense
 
 SELECTORS = {
@@ -29,6 +38,8 @@ SELECTORS = {
     "laplacian score": LaplacianScore,
     "mcfs": lambda **params: MCFS(3, random_state=0, **params),
     "spec": lambda **params: SPEC(3, random_state=0, **params),
+    "eufs": lambda **params: EUFS(3, random_state=0, **params),
+    "ndfs": lambda **params: NDFS(3, random_state=0, **params),
 }
 # Check by name to the reason why it must fail. None does.
 EXPECTED_FAILURES: dict[str, str] = {}
@@ -55,6 +66,8 @@ def two_views(n_rows=50, dtype=np.float64, text=np.asarray, image=np.asarray):
         LaplacianScore(),
         MCFS(),
         SPEC(),
+        EUFS(),
+        NDFS(),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )

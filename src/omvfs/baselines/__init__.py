@@ -1,12 +1,16 @@
 """Comparison methods, each a selector with the contract of OMVFS."""
 
+from omvfs.baselines.eufs import EUFS
 from omvfs.baselines.laplacian_score import LaplacianScore, laplacian_score
 from omvfs.baselines.mcfs import MCFS
+from omvfs.baselines.ndfs import NDFS
 from omvfs.baselines.simple import ColumnSum, RandomScore, Variance
 from omvfs.baselines.spec import SPEC
 
 __all__ = [
+    "EUFS",
     "MCFS",
+    "NDFS",
     "SPEC",
     "ColumnSum",
     "LaplacianScore",

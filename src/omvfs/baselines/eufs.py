@@ -1,0 +1,368 @@
+"""EUFS: clusters and features learned together under a robust loss, by alternating directions.
+
+The n × d arrays E and Y2 of the method are never formed. Let M = X − UVᵀ + Y2/μ and G = M − E. As E
+is M with its rows shrunk, G is M with its rows cut to a norm of at most 1/μ; X − E + Y2/μ is
+G + UVᵀ; and after an iteration Y2/μ is G plus the change of −UVᵀ. So G stands for both, and it is
+diag(c) X plus one matrix of rank K for each iteration past: `Cut`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from omvfs._params import number
+from omvfs.baselines._factors import Factors, FactorSelector, FloatArray, indicator, unit_columns
+from omvfs.model.arrays import Block, squared_row_norms
+from omvfs.model.graph import laplacian, neighbours
+from omvfs.model.objective import row_norms
+from omvfs.selection import SelectSize
+
+# What μ grows by, and how far.
+_GROWTH, _MU_MAX = 1.1, 1e10
+# Share of the largest singular value below which a direction of U is taken for free.
+_FREE = 1e-8
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class EUFS(FactorSelector):
+    """Embedded unsupervised feature selection, for each view by itself.
+
+    Minimises ‖X − UVᵀ‖_{2,1} + α‖V‖_{2,1} + β tr(UᵀLU) over UᵀU = I, U ≥ 0, and scores feature j by
+    the norm of row j of V. Rows that fit no cluster count by their distance, not its square.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters K; fewer if a view has fewer different rows.
+    n_features_to_select : int, float, mapping of str to either, or None, default=100
+        Features to select per view: at most so many, a share, either by view name, or all.
+    views : sequence of int, or mapping of str to columns, default=None
+        How one 2-D X splits into views.
+    sparsity : float, default=0.01
+        α: weight of ‖V‖_{2,1}. Features it leaves nothing of all score 0.
+    graph_weight : float, default=0.001
+        β: how much neighbouring rows pull each other into one cluster.
+    n_neighbors : int, default=5
+        Neighbours of a row in the graph.
+    penalty : float, default=0.001
+        μ of the first iteration. The larger, the less the clusters leave those of k-means.
+    max_iter : int, default=200
+        Most iterations.
+    tol : float, default=0.01
+        Stop when ‖Z − U‖ and ‖X − UVᵀ − E‖ are at most this share of ‖U‖ and ‖X‖, where Z is the
+        nonnegative and E the sparse copy of the alternating directions.
+    random_state : int, RandomState instance or None, default=None
+        Seed of k-means.
+
+    Attributes
+    ----------
+    embeddings_ : dict of str to ndarray of shape (n_rows, K)
+        U by view. Orthonormal; nonnegative as far as `tol` tells.
+    weights_ : dict of str to ndarray of shape (n_features_of_view, K)
+        V by view.
+    n_iter_ : int
+        Iterations done for the view that took most.
+
+    Notes
+    -----
+    The updates and the growth of μ are the paper's. Ours are the graph, which joins a row with its
+    nearest by cosine and weights them so; the start, U from k-means and V = XᵀU; the stopping rule;
+    the default weights; and how the updates are computed. That takes (n_rows + n_features) × K
+    numbers an iteration, most of which fade again, or two arrays of n_rows × n_features if those
+    are smaller.
+
+    Rows are taken as they come, and best given unit norm.
+
+    References
+    ----------
+    S. Wang, J. Tang, H. Liu: Embedded Unsupervised Feature Selection, AAAI 2015.
+
+    Examples
+    --------
+    >>> from omvfs.datasets import make_planted
+    >>> planted = make_planted(400, n_features=(300,), n_informative=(30,), random_state=0)
+    >>> selector = EUFS(5, n_features_to_select=30, random_state=0).fit(planted.views)
+    >>> bool(planted.informative["view_0"][selector.get_support()].mean() > 0.2)
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_features_to_select: SelectSize = 100,
+        views: Any = None,
+        sparsity: float = 0.01,
+        graph_weight: float = 0.001,
+        n_neighbors: int = 5,
+        penalty: float = 0.001,
+        max_iter: int = 200,
+        tol: float = 0.01,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_features_to_select = n_features_to_select
+        self.views = views
+        self.sparsity = sparsity
+        self.graph_weight = graph_weight
+        self.n_neighbors = n_neighbors
+        self.penalty = penalty
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        number("penalty", self.penalty, least=1e-9)
+
+    def _factorise(self, X: Block, rng: np.random.Generator) -> Factors:
+        U = unit_columns(indicator(X, self.n_clusters, rng))
+        L = laplacian(neighbours(X, self.n_neighbors))
+        admm = Directions(X, L, U, self.sparsity, self.graph_weight, self.penalty)
+        n_iter, gap = 0, np.inf
+        while n_iter < self.max_iter and gap > self.tol:
+            gap = admm.iterate()
+            n_iter += 1
+        return Factors(admm.U, admm.V, n_iter)
+
+
+class Directions:
+    """The alternating directions; each update is exact for the others as they are.
+
+    They lower ‖E‖_{2,1} + α‖V‖_{2,1} + β tr(ZᵀLU) + ⟨Y1, Z − U⟩ + ⟨Y2, X − UVᵀ − E⟩
+    + (μ/2)(‖Z − U‖² + ‖X − UVᵀ − E‖²) over UᵀU = I and Z ≥ 0.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+    L : csr_array of shape (n, n)
+        Laplacian.
+    U : array of shape (n, K)
+        Start, with orthonormal columns.
+    alpha, beta, mu : float
+        α, β, and μ to begin with.
+
+    Attributes
+    ----------
+    U, V, Z, Y1, mu
+        As in the formula.
+    G : Cut
+        M − E of the last `update_e`.
+    kept : array of shape (n,)
+        What G has of each row of M, so that E = (1 / kept − 1) G.
+    fitted : pair of array
+        U and V of the last `update_e`.
+    """
+
+    def __init__(
+        self, X: Block, L: Block, U: FloatArray, alpha: float, beta: float, mu: float
+    ) -> None:
+        self.X, self.L, self.alpha, self.beta, self.mu = X, L, alpha, beta, mu
+        self.U, self.Z, self.Y1 = U, U, np.zeros_like(U)
+        self.V: FloatArray = np.asarray(X.T @ U)
+        self.G, self.kept, self.fitted = Cut(X), np.ones(len(U)), (U, self.V)
+        # Y2 is zero at first, then μ_before (G + the change of −UVᵀ).
+        self._mu_before = 0.0
+
+    def iterate(self) -> float:
+        """Do every update once and return the gap."""
+        self.update_e()
+        self.update_v()
+        self.update_z()
+        self.update_u()
+        gap = self.gap()
+        self.update_multipliers()
+        return gap
+
+    def update_e(self) -> None:
+        """E = shrink(X − UVᵀ + Y2/μ, 1/μ), by way of G."""
+        w = self._mu_before / self.mu
+        (U, V), self.fitted = self.fitted, (self.U, self.V)
+        self.kept = self.G.advance(w, [(w * U, V), (-(1 + w) * self.U, self.V)], 1 / self.mu)
+
+    def update_v(self) -> None:
+        """V = shrink((X − E + Y2/μ)ᵀU, α/μ)."""
+        self.V = shrink(self.G.transposed_times(self.U) + self.V, self.alpha / self.mu)
+
+    def update_z(self) -> None:
+        """Z = max(U − Y1/μ − (β/μ)LU, 0)."""
+        moved = self.U - (self.Y1 + self.beta * (self.L @ self.U)) / self.mu
+        self.Z = np.maximum(moved, 0)
+
+    def update_u(self) -> None:
+        """U = PQᵀ of the singular vectors of Y1/μ + Z − (β/μ)LZ + (X − E + Y2/μ)V."""
+        U, V = self.fitted
+        N = self.Z + (self.Y1 - self.beta * (self.L @ self.Z)) / self.mu
+        self._GV = self.G.times(self.V)
+        N += self._GV + U @ (V.T @ self.V)
+        self.U = orthonormal(N, self.U)
+
+    def update_multipliers(self) -> None:
+        """Y1 += μ(Z − U); Y2 += μ(X − UVᵀ − E), by way of G; μ grows."""
+        self.Y1 = self.Y1 + self.mu * (self.Z - self.U)
+        self._mu_before, self.mu = self.mu, max(self.mu, min(_GROWTH * self.mu, _MU_MAX))
+
+    def gap(self) -> float:
+        """Return the larger of ‖Z − U‖ / ‖U‖ and ‖X − UVᵀ − E‖ / ‖X‖, after `update_u`."""
+        G, U, V = self.G, self.U, self.V
+        # Row by row, ‖x − uVᵀ‖² − 2⟨x − uVᵀ, e⟩ + ‖e‖².
+        times = 1 / self.kept - 1
+        squares = G.xx + _dots(U, U @ (V.T @ V) - 2 * (self.X @ V))
+        squares += times * (times * G.gg - 2 * (G.xg - _dots(U, self._GV)))
+        total = float(G.xx.sum())
+        of_x = float(squares.sum()) / total if total > 0 else 0.0
+        of_u = float(np.sum(np.square(self.Z - U))) / U.shape[1]
+        return float(np.sqrt(max(of_x, of_u)))
+
+
+class Cut:
+    """Rows G of some norm at most, kept as diag(c) X + Σ PQᵀ + R, where R is None or n × d.
+
+    Zero at first. What is below the rounding error of G is dropped from the sum, and R takes it up
+    where it would outgrow R.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+
+    Attributes
+    ----------
+    xx, xg, gg : array of shape (n,)
+        ‖x‖², ⟨x, g⟩ and ‖g‖² of each row.
+
+    Examples
+    --------
+    >>> X, ones = np.array([[3.0, 3.0], [1.0, 1.0]]), np.ones((2, 1))
+    >>> G = Cut(X)
+    >>> G.advance(0.0, [(ones, np.array([[0.0], [1.0]]))], 2.5)
+    array([0.5, 1. ])
+    >>> G.times(np.eye(2))
+    array([[1.5, 2. ],
+           [1. , 2. ]])
+    """
+
+    def __init__(self, X: Block) -> None:
+        n = X.shape[0]
+        self.xx, self.xg, self.gg = squared_row_norms(X), np.zeros(n), np.zeros(n)
+        self._X, self._c = X, np.zeros(n)
+        self._terms: list[tuple[FloatArray, FloatArray]] = []
+        self._rest: FloatArray | None = None
+
+    def times(self, B: FloatArray) -> FloatArray:
+        """Return G B."""
+        product: FloatArray = _scaled(self._c, self._X @ B)
+        for P, Q in self._terms:
+            product += P @ (Q.T @ B)
+        return product if self._rest is None else product + self._rest @ B
+
+    def transposed_times(self, U: FloatArray) -> FloatArray:
+        """Return Gᵀ U."""
+        product: FloatArray = np.asarray(self._X.T @ _scaled(self._c, U))
+        for P, Q in self._terms:
+            product += Q @ (P.T @ U)
+        return product if self._rest is None else product + self._rest.T @ U
+
+    def advance(
+        self, w: float, terms: Sequence[tuple[FloatArray, FloatArray]], radius: float
+    ) -> FloatArray:
+        """Make G the rows of M = X + wG + Σ ABᵀ, cut to a norm of at most the radius.
+
+        Parameters
+        ----------
+        w : float
+        terms : sequence of pair of array of shape (n, K) and (d, K)
+            A and B. B is kept, and the same B twice running makes one term.
+        radius : float
+
+        Returns
+        -------
+        array of shape (n,)
+            What is kept of each row of M, between 0 and 1.
+        """
+        A, B = (np.hstack(parts) for parts in zip(*terms, strict=True))
+        of_x = _dots(A, self._X @ B)
+        squares = self.xx + w * (w * self.gg + 2 * (self.xg + _dots(A, self.times(B))))
+        squares += 2 * of_x + _dots(A, A @ (B.T @ B))
+        norms = np.sqrt(np.maximum(squares, 0))
+        kept: FloatArray = np.ones_like(norms)
+        np.divide(radius, norms, out=kept, where=norms > radius)
+        self.xg = kept * (self.xx + w * self.xg + of_x)
+        self.gg = np.square(kept * norms)
+        self._c = kept * (1 + w * self._c)
+        self._scale(w * kept)
+        for A, B in terms:
+            if self._terms and self._terms[-1][1] is B:
+                self._terms[-1][0][:] += _scaled(kept, A)
+            else:
+                self._terms.append((_scaled(kept, A), B))
+        self._tidy()
+        return kept
+
+    def _scale(self, factors: FloatArray) -> None:
+        for P, _ in self._terms:
+            P *= factors[:, np.newaxis]
+        if self._rest is not None:
+            self._rest *= factors[:, np.newaxis]
+
+    def _tidy(self) -> None:
+        size = _EPS * float(np.sqrt(self.gg.sum()))
+        *old, last = self._terms  # the next terms add to the last
+        old = [(P, Q) for P, Q in old if np.linalg.norm(P) * np.linalg.norm(Q) > size]
+        n, d = self._X.shape
+        if sum(P.shape[1] for P, _ in old) * (n + d) > n * d:
+            if self._rest is None:
+                self._rest = np.zeros((n, d))
+            for P, Q in old:
+                for start in range(0, n, 1000):  # strips, as a whole product is as large as R
+                    rows = slice(start, start + 1000)
+                    self._rest[rows] += P[rows] @ Q.T
+            old = []
+        self._terms = [*old, last]
+
+
+def shrink(M: FloatArray, t: float) -> FloatArray:
+    """Return M with every row shortened by t, or zero where it is no longer than that.
+
+    Examples
+    --------
+    >>> shrink(np.array([[3.0, 4.0], [0.0, 1.0]]), 2.5)
+    array([[1.5, 2. ],
+           [0. , 0. ]])
+    """
+    norms = row_norms(M)
+    kept = np.zeros(len(M))
+    np.divide(norms - t, norms, out=kept, where=norms > t)
+    return _scaled(kept, M)
+
+
+def orthonormal(N: FloatArray, U: FloatArray) -> FloatArray:
+    """Return the matrix of orthonormal columns with the largest inner product with N.
+
+    Where N leaves directions free, they are taken from U, not from rounding error.
+
+    Examples
+    --------
+    >>> U = np.eye(3)[:, :2]
+    >>> orthonormal(np.array([[0.0, 0.0], [0.0, 0.0], [5.0, 0.0]]), U).round(6) + 0.0
+    array([[0., 0.],
+           [0., 1.],
+           [1., 0.]])
+    """
+    P, sizes, Qt = np.linalg.svd(N, full_matrices=False)
+    if sizes[-1] <= _FREE * sizes[0]:
+        P, _, Qt = np.linalg.svd(N + max(_FREE * sizes[0], _EPS) * U, full_matrices=False)
+    nearest: FloatArray = P @ Qt
+    return nearest
+
+
+def _scaled(factors: FloatArray, M: FloatArray) -> FloatArray:
+    """Return diag(factors) M."""
+    scaled: FloatArray = factors[:, np.newaxis] * M
+    return scaled
+
+
+def _dots(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Return the inner product of every row of A with that of B."""
+    dots: FloatArray = np.einsum("ik,ik->i", A, B)
+    return dots

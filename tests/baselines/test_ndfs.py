@@ -1,0 +1,206 @@
+"""NDFS: its updates against the formulas of the paper, and what they may not do."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs.baselines import ndfs
+from omvfs.baselines._factors import indicator, unit_columns
+from omvfs.baselines.ndfs import NDFS, Analysis, conjugate_gradients
+from omvfs.model.graph import laplacian, neighbours
+from omvfs.model.objective import orthogonality_gap
+from support import KINDS, clustered, counts, dense
+
+SOLVERS = {"features": (10**6, 10**6), "rows": (0, 10**6), "conjugate gradients": (0, 0)}
+problems = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 2**32 - 1),
+        "shape": st.sampled_from([(9, 4), (6, 12), (12, 3), (20, 20), (1, 2)]),
+        "n_clusters": st.integers(1, 3),
+        "beta": st.sampled_from([0.0, 1e-3, 0.1, 2.0]),
+        "gamma": st.sampled_from([0.0, 1.0, 30.0, 1e8]),
+        "scale": st.sampled_from([1e-3, 0.3, 30.0]),
+        "kind": st.sampled_from(list(KINDS.values())),
+    }
+)
+
+
+@pytest.fixture(params=SOLVERS.values(), ids=SOLVERS.keys())
+def solver(request, monkeypatch):
+    features, rows = request.param
+    monkeypatch.setattr(ndfs, "_FEATURES", features)
+    monkeypatch.setattr(ndfs, "_ROWS", rows)
+    monkeypatch.setattr(ndfs, "_RESIDUAL", 1e-12)
+
+
+def draw(seed, shape, n_clusters, beta, gamma, scale, kind):
+    rng = np.random.default_rng(seed)
+    X = counts(rng, *shape)
+    X[:, rng.integers(shape[1])] = 0
+    F = scale * counts(rng, shape[0], n_clusters, density=0.8)
+    L = rng.choice([0.0, 1.0, 100.0]) * laplacian(neighbours(X, 3), normalised=True)
+    return X, L, Analysis(kind(X), L, F, beta, gamma)
+
+
+def naive_objective(X, L, analysis, beta, gamma):
+    F, W = analysis.F, analysis.W
+    return (
+        np.sum((X @ W - F) ** 2)
+        + beta * sum(np.sqrt(np.sum(row**2)) for row in W)
+        + np.trace(F.T @ dense(L) @ F)
+        + gamma / 2 * np.sum((F.T @ F - np.eye(F.shape[1])) ** 2)
+    )
+
+
+@given(problem=problems)
+@settings(max_examples=150, deadline=None)
+def test_no_half_step_raises_the_objective(problem):
+    X, L, analysis = draw(**problem)
+    beta, gamma = problem["beta"], problem["gamma"]
+    value = naive_objective(X, L, analysis, beta, gamma)
+    for _ in range(8):
+        for half_step in (analysis.update_f, analysis.update_w):
+            half_step()
+            before, value = value, naive_objective(X, L, analysis, beta, gamma)
+            assert value <= before + 1e-9 * (1 + before) + 1e-15 * gamma
+            assert (analysis.F >= 0).all()
+            assert np.isfinite(analysis.W).all()
+        assert analysis.objective() == pytest.approx(value, rel=1e-9, abs=1e-12)
+
+
+@given(problem=problems, pull=st.sampled_from([1e-3, 1.0, 1e3]))
+@settings(max_examples=150, deadline=None)
+def test_f_does_not_raise_the_objective_whatever_the_regression_says(problem, pull):
+    _, _, analysis = draw(**problem)
+    rng = np.random.default_rng(problem["seed"])
+    analysis._XW = pull * rng.standard_normal(analysis.F.shape)
+    for _ in range(5):
+        before = analysis._objective_of(analysis.F)
+        analysis.update_f()
+        now = analysis._objective_of(analysis.F)
+        assert now <= before + 1e-12 * (before + problem["gamma"])
+
+
+def test_half_the_power_would_not_do():
+    # A small F, pulled strongly: the square root of the fraction overshoots.
+    F, XW, gamma = np.array([[0.02]]), np.array([[437.0]]), 495.0
+    analysis = Analysis(np.ones((1, 1)), np.zeros((1, 1)), F, 0.1, gamma)
+    analysis._XW = XW
+    before = analysis._objective_of(F)
+    fraction = (XW + gamma * F) / (F + gamma * F**3)
+    assert analysis._objective_of(F * fraction**0.5) > before
+    analysis.update_f()
+    assert analysis._objective_of(analysis.F) < before
+    np.testing.assert_allclose(analysis.F, F * fraction**0.25)
+
+
+def test_entries_on_their_way_to_zero_do_not_overflow():
+    F = np.array([[1.0, 1e-310], [0.0, 1.0]])
+    analysis = Analysis(np.ones((2, 1)), np.zeros((2, 2)), F, 0.1, 1.0)
+    analysis._XW = np.full((2, 2), 1e3)
+    analysis.update_f()
+    assert np.isfinite(analysis.F).all()
+    assert (analysis.F > 0).tolist() == [[True, False], [False, True]]
+
+
+@pytest.mark.parametrize("shape", [(12, 6), (6, 15)])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize("beta", [0.01, 1.0])
+def test_w_is_the_reweighted_closed_form(solver, shape, kind, beta):
+    rng = np.random.default_rng(0)
+    X, F = counts(rng, *shape), unit_columns(rng.random((shape[0], 2)))
+    X[:, 1] = 0
+    analysis = Analysis(kind(X), laplacian(neighbours(X, 2)), F, beta, 1.0)
+    D = np.eye(shape[1])
+    for _ in range(6):
+        expected = np.linalg.solve(X.T @ X + beta * D, X.T @ F)
+        np.testing.assert_allclose(analysis.W, expected, rtol=1e-7, atol=1e-9)
+        norms = np.linalg.norm(expected, axis=1)
+        D = np.diag(1 / (2 * np.maximum(norms, 1e-12)))
+        analysis.update_w()
+    assert not analysis.W[1].any()
+
+
+def test_kind_changes_no_more_than_rounding_where_gradients_are_used(monkeypatch):
+    monkeypatch.setattr(ndfs, "_ROWS", 50)
+    X, _ = clustered(np.random.default_rng(0), 60, 90)
+    expected = NDFS(3, random_state=0).fit(X).scores_
+    for kind in KINDS.values():
+        scores = NDFS(3, random_state=0).fit(kind(X)).scores_
+        np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-7 * expected.max())
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_gradients_that_end_early_do_not_raise_the_objective(monkeypatch, steps):
+    monkeypatch.setattr(ndfs, "_FEATURES", 0)
+    monkeypatch.setattr(ndfs, "_ROWS", 0)
+    monkeypatch.setattr(ndfs, "_STEPS", steps)
+    rng = np.random.default_rng(0)
+    X, F = counts(rng, 40, 30), unit_columns(rng.random((40, 3)))
+    analysis = Analysis(X, laplacian(neighbours(X, 2)), F, 0.01, 1.0)
+    values = [analysis.objective()]
+    for _ in range(20):
+        analysis.update_w()
+        values.append(analysis.objective())
+    assert (np.diff(values) <= 1e-12).all()
+    assert values[-1] < values[0]
+
+
+def test_conjugate_gradients_need_no_more_steps_than_the_smaller_side(monkeypatch):
+    monkeypatch.setattr(ndfs, "_STEPS", 7)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((6, 50))
+    R = A.T @ rng.standard_normal((6, 4))
+    R[:, 2] = 0  # nothing to do there
+    B = conjugate_gradients(A, 0.5, R, np.zeros_like(R), 1e-10)
+    np.testing.assert_allclose((A.T @ A + 0.5 * np.eye(50)) @ B, R, atol=1e-7)
+
+
+def test_the_printed_update_raises_the_objective_where_ours_does_not():
+    X, F = np.ones((4, 2)), np.full((4, 1), 0.25)  # a column of norm ½
+    L = laplacian(neighbours(X, 2), normalised=True)
+    analysis = Analysis(X, L, F, 0.1, 1e8)
+    before = analysis.objective()
+    M_F = L @ F + F - X @ analysis.W
+    analysis.F = F * (1e8 * F) / (M_F + 1e8 * F @ (F.T @ F))
+    assert analysis.objective() > 2 * before
+    analysis.F = F
+    analysis.update_f()
+    assert analysis.objective() < 1e-3 * before
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_f_is_nearly_orthonormal_at_the_end(seed):
+    X, _ = clustered(np.random.default_rng(seed), 120, 30, n_clusters=4)
+    selector = NDFS(4, random_state=0).fit(X)
+    (F,) = selector.embeddings_.values()
+    assert (F >= 0).all()
+    assert orthogonality_gap(F) < 1e-5
+    start = unit_columns(indicator(X, 4, np.random.default_rng(0)) + 0.2)
+    assert orthogonality_gap(start) > 0.1
+
+
+def test_a_smaller_gamma_lets_f_follow_the_graph():
+    rng = np.random.default_rng(0)
+    X, _ = clustered(rng, 80, 20)
+    L = laplacian(neighbours(X, 5), normalised=True)
+    rough = {}
+    for gamma in (1.0, 1e8):
+        selector = NDFS(3, orthogonality=gamma, graph_weight=10.0, random_state=0).fit(X)
+        (F,) = selector.embeddings_.values()
+        # From 0.2 outside its cluster, a row can come to belong to several.
+        assert ((F > 1e-3).sum(axis=1) > 1).any() == (gamma == 1.0)
+        F = F / np.linalg.norm(F, axis=0)
+        rough[gamma] = np.trace(F.T @ L @ F)
+    assert rough[1.0] < 0.9 * rough[1e8]
+
+
+def test_sparsity_concentrates_the_weights():
+    X, _ = clustered(np.random.default_rng(0), 100, 40)
+    shares = []
+    for sparsity in (0.001, 0.1, 1.0):
+        scores = NDFS(3, sparsity=sparsity, random_state=0).fit(X).scores_
+        shares.append(np.sort(scores)[-10:].sum() / scores.sum())
+    assert shares == sorted(shares)
+    assert shares[-1] > 1.2 * shares[0]
