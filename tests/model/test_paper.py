@@ -47,7 +47,9 @@ def assert_no_rise(before, after, scale):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @given(problem=problems, gamma=weights, alpha=st.floats(0, 10), knn=st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_u_half_step_never_raises_the_window_objective(kind, problem, gamma, alpha, knn):
+def test_u_half_step_from_a_random_start_never_raises_the_window_objective(
+    kind, problem, gamma, alpha, knn
+):
     X, V, U = draw(**problem)
     similarity = (lambda rows: graph.neighbours(rows, 3)) if knn else graph.gaussian
     M = sum(alpha * graph.laplacian(kind(dense(similarity(X_v)))) for X_v in X)
@@ -63,6 +65,17 @@ def test_u_half_step_never_raises_the_window_objective(kind, problem, gamma, alp
         assert (U >= 0).all()
         # The penalty is a difference of numbers of the size of γ.
         assert_no_rise(before, value, squared + before + gamma)
+
+
+def test_u_half_step_can_overshoot_from_next_to_nothing():
+    """What is printed is kept as printed: γ/2 (u² − 1)² − 2·200u from u = 0.02."""
+    none = np.zeros((1, 1))
+    U, XV = np.array([[0.02]]), np.array([[200.0]])
+    after = paper.update_u(U, XV, none, none, none, gamma=500.0)
+    before, value = (
+        objective.window_objective(0.0, XV, none, u, none, gamma=500.0) for u in (U, after)
+    )
+    assert value > 1.5 * before
 
 
 @given(problem=problems, beta=weights, scale=st.sampled_from([1e-3, 1.0, 1e3]))

@@ -41,9 +41,11 @@ class PaperResult:
 def update_u(U: Array, XV: Array, VtV: Array, M_pos: Block, M_neg: Block, gamma: float) -> Array:
     """Return U after one step of Eq. (update_u_buff), which is Eq. (update_u_all) over the window.
 
-    U ∘ sqrt((Σ X_v V_v + γU + M⁻U) / (U Σ V_vᵀV_v + γ U UᵀU + M⁺U)). Never raises
-    `window_objective`. Where the denominator is zero so is the numerator, no term depends on the
-    entry, and it becomes zero.
+    U ∘ sqrt((Σ X_v V_v + γU + M⁻U) / (U Σ V_vᵀV_v + γ U UᵀU + M⁺U)). From U of
+    the size of a random start it does not raise `window_objective`. From entries near zero under a
+    strong pull it can: the root is right for terms of second order, the penalty is of fourth.
+    Where the denominator is zero so is the numerator, no term depends on the entry, and it becomes
+    zero.
 
     Parameters
     ----------
