@@ -19,7 +19,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from omvfs import OMVFS, Views, as_views
 from omvfs.baselines import (
     EUFS,
+    FSDS,
     MCFS,
+    MVUFS,
     NDFS,
     SPEC,
     ColumnSum,
@@ -38,6 +40,8 @@ SELECTORS = {
     "laplacian score": LaplacianScore,
     "mcfs": lambda **params: MCFS(3, random_state=0, **params),
     "spec": lambda **params: SPEC(3, random_state=0, **params),
+    "fsds": lambda **params: FSDS(3, batch_size=20, **params),
+    "mvufs": lambda **params: MVUFS(3, max_iter=3, random_state=0, **params),
     "eufs": lambda **params: EUFS(3, random_state=0, **params),
     "ndfs": lambda **params: NDFS(3, random_state=0, **params),
 }
@@ -66,6 +70,8 @@ def two_views(n_rows=50, dtype=np.float64, text=np.asarray, image=np.asarray):
         LaplacianScore(),
         MCFS(),
         SPEC(),
+        FSDS(),
+        MVUFS(),
         EUFS(),
         NDFS(),
     ],

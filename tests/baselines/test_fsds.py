@@ -1,0 +1,233 @@
+"""FSDS: the sketch keeps its promise, and the weights are those of the paper."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.preprocessing import normalize
+
+from omvfs.baselines.fsds import FSDS, ridge_weights
+from omvfs.datasets import make_planted
+from omvfs.selection import rank
+from support import KINDS, counts, fingerprint, nbytes
+
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+
+
+def plain_fsds(X, n_clusters, size, exponent=3):
+    """Return sketch and weights after one chunk, as the paper writes them."""
+    U, s, _ = np.linalg.svd(X.T, full_matrices=False)
+    s = np.sqrt(np.maximum(s[:size] ** 2 - (s[size - 1] ** 2 if size <= len(s) else 0), 0))
+    U = U[:, : len(s)]
+    ridge = 2**exponent * s[n_clusters - 1]
+    x = U[:, :n_clusters] * s[:n_clusters] / (s[:n_clusters] ** 2 + ridge)
+    return U * s, np.abs(x).max(axis=1)
+
+
+def streamed(X, sizes, **params):
+    selector = FSDS(**params)
+    stops = np.cumsum(sizes)
+    for start, stop in zip(stops - sizes, stops, strict=True):
+        selector.partial_fit(X[start:stop])
+    return selector
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("n", "d", "size"),
+    [
+        (30, 20, 8),  # more rows than features
+        (20, 60, 8),  # fewer
+        (60, 90, 8),  # so many that not all eigenvectors are found
+        (90, 60, 8),
+        (6, 40, 8),  # fewer rows than directions: nothing is taken off
+    ],
+)
+def test_one_chunk_has_the_closed_form(kind, n, d, size):
+    X = counts(np.random.default_rng(n), n, d)
+    B, weights = plain_fsds(X, 4, size)
+    selector = FSDS(4, sketch_size=size).partial_fit(kind(X))
+    (sketch,) = selector.sketches_.values()
+    np.testing.assert_allclose(sketch @ sketch.T, B @ B.T, atol=1e-10)
+    np.testing.assert_allclose(selector.scores_, weights, rtol=1e-8, atol=1e-15)
+
+
+def test_weights_are_those_of_the_paper():
+    U = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 3)))[0]
+    s = np.array([5.0, 2.0, 0.5])
+    signs = [1, -1, 1]
+    expected = np.abs(U * s / (s**2 + 2**1.5 * 0.5)).max(axis=1)
+    np.testing.assert_allclose(ridge_weights(signs * U * s, 1.5), expected, rtol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(list(KINDS.values())),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    seed=st.integers(0, 2**32 - 1),
+    d=st.integers(1, 40),
+    size=st.integers(1, 9),
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5),
+    rank=st.integers(0, 5),
+)
+def test_a_sketch_is_within_its_bound_of_all_rows(kind, dtype, seed, d, size, sizes, rank):
+    rng = np.random.default_rng(seed)
+    n = sum(sizes)
+    X = counts(rng, n, d, dtype)
+    if rank:  # few directions, and rows and features that are zero
+        X = (X[:, :rank] @ counts(rng, min(rank, d), d, dtype)).astype(dtype)
+    (B,) = streamed(kind(X), sizes, sketch_size=size).sketches_.values()
+    X = X.astype(np.float64)
+    lost = np.linalg.eigvalsh(X.T @ X - B @ B.T)
+    energy = np.sum(X**2)
+    assert B.shape[1] < size
+    assert -1e-10 * energy <= lost[0]
+    assert lost[-1] <= energy / size * (1 + 1e-10)
+    # Its columns are the directions of the paper: orthogonal, the longest first.
+    inner = B.T @ B
+    lengths = np.sqrt(np.diag(inner))
+    np.testing.assert_allclose(inner, np.diag(lengths**2), atol=1e-10 * energy)
+    assert (np.diff(lengths) <= 1e-6 * np.sqrt(energy)).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 12),
+    d=st.integers(1, 12),
+    n_clusters=st.integers(1, 12),
+    size=st.none() | st.integers(1, 12),
+    kind=st.sampled_from(["zero", "identity", "ones", "one column", "one row", "duplicates"]),
+)
+def test_degenerate_rows_give_finite_weights(seed, n, d, n_clusters, size, kind):
+    rng = np.random.default_rng(seed)
+    X = {
+        "zero": np.zeros((n, d)),
+        "identity": np.eye(n, d),  # all singular values equal
+        "ones": np.ones((n, d)),
+        "one column": np.outer(rng.random(n), np.eye(d)[d // 2]),
+        "one row": np.outer(np.eye(n)[n // 2], rng.random(d)),
+        "duplicates": np.tile(rng.random(d), (n, 1)),
+    }[kind]
+    selector = FSDS(n_clusters, sketch_size=size)
+    for chunk in (X, np.zeros((2, d)), X):
+        scores = selector.partial_fit(chunk).scores_
+        assert np.isfinite(scores).all()
+        assert (scores >= 0).all()
+        assert (scores[~X.any(axis=0)] == 0).all()
+    if kind == "identity" and size is not None and size <= min(n, d):
+        assert not scores.any()  # all directions are alike: no more than rounding tells them apart
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_sketch_as_small_as_the_clusters_takes_its_last_direction_for_the_ridge(size):
+    X = counts(np.random.default_rng(0), 50, 30)
+    expected = plain_fsds(X, size - 1, size)[1]
+    np.testing.assert_allclose(FSDS(8, sketch_size=size).fit(X).scores_, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("d", "n_clusters", "expected"),
+    [(100, 4, 10), (120, 4, 10), (121, 4, 11), (9, 8, 9), (1, 1, 2)],
+)
+def test_a_sketch_has_the_root_of_the_features_but_more_than_the_clusters(d, n_clusters, expected):
+    X = np.random.default_rng(0).random((200, d))
+    selector = FSDS(n_clusters).partial_fit(X)
+    (state,) = selector._seen.states.values()
+    assert state.size == expected
+
+
+@every_kind
+@pytest.mark.parametrize("n_rows", [10, 200])
+def test_features_that_were_never_seen_have_no_weight(kind, n_rows):
+    X = counts(np.random.default_rng(0), n_rows, 50)
+    X[:, ::2] = 0
+    scores = FSDS(3, batch_size=100).fit(kind(X)).scores_
+    assert (scores[::2] == 0).all()
+    assert (scores[1::2] > 0).all()
+
+
+def test_a_huge_ridge_is_the_limit():
+    X = counts(np.random.default_rng(0), 40, 12)
+    selector = FSDS(3, ridge_exponent=60).fit(X)
+    ranking = selector.ranking_
+    np.testing.assert_array_equal(selector.set_params(ridge_exponent=1e6).ranking_, ranking)
+
+
+def test_features_keep_their_weight_in_another_order():
+    rng = np.random.default_rng(0)
+    X, order = counts(rng, 80, 30), rng.permutation(30)
+    scores = FSDS(3, batch_size=20).fit(X).scores_
+    np.testing.assert_allclose(
+        FSDS(3, batch_size=20).fit(X[:, order]).scores_, scores[order], rtol=1e-7
+    )
+
+
+@every_kind
+def test_memory_does_not_grow_along_a_stream(kind):
+    rng = np.random.default_rng(0)
+    selector, held = FSDS(3), []
+    for _ in range(20):
+        selector.partial_fit(kind(counts(rng, 30, 400, density=0.1)))
+        held.append(nbytes(selector._seen))
+    assert len(set(held)) == 1
+    assert held[0] <= 400 * 20 * 8
+
+
+def test_a_failed_chunk_changes_nothing():
+    X = sp.csr_array(counts(np.random.default_rng(0), 30, 12))
+    selector = FSDS(2).partial_fit(X)
+    before = fingerprint(selector._seen)
+    with pytest.raises(ValueError, match="features"):
+        selector.partial_fit(X[:, :4])
+    assert fingerprint(selector._seen) == before
+
+
+def test_a_chunk_replaces_the_state_and_leaves_the_old_one():
+    X = counts(np.random.default_rng(0), 30, 12)
+    selector = FSDS(2).partial_fit(X)
+    seen = selector._seen
+    before = fingerprint(seen)
+    for handed_out in selector.sketches_.values():
+        handed_out[:] = 0
+    selector.partial_fit(X)
+    assert fingerprint(seen) == before
+    assert fingerprint(selector._seen) != before
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"n_clusters": 0},
+        {"n_clusters": 2.0},
+        {"sketch_size": 0},
+        {"sketch_size": 1.5},
+        {"ridge_exponent": -1},
+        {"ridge_exponent": np.nan},
+        {"batch_size": 0},
+    ],
+)
+def test_a_bad_parameter_is_refused_before_anything_is_learned(params):
+    selector = FSDS(**params)
+    with pytest.raises(ValueError, match=next(iter(params))):
+        selector.fit(np.ones((4, 3)))
+    assert not hasattr(selector, "schema_")
+
+
+def test_a_planted_subspace_is_found():
+    rng = np.random.default_rng(0)
+    truth = rng.permutation(400) < 40
+    X = rng.standard_normal((2000, 400))
+    # The same variance for all features: a column by itself says nothing.
+    X[:, truth] = rng.standard_normal((2000, 4)) @ normalize(rng.standard_normal((4, 40)), axis=0)
+    scores = FSDS(4).fit(X).scores_
+    assert truth[rank(scores) <= 40].mean() > 0.9  # chance: 0.1
+    assert truth[rank(X.var(axis=0)) <= 40].mean() < 0.5
+
+
+def test_planted_words_are_found_where_the_sketch_is_fine_enough():
+    data = make_planted(random_state=0)
+    X, truth = normalize(data.views["view_1"]), data.informative["view_1"]
+    scores = FSDS(5).fit(X).scores_
+    assert truth[rank(scores) <= truth.sum()].mean() > 0.7  # chance: 0.1
