@@ -4,6 +4,8 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from omvfs._schema import listed
 
 
@@ -15,9 +17,12 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     >>> one_of("solver", "paper", ("constrained", "paper"))
     'paper'
     """
-    if not any(type(value) is type(each) and value == each for each in allowed):
-        raise ValueError(f"Got {name}={value!r}; expected {listed(allowed)}.")
-    return value
+    for each in allowed:
+        # No array, of which the comparison would be many; and True is not 1.
+        alike = np.ndim(value) == 0 and isinstance(value, bool | np.bool_) == isinstance(each, bool)
+        if alike and value == each:
+            return each
+    raise ValueError(f"Got {name}={value!r}; expected {listed(allowed)}.")
 
 
 def whole(name: str, value: Any, least: int) -> int:

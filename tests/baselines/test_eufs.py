@@ -5,10 +5,16 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
 
+from omvfs.baselines import eufs
 from omvfs.baselines.eufs import EUFS, Cut, Directions, orthonormal
+from omvfs.datasets import make_planted
+from omvfs.evaluation import clustering_accuracy
 from omvfs.model.graph import laplacian, neighbours
 from omvfs.model.objective import orthogonality_gap
+from omvfs.selection import rank
 from support import KINDS, clustered, counts, dense, nbytes
 
 problems = st.fixed_dictionaries(
@@ -235,3 +241,23 @@ def test_sparsity_empties_rows_of_v():
     assert kept[0] == 20
     assert kept[0] > kept[2] > 0 == kept[3]
     assert kept == sorted(kept, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_from_a_random_start_the_clusters_and_their_features_are_found(seed, monkeypatch):
+    planted = make_planted(600, n_features=(200,), n_informative=(20,), random_state=seed)
+    truth, X = planted.informative["view_0"], normalize(planted.views["view_0"])
+    chance = np.eye(5)[np.random.default_rng(seed).integers(5, size=600)]
+    monkeypatch.setattr(eufs, "indicator", lambda X, n_clusters, rng: chance)
+    selector = EUFS(5, random_state=0).fit(X)
+    (U,) = selector.embeddings_.values()
+    assert clustering_accuracy(planted.labels, chance.argmax(axis=1)) < 0.3
+    assert clustering_accuracy(planted.labels, U.argmax(axis=1)) > 0.9
+    assert truth[selector.ranking_ <= truth.sum()].mean() >= 0.3
+    assert truth[rank(np.linalg.norm(X.T @ chance, axis=1)) <= truth.sum()].mean() <= 0.1
+
+
+def test_too_few_iterations_are_told():
+    X, _ = clustered(np.random.default_rng(0), 60, 12)
+    with pytest.warns(ConvergenceWarning, match="max_iter=3 iterations for view 'X'"):
+        EUFS(5, max_iter=3, random_state=0).fit(X)

@@ -302,3 +302,11 @@ def test_a_bad_parameter_is_refused_before_anything_is_learned(params):
         selector.fit(np.ones((5, 2)))
     with pytest.raises(NotFittedError):
         selector.get_support()
+
+
+def test_a_graph_may_be_of_any_sparse_format():
+    rng = np.random.default_rng(0)
+    X, S = counts(rng, 20, 5), random_graph(rng, 20)
+    expected = LaplacianScore(graph=S).fit(X).scores_
+    for kind in (sp.dok_array, sp.dok_matrix, sp.lil_array, sp.coo_array, sp.csc_matrix):
+        np.testing.assert_allclose(LaplacianScore(graph=kind(S)).fit(X).scores_, expected)

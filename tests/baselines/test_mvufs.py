@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import normalize
 
+from omvfs.baselines import mvufs
 from omvfs.baselines._lbfgs import descend
 from omvfs.baselines._local_learning import local_residual
 from omvfs.baselines.mvufs import MVUFS, Problem, cluster, solve
@@ -213,6 +214,20 @@ def test_planted_features_are_recovered():
         assert found > 0.8  # chance: 0.1
     assert clustering_accuracy(data.labels, model.embedding_.argmax(axis=1)) > 0.9
     assert orthogonality_gap(model.embedding_) <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_from_a_spoiled_start_the_classes_and_their_features_are_found(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    data = make_planted(800, n_features=(300, 200), n_informative=(30, 20), random_state=seed)
+    labels = np.where(rng.random(800) < 0.6, rng.integers(5, size=800), data.labels)
+    monkeypatch.setattr(mvufs, "cluster", lambda X, n_clusters, rng: np.eye(5)[labels])
+    model = MVUFS(5, random_state=0).fit({name: normalize(X) for name, X in data.views.items()})
+    assert clustering_accuracy(data.labels, labels) < 0.6
+    assert clustering_accuracy(data.labels, model.embedding_.argmax(axis=1)) > 0.95
+    for view, truth in data.informative.items():
+        # Without a single half-step for G: 0.6 to 0.8.
+        assert truth[rank(model.view_scores_[view]) <= truth.sum()].mean() > 0.95
 
 
 @pytest.mark.parametrize("n_views", [1, 3])

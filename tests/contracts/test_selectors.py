@@ -48,6 +48,9 @@ SELECTORS = {
 # Check by name to the reason why it must fail. None does.
 EXPECTED_FAILURES: dict[str, str] = {}
 
+# Small and random data: there is nothing to converge to.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 every_selector = pytest.mark.parametrize("make", SELECTORS.values(), ids=SELECTORS.keys())
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 
@@ -111,7 +114,7 @@ def test_equal_scores_rank_in_the_order_of_columns(make):
     X = np.zeros((30, 5))
     X[:, 2] = 1
     selector = make().fit(X)
-    if len(set(selector.scores_)) > 2:
+    if isinstance(selector, RandomScore):
         pytest.skip("Random scores of equal columns differ.")
     rest = selector.ranking_[[0, 1, 3, 4]]
     assert list(rest) == sorted(rest)

@@ -17,7 +17,7 @@ def folder(tmp_path):
     np.save(tmp_path / "view_0_text.npy", blocks[2].astype(np.float32))
     np.save(tmp_path / "labels.npy", np.arange(6))
     (tmp_path / "README.md").write_text("about")
-    (tmp_path / "features_0_text.txt").write_text("été\nb c\nc\nd\ne\n", encoding="utf-8")
+    (tmp_path / "features_0_text.txt").write_text("été\nb\u2028c\nc\nd\ne\n", encoding="utf-8")
     return tmp_path, blocks
 
 
@@ -28,7 +28,7 @@ def test_views_come_by_number_under_their_names(folder):
     np.testing.assert_array_equal(views["shape"], blocks[0])
     np.testing.assert_array_equal(dense(views["long_name"]), blocks[1])
     assert sp.issparse(views["long_name"])
-    assert list(views.feature_names["text"])[:2] == ["été", "b c"]
+    assert list(views.feature_names["text"])[:2] == ["été", "b\u2028c"]
     assert views.feature_names["shape"] is None
     np.testing.assert_array_equal(labels, np.arange(6))
 
@@ -49,3 +49,13 @@ def test_what_is_not_there_is_named(folder, tmp_path_factory):
         load_folder(path / "nowhere")
     with pytest.raises(FileNotFoundError, match="view_0_text"):
         load_folder(tmp_path_factory.mktemp("empty"))
+
+
+def test_what_does_not_fit_is_refused(folder):
+    path, _ = folder
+    np.save(path / "labels.npy", np.arange(5))
+    with pytest.raises(ValueError, match=r"labels of shape \(5,\) for 6 rows"):
+        load_folder(path)
+    np.save(path / "view_3_text.npy", np.zeros((6, 2)))
+    with pytest.raises(ValueError, match="two files of view 'text'"):
+        load_folder(path)

@@ -1,8 +1,9 @@
 """What the comparison methods share: a fit on all rows, one view at a time, or along a stream."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,24 @@ from sklearn.utils.validation import check_is_fitted
 from omvfs._blocks import Negative
 from omvfs.selection import MultiViewSelector, sizes_by_view
 from omvfs.views import Block, Views, as_views, rechunk
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a fit has found.
+
+    Attributes
+    ----------
+    scores : dict of str to array
+        Score of every feature by view name, larger is better.
+    attributes : dict of str to object
+        What else the fitted selector is to have.
+    """
+
+    scores: dict[str, NDArray[Any]]
+    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 class OfflineSelector(MultiViewSelector):
@@ -39,9 +58,11 @@ class OfflineSelector(MultiViewSelector):
         """
         batch = as_views(X, views=self.views, negative=self._negative)
         sizes_by_view(self.n_features_to_select, batch.schema)
-        scores = self._score_views(batch)
+        found = self._score_views(batch)
         self._remember(X, batch)
-        self._view_scores = scores
+        self._view_scores = found.scores
+        for name, value in found.attributes.items():
+            setattr(self, name, value)
         return self
 
     @property
@@ -51,30 +72,35 @@ class OfflineSelector(MultiViewSelector):
         return {name: scores.copy() for name, scores in self._view_scores.items()}
 
     @abstractmethod
-    def _score_views(self, batch: Views) -> dict[str, NDArray[Any]]:
-        """Return the score of every feature by view name, larger is better."""
+    def _score_views(self, batch: Views) -> Found:
+        """Return the scores and what else was learned; nothing is set before all is there."""
 
 
 class PerViewSelector(OfflineSelector):
     """Base of single-view methods: each view is scored by itself.
 
     A subclass takes the parameter `random_state`, None where nothing is random, and provides
-    `_score_view`.
+    `_score_view`, or `_score_views` by way of `_each_view`.
     """
 
     random_state: Any = None
 
-    def _score_views(self, batch: Views) -> dict[str, NDArray[Any]]:
+    def _score_views(self, batch: Views) -> Found:
+        return Found(self._each_view(batch, lambda name, X, rng: self._score_view(X, rng)))
+
+    def _each_view(
+        self, batch: Views, work: Callable[[str, Block, np.random.Generator], T]
+    ) -> dict[str, T]:
+        """Return by view name what some work gives of each view, its name and a generator."""
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         # Every view as if it were alone, so that neither its name nor its place matters.
         return {
-            name: self._score_view(X, np.random.default_rng(seed))
-            for name, X in batch.blocks.items()
+            name: work(name, X, np.random.default_rng(seed)) for name, X in batch.blocks.items()
         }
 
-    @abstractmethod
     def _score_view(self, X: Block, rng: np.random.Generator) -> NDArray[Any]:
         """Return the score of every feature of a view, larger is better."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs._params import number, whole
-from omvfs.baselines._base import PerViewSelector
+from omvfs._schema import listed
+from omvfs.baselines._base import Found, PerViewSelector
 from omvfs.model.arrays import Block
 from omvfs.model.objective import row_norms
 from omvfs.views import Views
@@ -36,11 +37,14 @@ class Factors:
         What each feature says of each cluster.
     n_iter : int
         Iterations done.
+    converged : bool
+        Whether these were enough.
     """
 
     embedding: FloatArray
     weights: FloatArray
     n_iter: int
+    converged: bool
 
 
 class FactorSelector(PerViewSelector):
@@ -49,6 +53,7 @@ class FactorSelector(PerViewSelector):
     A subclass takes the parameters named below and provides `_factorise`.
     """
 
+    _factors: dict[str, Factors]
     n_clusters: int
     sparsity: float
     graph_weight: float
@@ -56,21 +61,24 @@ class FactorSelector(PerViewSelector):
     max_iter: int
     tol: float
 
-    def _score_views(self, batch: Views) -> dict[str, NDArray[Any]]:
+    def _score_views(self, batch: Views) -> Found:
         self._check_params()
-        # The factors of an earlier fit stay until those of every view are there.
-        self._found: list[Factors] = []
-        try:
-            scores = super()._score_views(batch)
-            self._factors = dict(zip(scores, self._found, strict=True))
-        finally:
-            del self._found
-        return scores
-
-    def _score_view(self, X: Block, rng: np.random.Generator) -> NDArray[Any]:
-        # In double precision, as the solvers subtract what is nearly equal.
-        self._found.append(self._factorise(X.astype(np.float64, copy=False), rng))
-        return row_norms(self._found[-1].weights)
+        factors = self._each_view(
+            batch,
+            # In double precision, as the solvers subtract what is nearly equal.
+            lambda name, X, rng: self._factorise(X.astype(np.float64, copy=False), rng),
+        )
+        late = [name for name, found in factors.items() if not found.converged]
+        if late:
+            warnings.warn(
+                f"{type(self).__name__} has not converged in max_iter={self.max_iter} iterations "
+                f"for view {listed(late)}. Give its rows unit norm, or raise max_iter "
+                "or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        scores = {name: row_norms(found.weights) for name, found in factors.items()}
+        return Found(scores, {"_factors": factors})
 
     def _check_params(self) -> None:
         whole("n_clusters", self.n_clusters, least=1)

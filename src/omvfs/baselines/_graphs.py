@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from omvfs._blocks import read_block
 from omvfs._params import number, one_of, whole
 from omvfs._schema import listed
-from omvfs.baselines._base import PerViewSelector
+from omvfs.baselines._base import Found, PerViewSelector
 from omvfs.baselines._spectral import FloatArray, differences, in_double
 from omvfs.model.arrays import Block, IntArray, squared_row_norms
 from omvfs.model.graph import nearest, neighbours
@@ -31,20 +30,17 @@ class GraphSelector(PerViewSelector):
     width: float | None
     graph: Any
 
-    def _score_views(self, batch: Views) -> dict[str, NDArray[Any]]:
+    def _score_views(self, batch: Views) -> Found:
         self._check()
         given = given_graphs(self.graph, batch)
-        if given is None:
-            return super()._score_views(batch)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return {
-            name: self._score_on(given[name], X, np.random.default_rng(seed))
-            for name, X in batch.blocks.items()
-        }
 
-    def _score_view(self, X: Block, rng: np.random.Generator) -> NDArray[Any]:
-        W = neighbour_graph(X, self.n_neighbors, self.weights, self.width)
-        return self._score_on(W, X, rng)
+        def score(name: str, X: Block, rng: np.random.Generator) -> NDArray[Any]:
+            if given is not None:
+                return self._score_on(given[name], X, rng)
+            W = neighbour_graph(X, self.n_neighbors, self.weights, self.width)
+            return self._score_on(W, X, rng)
+
+        return Found(self._each_view(batch, score))
 
     def _check(self) -> None:
         """Refuse bad parameters."""
@@ -121,7 +117,7 @@ def given_graphs(graph: Any, batch: Views) -> dict[str, sp.csr_array] | None:
     """
     if graph is None:
         return None
-    if not isinstance(graph, Mapping):
+    if sp.issparse(graph) or not isinstance(graph, Mapping):
         return dict.fromkeys(batch.names, _read_graph("graph", graph, len(batch)))
     if set(graph) != set(batch.names):
         raise ValueError(

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, squared_row_norms
+from omvfs.model.arrays import Array, Block, unit_rows
 from omvfs.model.graph import neighbours
 
 # λ: the ridge of every local regression, as in the code of the authors' single-view method.
@@ -42,7 +42,8 @@ def local_residual(X: Block, k: int, ridge: float = _RIDGE) -> sp.csr_array:
            [ 0. ,  0. ,  0. ]])
     """
     n = X.shape[0]
-    unit = _unit_rows(X)
+    k = min(k, max(1, n - 1))
+    unit = unit_rows(X)
     S = _nearest_others(unit, k)
     degree = np.diff(S.indptr)
     # Neighbours side by side; places without one have similarity 0 and get the coefficient 0.
@@ -51,6 +52,18 @@ def local_residual(X: Block, k: int, ridge: float = _RIDGE) -> sp.csr_array:
     found = np.zeros((n, k), np.intp)
     similarity = np.zeros((n, k))
     found[rows, place], similarity[rows, place] = S.indices, S.data
+    height = max(1, _STRIP_ENTRIES // k**2)
+    strips = [slice(start, start + height) for start in range(0, n, height)]
+    coefficients = np.concatenate([_solved(unit, found[s], similarity[s], ridge) for s in strips])
+    A = sp.csr_array((coefficients[rows, place], S.indices, S.indptr), shape=(n, n))
+    return sp.csr_array(sp.diags_array((degree > 0).astype(np.float64)) - A)
+
+
+def _solved(
+    unit: Block, found: NDArray[np.intp], similarity: NDArray[np.float64], ridge: float
+) -> Array:
+    """Return (K_i + λI)⁻¹ k_i of some rows, from their neighbours and similarities with them."""
+    n, k = found.shape
     gram = np.zeros((n, k, k))
     for a in range(k):
         for b in range(a):
@@ -58,9 +71,8 @@ def local_residual(X: Block, k: int, ridge: float = _RIDGE) -> sp.csr_array:
     there = similarity > 0
     gram *= there[:, :, np.newaxis] * there[:, np.newaxis, :]
     gram[:, np.arange(k), np.arange(k)] = 1 + ridge
-    coefficients = np.linalg.solve(gram, similarity[:, :, np.newaxis])[:, :, 0]
-    A = sp.csr_array((coefficients[rows, place], S.indices, S.indptr), shape=(n, n))
-    return sp.csr_array(sp.diags_array((degree > 0).astype(np.float64)) - A)
+    solved: Array = np.linalg.solve(gram, similarity[:, :, np.newaxis])[:, :, 0]
+    return solved
 
 
 def _nearest_others(unit: Block, k: int) -> sp.csr_array:
@@ -85,9 +97,3 @@ def _row_products(X: Block, left: NDArray[np.intp], right: NDArray[np.intp]) -> 
     height = max(1, _STRIP_ENTRIES // max(1, X.shape[1]))
     strips = [slice(start, start + height) for start in range(0, len(left), height)]
     return np.concatenate([np.einsum("ij,ij->i", X[left[s]], X[right[s]]) for s in strips])
-
-
-def _unit_rows(X: Block) -> Block:
-    norms = np.sqrt(squared_row_norms(X))
-    scale = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
-    return sp.csr_array(sp.diags_array(scale) @ X) if sp.issparse(X) else X * scale[:, np.newaxis]

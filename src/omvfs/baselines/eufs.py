@@ -47,7 +47,7 @@ class EUFS(FactorSelector):
         Neighbours of a row in the graph.
     penalty : float, default=0.001
         μ of the first iteration. The larger, the less the clusters leave those of k-means.
-    max_iter : int, default=200
+    max_iter : int, default=500
         Most iterations.
     tol : float, default=0.01
         Stop when ‖Z − U‖ and ‖X − UVᵀ − E‖ are at most this share of ‖U‖ and ‖X‖, where Z is the
@@ -72,7 +72,8 @@ class EUFS(FactorSelector):
     numbers an iteration, most of which fade again, or two arrays of n_rows × n_features if those
     are smaller.
 
-    Rows are taken as they come, and best given unit norm.
+    Rows are taken as they come, and best given unit norm: μ begins at `penalty` whatever their
+    size, and beside long rows it is too small to bring U near its constraints.
 
     References
     ----------
@@ -80,9 +81,11 @@ class EUFS(FactorSelector):
 
     Examples
     --------
+    >>> from sklearn.preprocessing import normalize
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(400, n_features=(300,), n_informative=(30,), random_state=0)
-    >>> selector = EUFS(5, n_features_to_select=30, random_state=0).fit(planted.views)
+    >>> X = normalize(planted.views["view_0"].astype(float))
+    >>> selector = EUFS(5, n_features_to_select=30, random_state=0).fit(X)
     >>> bool(planted.informative["view_0"][selector.get_support()].mean() > 0.2)
     True
     """
@@ -97,7 +100,7 @@ class EUFS(FactorSelector):
         graph_weight: float = 0.001,
         n_neighbors: int = 5,
         penalty: float = 0.001,
-        max_iter: int = 200,
+        max_iter: int = 500,
         tol: float = 0.01,
         random_state: Any = None,
     ) -> None:
@@ -124,7 +127,7 @@ class EUFS(FactorSelector):
         while n_iter < self.max_iter and gap > self.tol:
             gap = admm.iterate()
             n_iter += 1
-        return Factors(admm.U, admm.V, n_iter)
+        return Factors(admm.U, admm.V, n_iter, gap <= self.tol)
 
 
 class Directions:

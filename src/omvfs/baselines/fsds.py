@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs._params import number, whole
 from omvfs.baselines._base import StreamSelector
+from omvfs.model.arrays import dense
 from omvfs.selection import SelectSize
 from omvfs.views import Block
 
@@ -82,8 +82,8 @@ class FSDS(StreamSelector):
     rows of unit norm are best. Rows are not centred.
 
     The singular values come from the Gram matrix of the smaller side, never from a dense copy of a
-    sparse chunk. What this loses is below 1e-12 of the largest eigenvalue; compression loses up to
-    one part in ℓ.
+    sparse chunk; a chunk of m rows takes (m + ℓ)² numbers, so cut long ones. What this loses is
+    below 1e-12 of the largest eigenvalue; compression loses up to one part in ℓ.
 
     References
     ----------
@@ -130,7 +130,7 @@ class FSDS(StreamSelector):
         if self.sketch_size is None:
             size = max(math.isqrt(X.shape[1]), n_clusters + 1)
         else:
-            size = whole("sketch_size", self.sketch_size, least=1)
+            size = whole("sketch_size", self.sketch_size, least=2)
         return Sketch(size, np.zeros((X.shape[1], 0)))
 
     def _learn(self, state: Sketch, X: Block) -> Sketch:
@@ -174,9 +174,9 @@ def compress(B: NDArray[np.float64], X: Block, size: int) -> NDArray[np.float64]
     wide = d > r + X.shape[0]
     if wide:
         BtX = (X @ B).T
-        gram = np.block([[B.T @ B, BtX], [BtX.T, _dense(X @ X.T)]])
+        gram = np.block([[B.T @ B, BtX], [BtX.T, dense(X @ X.T)]])
     else:
-        gram = B @ B.T + _dense(X.T @ X)
+        gram = B @ B.T + dense(X.T @ X)
     values, vectors = _leading(gram, size)
     left = values - (max(0.0, values[size - 1]) if len(values) == size else 0.0)
     kept = left > _NOTHING * values[0]
@@ -221,8 +221,3 @@ def _leading(
     else:
         values, vectors = np.linalg.eigh(gram)
     return values[::-1][:size], vectors[:, ::-1][:, :size]
-
-
-def _dense(products: Any) -> NDArray[np.float64]:
-    dense: NDArray[np.float64] = products.toarray() if sp.issparse(products) else products
-    return dense

@@ -30,7 +30,7 @@ class MCFS(GraphSelector):
 
     Parameters
     ----------
-    n_clusters : int, default=5
+    n_clusters : int, default=8
         Eigenvectors. The paper takes the number of clusters.
     n_features_to_select : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
@@ -63,7 +63,7 @@ class MCFS(GraphSelector):
 
     def __init__(
         self,
-        n_clusters: int = 5,
+        n_clusters: int = 8,
         *,
         n_features_to_select: SelectSize = 100,
         views: Any = None,

@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.linalg import lsmr
 from sklearn.utils import Tags, check_random_state
 
 from omvfs._blocks import Negative
 from omvfs._params import number, one_of, whole
 from omvfs._schema import listed
-from omvfs.baselines._base import OfflineSelector
+from omvfs.baselines._base import Found, OfflineSelector
+from omvfs.baselines._factors import unit_columns
 from omvfs.baselines._lbfgs import FloatArray, Function, descend
 from omvfs.baselines._local_learning import local_residual
 from omvfs.model.arrays import Array, Block, squared_row_norms
@@ -156,7 +156,7 @@ class MVUFS(OfflineSelector):
         negative: Negative = one_of("negative", self.negative, ("error", "clip"))
         return negative
 
-    def _score_views(self, batch: Views) -> dict[str, NDArray[Any]]:
+    def _score_views(self, batch: Views) -> Found:
         n_clusters = whole("n_clusters", self.n_clusters, least=1)
         n_neighbors = whole("n_neighbors", self.n_neighbors, least=1)
         max_iter = whole("max_iter", self.max_iter, least=1)
@@ -174,11 +174,14 @@ class MVUFS(OfflineSelector):
         X = [block.astype(np.float64, copy=False) for block in batch.blocks.values()]
         problem = Problem.of(X, names.index(label), n_neighbors, (alpha, beta, nu))
         found = solve(problem, cluster(X[problem.label], n_clusters, rng), zeta, max_iter)
-        self.embedding_ = found.G
-        self.weights_ = dict(zip(names, found.W, strict=True))
-        self.objective_history_ = found.history
-        self.n_iter_ = len(found.history)
-        return {name: row_norms(W) for name, W in self.weights_.items()}
+        weights = dict(zip(names, found.W, strict=True))
+        attributes = {
+            "embedding_": found.G,
+            "weights_": weights,
+            "objective_history_": found.history,
+            "n_iter_": len(found.history),
+        }
+        return Found({name: row_norms(W) for name, W in weights.items()}, attributes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -348,7 +351,7 @@ def solve(problem: Problem, clusters: FloatArray, zeta: float, max_iter: int) ->
     -------
     Solution
     """
-    G = _unit_columns(clusters + _OFFSET)
+    G = unit_columns(clusters + _OFFSET)
     F = np.maximum(np.linalg.solve(G.T @ G, (problem.Xt[problem.label] @ G).T), 0)
     F += _OFFSET * float(F[F > 0].mean() if F.any() else 0.0)
     W = [_ridge_regression(X_v, G, problem.size(v)) for v, X_v in enumerate(problem.X)]
@@ -366,7 +369,7 @@ def solve(problem: Problem, clusters: FloatArray, zeta: float, max_iter: int) ->
     largest = np.eye(G.shape[1])[G.argmax(axis=1)] * G if G.any() else clusters
     # A low penalty may leave a cluster that is the largest of no row.
     filled = largest.any(axis=0)
-    G = _unit_columns(largest[:, filled])
+    G = unit_columns(largest[:, filled])
     W = [descend(problem.of_weights(v, G), W_v[:, filled], steps=_STEPS) for v, W_v in enumerate(W)]
     return Solution(G, W, history)
 
@@ -387,8 +390,3 @@ def _ridge_regression(X: Block, G: FloatArray, ridge: float) -> FloatArray:
 def _lengths(P: FloatArray, short: float) -> FloatArray:
     lengths: FloatArray = np.sqrt(np.einsum("ik,ik->i", P, P) + short**2)[:, np.newaxis]
     return lengths
-
-
-def _unit_columns(G: FloatArray) -> FloatArray:
-    unit: FloatArray = G / np.linalg.norm(G, axis=0)
-    return unit

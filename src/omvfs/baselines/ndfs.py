@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from omvfs._params import number
 from omvfs.baselines._factors import Factors, FactorSelector, FloatArray, indicator, unit_columns
-from omvfs.model.arrays import Block, scale_columns
+from omvfs.model.arrays import Array, Block, dense, scale_columns
 from omvfs.model.graph import laplacian, neighbours, split_signs
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
 from omvfs.selection import SelectSize
@@ -45,7 +45,7 @@ class NDFS(FactorSelector):
         γ: weight of the penalty on FᵀF − I; γ/α of the paper.
     n_neighbors : int, default=5
         Neighbours of a row in the graph.
-    max_iter : int, default=50
+    max_iter : int, default=200
         Most iterations.
     tol : float, default=1e-5
         Relative change of the objective at which to stop.
@@ -98,7 +98,7 @@ class NDFS(FactorSelector):
         graph_weight: float = 1.0,
         orthogonality: float = 1e8,
         n_neighbors: int = 5,
-        max_iter: int = 50,
+        max_iter: int = 200,
         tol: float = 1e-5,
         random_state: Any = None,
     ) -> None:
@@ -129,7 +129,7 @@ class NDFS(FactorSelector):
             now = analysis.objective()
             change = (before - now) / now if now > 0 else 0.0
             n_iter += 1
-        return Factors(analysis.F, analysis.W, n_iter)
+        return Factors(analysis.F, analysis.W, n_iter, change <= self.tol)
 
 
 class Analysis:
@@ -155,7 +155,7 @@ class Analysis:
         self._L_pos, self._L_neg = split_signs(L)
         self._gram = None
         if X.shape[1] <= min(X.shape[0], _FEATURES):
-            self._gram = _dense(X.T @ X)
+            self._gram = dense(X.T @ X)
         self.F, self.W = F, np.zeros((X.shape[1], F.shape[1]))
         self._regress(np.ones(X.shape[1]))
 
@@ -194,7 +194,7 @@ class Analysis:
         if self._gram is not None:
             B = _solve(column * self._gram * S, self._beta, R)
         elif len(self.F) <= _ROWS:
-            B = np.asarray(XS.T @ _solve(_dense(XS @ XS.T), self._beta, self.F))
+            B = np.asarray(XS.T @ _solve(dense(XS @ XS.T), self._beta, self.F))
         else:
             # From the W at hand, whose value every step lowers, however early the steps end.
             start = np.divide(self.W, column, out=np.zeros_like(self.W), where=column > 0)
@@ -245,7 +245,7 @@ def conjugate_gradients(
     return B
 
 
-def _solve(A: FloatArray, beta: float, R: FloatArray) -> FloatArray:
+def _solve(A: Array, beta: float, R: FloatArray) -> FloatArray:
     """Solve (A + βI) B = R for a positive semidefinite A, which is lost."""
     # Without β, A may be singular; so much is rounding error.
     least = len(A) * _EPS * float(np.trace(A)) or 1.0
@@ -253,11 +253,6 @@ def _solve(A: FloatArray, beta: float, R: FloatArray) -> FloatArray:
     factor = scipy.linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
     solution: FloatArray = scipy.linalg.cho_solve(factor, R, check_finite=False)
     return solution
-
-
-def _dense(M: Block) -> FloatArray:
-    dense: FloatArray = M.toarray() if sp.issparse(M) else M
-    return dense
 
 
 def _quotient(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -5,19 +5,20 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from omvfs.baselines._base import PerViewSelector, StreamSelector
+from omvfs.baselines._base import Found, OfflineSelector, StreamSelector
 from omvfs.model.arrays import column_sums
 from omvfs.selection import SelectSize
-from omvfs.views import Block
+from omvfs.views import Block, Views
 
 # Rows, means and scatters.
 Moments: TypeAlias = tuple[int, NDArray[np.float64], NDArray[np.float64]]
 
 
-class RandomScore(PerViewSelector):
-    """Random scores: what chance gives.
+class RandomScore(OfflineSelector):
+    """Random scores, drawn view after view: what chance gives.
 
     Parameters
     ----------
@@ -45,8 +46,11 @@ class RandomScore(PerViewSelector):
         self.views = views
         self.random_state = random_state
 
-    def _score_view(self, X: Block, rng: np.random.Generator) -> NDArray[np.float64]:
-        return rng.random((X.shape[1],))
+    def _score_views(self, batch: Views) -> Found:
+        # One generator for all: views as wide as each other must not have the same scores.
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        widths = batch.widths.items()
+        return Found({name: rng.random((width,)) for name, width in widths})
 
 
 class ColumnSum(StreamSelector):

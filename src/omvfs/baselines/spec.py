@@ -32,7 +32,7 @@ class SPEC(GraphSelector):
 
     Parameters
     ----------
-    n_clusters : int, default=5
+    n_clusters : int, default=8
         The K of style 3. Other styles do not use it.
     n_features_to_select : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
@@ -64,7 +64,7 @@ class SPEC(GraphSelector):
 
     def __init__(
         self,
-        n_clusters: int = 5,
+        n_clusters: int = 8,
         *,
         n_features_to_select: SelectSize = 100,
         views: Any = None,

@@ -49,9 +49,11 @@ def load_folder(
     folder = Path(path)
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}.")
-    found = {}
+    found: dict[str, tuple[int, Path]] = {}
     for file in folder.iterdir():
         if match := _VIEW.fullmatch(file.name):
+            if match[2] in found:
+                raise ValueError(f"Folder {folder} has two files of view {match[2]!r}.")
             found[match[2]] = int(match[1]), file
     if not found:
         raise FileNotFoundError(
@@ -63,8 +65,15 @@ def load_folder(
     blocks = {name: _read(found[name][1]) for name in names}
     features = {name: _features(found[name][1]) for name in names}
     named = {name: lines for name, lines in features.items() if lines is not None}
-    labels = folder / "labels.npy"
-    return Views(blocks, feature_names=named), np.load(labels) if labels.exists() else None
+    data = Views(blocks, feature_names=named)
+    if not (folder / "labels.npy").exists():
+        return data, None
+    labels = np.load(folder / "labels.npy")
+    if labels.shape != (len(data),):
+        raise ValueError(
+            f"Folder {folder} has labels of shape {labels.shape} for {len(data):,} rows."
+        )
+    return data, labels
 
 
 def _read(file: Path) -> Any:
@@ -73,4 +82,7 @@ def _read(file: Path) -> Any:
 
 def _features(view: Path) -> list[str] | None:
     file = view.with_name(view.stem.replace("view", "features", 1) + ".txt")
-    return file.read_text(encoding="utf-8").splitlines() if file.exists() else None
+    if not file.exists():
+        return None
+    # Not splitlines: a name may hold one of the rarer ends of lines.
+    return file.read_text(encoding="utf-8").removesuffix("\n").split("\n")

@@ -18,9 +18,8 @@ from omvfs.evaluation.spherical import (
     reassign,
     spherical_k_means,
     unit_means,
-    unit_rows,
 )
-from omvfs.model.arrays import Array, Block, IntArray
+from omvfs.model.arrays import Array, Block, IntArray, unit_rows
 from omvfs.views import Views, as_views
 
 

@@ -14,8 +14,8 @@ from omvfs._params import one_of, whole
 from omvfs._schema import listed
 from omvfs.evaluation.kmeans import MultiViewSphericalKMeans
 from omvfs.evaluation.metrics import clustering_accuracy, normalized_mutual_information, numbered
-from omvfs.evaluation.spherical import spherical_k_means, unit_rows
-from omvfs.model.arrays import Block, IntArray
+from omvfs.evaluation.spherical import spherical_k_means
+from omvfs.model.arrays import Block, IntArray, unit_rows
 from omvfs.selection import rank
 from omvfs.views import Views, as_views, hstack, select_columns
 

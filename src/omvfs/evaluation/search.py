@@ -318,12 +318,15 @@ def _settings(estimator: Any, grid: Any) -> list[tuple[str, Row]]:
     names = sorted({name for point in points for name in point})
     own = estimator.get_params()
     default = {name: own[name] for name in names if name in own}
-    settings: dict[str, Row] = {}
+    settings: list[tuple[str, Row]] = []
     for point in [{}, *points]:
         setting = {**default, **point}
-        text = ", ".join(f"{name}={plain(name, setting[name])!r}" for name in sorted(setting))
-        settings.setdefault(text, setting)
-    return list(settings.items())
+        values = {name: plain(name, setting[name]) for name in sorted(setting)}
+        # By value: 3 and 3.0 are one setting.
+        if not any(values == {n: plain(n, known.get(n)) for n in values} for _, known in settings):
+            text = ", ".join(f"{name}={value!r}" for name, value in values.items())
+            settings.append((text, setting))
+    return settings
 
 
 def _seeded(estimator: Any, order: int) -> Any:

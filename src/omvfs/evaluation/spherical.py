@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs._params import whole
-from omvfs.model.arrays import Array, Block, IntArray, squared_row_norms
+from omvfs.model.arrays import Array, Block, IntArray, dense, squared_row_norms, unit_rows
 
 # Most similarities and entries of centres held at a time: starts that need more run in groups.
 _MOST_CELLS = 2**24
@@ -54,21 +54,6 @@ class Assignment:
     objective: NDArray[np.float64]
 
 
-def unit_rows(X: Block) -> Block:
-    """Return X with rows of unit norm, as an array or a CSR array; zero rows stay zero.
-
-    Examples
-    --------
-    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
-    # By the largest entry first: the squares of tiny entries underflow.
-    largest = abs(X).max(axis=1)
-    X = _divided(X, largest.toarray().ravel() if sp.issparse(X) else largest)
-    return _divided(X, np.sqrt(squared_row_norms(X)))
-
-
 def unit_means(X: Block, labels: IntArray, n_clusters: int) -> Array:
     """Return the mean of the rows of every cluster, brought to unit norm.
 
@@ -97,7 +82,7 @@ def unit_means(X: Block, labels: IntArray, n_clusters: int) -> Array:
     ends = np.bincount(cells, minlength=R * n_clusters).cumsum()
     parts = np.ones(n * R, X.dtype), rows, np.concatenate([[0], ends])
     members = sp.csr_array(parts, shape=(R * n_clusters, n))
-    centers: Array = unit_rows(_dense(members @ X)).reshape(R, n_clusters, X.shape[1])
+    centers: Array = unit_rows(dense(members @ X)).reshape(R, n_clusters, X.shape[1])
     return centers
 
 
@@ -132,7 +117,7 @@ def reassign(X: Block, labels: IntArray, n_clusters: int) -> Assignment:
             fit = np.where(empty, -1, similarity_r).max(axis=1)
             fit[zero] = 2  # a zero row is no centre
             worst = np.argsort(fit, kind="stable")[: empty.sum()]
-            centers_r[empty] = _dense(X[worst])
+            centers_r[empty] = dense(X[worst])
             similarity_r[:, empty] = X @ centers_r[empty].T
     nearest = np.where(zero[:, np.newaxis], labels, similarity.argmax(axis=2))
     return Assignment(nearest, centers, similarity.max(axis=2).sum(axis=0, dtype=np.float64))
@@ -229,8 +214,8 @@ def _seeds(X: Block, n_clusters: int, rng: np.random.Generator, n_starts: int) -
         drawn = (total <= rng.random(n_starts) * total[-1]).sum(axis=0)
         # Where all rows are taken or zero, any of them.
         chosen[:, k] = np.where(drawn < n, drawn, rng.integers(n, size=n_starts))
-        distance = np.minimum(distance, np.maximum(1 - X @ _dense(X[chosen[:, k]]).T, 0))
-    return _dense(X[chosen.ravel()]).reshape(n_starts, n_clusters, X.shape[1])
+        distance = np.minimum(distance, np.maximum(1 - X @ dense(X[chosen[:, k]]).T, 0))
+    return dense(X[chosen.ravel()]).reshape(n_starts, n_clusters, X.shape[1])
 
 
 def _similarity(X: Block, centers: Array) -> Array:
@@ -243,17 +228,3 @@ def _similarity(X: Block, centers: Array) -> Array:
 def _is_zero(X: Block) -> NDArray[np.bool_]:
     zero: NDArray[np.bool_] = squared_row_norms(X) == 0
     return zero
-
-
-def _divided(X: Block, by: Array) -> Block:
-    """Divide every row by its own number, a zero row by none."""
-    by = np.where(by > 0, by, by.dtype.type(1))
-    if not sp.issparse(X):
-        return X / by[:, np.newaxis]
-    values = X.data / by.repeat(np.diff(X.indptr))
-    return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
-
-
-def _dense(X: Block) -> Array:
-    array: Array = X.toarray() if sp.issparse(X) else np.asarray(X)
-    return array

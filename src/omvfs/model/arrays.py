@@ -47,6 +47,46 @@ def squared_row_norms(X: Block) -> Array:
     return norms
 
 
+def dense(X: Block) -> Array:
+    """Return a block that is small enough as an array.
+
+    Examples
+    --------
+    >>> dense(sp.csr_array([[1.0, 0.0]]))
+    array([[1., 0.]])
+    """
+    array: Array = X.toarray() if sp.issparse(X) else np.asarray(X)
+    return array
+
+
+def unit_rows(X: Block) -> Block:
+    """Return X with rows of unit norm, as an array or a CSR array; zero rows stay zero.
+
+    Examples
+    --------
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0], [3e-200, 4e-200]]))
+    array([[0.6, 0.8],
+           [0. , 0. ],
+           [0.6, 0.8]])
+    """
+    norms = np.sqrt(squared_row_norms(X))
+    limits = np.finfo(norms.dtype)
+    if ((norms < np.sqrt(limits.tiny) / limits.eps) | (norms > np.sqrt(limits.max))).any():
+        # The squares of entries so small or so large are lost: by the largest entry first.
+        largest = abs(X).max(axis=1)
+        X = _rows_divided(X, dense(largest).ravel() if sp.issparse(X) else largest)
+        norms = np.sqrt(squared_row_norms(X))
+    return _rows_divided(X, norms)
+
+
+def _rows_divided(X: Block, sizes: Array) -> Block:
+    sizes = np.where(sizes > 0, sizes, 1).astype(X.dtype, copy=False)
+    if sp.issparse(X):
+        values = X.data * (1 / sizes).repeat(np.diff(X.indptr))
+        return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
+    return X / sizes[:, np.newaxis]
+
+
 def sums_by_label(labels: IntArray, values: Array, n_labels: int) -> NDArray[np.float64]:
     """Return the sum of the values under each label, in double precision.
 

@@ -25,7 +25,7 @@ def assign(
     directions : sequence of array of shape (D_v, K)
         Unit directions of the clusters.
     votes : sequence of array of shape (n, K)
-        What neighbours add, from `neighbours_votes`; none without a graph.
+        What neighbours add, from `Electorate.votes`; none without a graph.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.arrays import Array, Block, IntArray, squared_row_norms
+from omvfs.model.arrays import Array, Block, IntArray, squared_row_norms, unit_rows
 
 # Entries of the dense strip of similarities held at a time while looking for neighbours.
 _STRIP_ENTRIES = 1 << 21
@@ -84,8 +84,8 @@ def neighbours(X: Block, k: int, Y: Block | None = None) -> sp.csr_array:
     """
     if k < 1:
         raise ValueError(f"A row must have at least 1 neighbour; got k={k}.")
-    unit = _unit_rows(X)
-    other = unit if Y is None else _unit_rows(Y)
+    unit = unit_rows(X)
+    other = unit if Y is None else unit_rows(Y)
     found = []
     for start, S in _strips(unit, other):
         if Y is None:
@@ -220,14 +220,6 @@ def split_signs(M: Block) -> tuple[Block, Block]:
     if sp.issparse(M):
         return sp.csr_array(M.maximum(0)), sp.csr_array((-M).maximum(0))
     return np.maximum(M, 0), np.maximum(-M, 0)
-
-
-def _unit_rows(X: Block) -> Block:
-    norms = np.sqrt(squared_row_norms(X))
-    norms[norms == 0] = 1
-    if sp.issparse(X):
-        return sp.csr_array(sp.diags_array(1 / norms) @ X)
-    return X / norms[:, np.newaxis]
 
 
 def _strips(X: Block, Y: Block) -> Iterator[tuple[int, Array]]:

@@ -8,6 +8,7 @@ import numpy as np
 from omvfs.model.arrays import (
     Array,
     Block,
+    dense,
     in_ties,
     project,
     squared_row_norms,
@@ -152,12 +153,12 @@ def seeds(
         row = int(np.searchsorted(total, rng.random() * total[-1], side="right"))
         row = min(row, len(left) - 1)
         chosen.append(row)
-        c = [_dense_rows(X_v, [row]).T / np.sqrt(squares[row]) for X_v in X]
+        c = [dense(X_v[[row]]).T / np.sqrt(squares[row]) for X_v in X]
         left = np.minimum(left, np.maximum(squares - np.square(project(X, c).ravel()), 0))
         left[row] = 0
         left[left < rest] = 0
     spare = n_clusters - len(chosen)
-    return unit_directions([np.pad(_dense_rows(X_v, chosen).T, ((0, 0), (0, spare))) for X_v in X])
+    return unit_directions([np.pad(dense(X_v[chosen]).T, ((0, 0), (0, spare))) for X_v in X])
 
 
 def alternate(X: Sequence[Block], start: list[Array], squares: Array, max_iter: int) -> Clusters:
@@ -190,9 +191,3 @@ def _fill_empty(U: Indicator, squares: Array) -> Indicator:
         counts[k] += 1
         labels[row], weights[row], left[row] = k, np.sqrt(squares[row]), 0
     return Indicator(labels, weights, U.n_clusters)
-
-
-def _dense_rows(X: Block, rows: list[int]) -> Array:
-    picked = X[rows]
-    dense: Array = picked if isinstance(picked, np.ndarray) else picked.toarray()
-    return dense
