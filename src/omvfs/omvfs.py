@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs._history import HISTORY, ChunkInfo
 from omvfs._learned import Learned
+from omvfs._persistent import Persistent
 from omvfs._settings import MethodAndParameter, resolve
 from omvfs.model.score import Score
 from omvfs.model.state import Graph
@@ -20,45 +22,9 @@ from omvfs.views import Views, as_views, rechunk
 
 # Features per view that are taken one after another when repetition is discounted.
 _GREEDY_STEPS = 1000
-# Entries kept in history_: a stream may never end.
-_HISTORY = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkInfo:
-    """What happened in one chunk.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows of the chunk.
-    objective : float
-        Sum of the three terms below, over the window.
-    reconstruction, graph, sparsity : float
-        Σ‖X − UVᵀ‖² with U's columns of unit norm over all rows so far, tr(UᵀMU) with them of unit
-        norm over the window and before any settling, and Σβ‖V‖_{2,1}.
-    orthogonality_error : float
-        ‖UᵀU − I‖_F over the window, for the clusters that have rows in it.
-    n_iter : int
-        Iterations.
-    settled : bool
-        Whether the clusters were settled anew on the memory.
-    seconds : float
-        Time taken.
-    """
-
-    n_rows: int
-    objective: float
-    reconstruction: float
-    graph: float
-    sparsity: float
-    orthogonality_error: float
-    n_iter: int
-    settled: bool
-    seconds: float
-
-
-class OMVFS(MultiViewSelector):
+class OMVFS(Persistent, MultiViewSelector):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
@@ -254,7 +220,7 @@ class OMVFS(MultiViewSelector):
         self
         """
         batch = self._read(X)
-        learned, history = self._nothing(batch), deque[ChunkInfo](maxlen=_HISTORY)
+        learned, history = self._nothing(batch), deque[ChunkInfo](maxlen=HISTORY)
         for chunk in rechunk([batch], self.batch_size, negative=self._door):
             learned = _learn(learned, chunk, history)
         self._remember(X, batch)
@@ -283,7 +249,7 @@ class OMVFS(MultiViewSelector):
         """
         if not hasattr(self, "_learned"):
             batch = self._read(X)
-            learned, history = self._nothing(batch), deque[ChunkInfo](maxlen=_HISTORY)
+            learned, history = self._nothing(batch), deque[ChunkInfo](maxlen=HISTORY)
             learned = _learn(learned, batch, history, start_U, start_V)
             self._remember(X, batch)
             self.history_ = history

@@ -1,0 +1,199 @@
+"""State on disk: one safetensors file, checksummed and replaced atomically; no pickle."""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+FORMAT = "omvfs checkpoint"
+VERSION = 1
+# A file that claims more is refused before anything is read into memory.
+MAX_HEADER_BYTES = 1 << 24
+MAX_BYTES = 1 << 36
+
+# Written at a time, so that an interruption is never far.
+_PIECE = 1 << 20
+
+PathLike = str | os.PathLike[str]
+
+
+class CheckpointError(ValueError):
+    """A file that is no checkpoint of ours, or not whole."""
+
+
+def previous(path: PathLike) -> Path:
+    """Return where the checkpoint before the last one is kept.
+
+    Examples
+    --------
+    >>> previous("run/model.omvfs").name
+    'model.omvfs.1'
+    """
+    path = Path(path)
+    return path.with_name(path.name + ".1")
+
+
+def write(path: PathLike, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+    """Replace the file at `path` by a new checkpoint, and keep the one before beside it.
+
+    At any moment, whatever interrupts, `path` holds the old checkpoint or the new one, whole.
+
+    Parameters
+    ----------
+    path : path
+        The file. Its folder is made if missing.
+    arrays : mapping of str to array
+        What to keep.
+    meta : mapping of str to object
+        What else to keep: anything that JSON can hold.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(meta, sort_keys=True, allow_nan=False)
+    solid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    metadata = {
+        "format": FORMAT,
+        "version": str(VERSION),
+        "meta": text,
+        "sha256": _digest(solid, text),
+    }
+    content = save(solid, metadata)
+    # Of mode 0600, as mkstemp makes it: the rows in it may be private.
+    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        try:
+            _write_all(descriptor, content)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        _keep(path)
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
+    _sync_folder(path.parent)
+
+
+def read(path: PathLike, max_bytes: int = MAX_BYTES) -> tuple[dict[str, NDArray[Any]], Any]:
+    """Return the arrays and the rest of a checkpoint.
+
+    Parameters
+    ----------
+    path : path
+    max_bytes : int
+        Largest file that is read.
+
+    Returns
+    -------
+    arrays : dict of str to array
+    meta : object
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, cut off, too large or something else.
+    OSError
+        If it cannot be read.
+    """
+    path = Path(path)
+    _check_sizes(path, max_bytes)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            _check_format(path, metadata)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, TypeError, KeyError) as error:
+        raise CheckpointError(f"{path} is damaged, or no checkpoint: {error}") from error
+    text = metadata.get("meta", "")
+    if _digest(arrays, text) != metadata.get("sha256"):
+        raise CheckpointError(
+            f"{path} is damaged: its contents do not match their checksum. "
+            f"The checkpoint before it may be in {previous(path)}."
+        )
+    try:
+        return arrays, json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} has a header that cannot be read: {error}") from error
+
+
+def _check_sizes(path: Path, max_bytes: int) -> None:
+    """Refuse what claims to be too large, before anything is read into memory."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(8)
+    if size > max_bytes:
+        raise CheckpointError(f"{path} has {size:,} bytes; at most {max_bytes:,} are read.")
+    claimed = int.from_bytes(head, "little")
+    if len(head) < 8 or not 2 <= claimed <= size - 8:
+        raise CheckpointError(f"{path} is cut off, or no checkpoint.")
+    if claimed > MAX_HEADER_BYTES:
+        raise CheckpointError(
+            f"{path} claims a header of {claimed:,} bytes; at most {MAX_HEADER_BYTES:,} are read."
+        )
+
+
+def _check_format(path: Path, metadata: Mapping[str, str]) -> None:
+    if metadata.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is no checkpoint of this library.")
+    if metadata.get("version") != str(VERSION):
+        raise CheckpointError(
+            f"{path} is of version {metadata.get('version')!r}; this library reads {VERSION}."
+        )
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]], text: str) -> str:
+    """Return the SHA-256 of all that a checkpoint holds."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left[:_PIECE]) :]
+
+
+def _keep(path: Path) -> None:
+    """Keep what is at `path` under its second name, without a moment in which it is gone."""
+    if not path.exists():
+        return
+    kept = previous(path)
+    # A rename between two names of one file does nothing, and leaves both.
+    if kept.exists() and path.samefile(kept):
+        return
+    second = path.with_name(f".{path.name}.1.part")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(second)
+    try:
+        os.link(path, second)
+    except OSError:
+        # A file system without links: the new checkpoint replaces the old one all the same.
+        return
+    try:
+        os.replace(second, kept)
+    except BaseException:
+        os.unlink(second)
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name on disk too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
