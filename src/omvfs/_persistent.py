@@ -28,7 +28,12 @@ class Persistent:
     history_: deque[ChunkInfo]
     get_params: Any
 
-    def save(self, path: str | os.PathLike[str], extra: Any = None) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        extra: Any = None,
+        extra_arrays: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
         """Write all that was learned, and the parameters, to a file; the one before is kept too.
 
         Learning goes on after `load` as if it had never stopped, to the same bits.
@@ -40,6 +45,8 @@ class Persistent:
         extra : object, default=None
             What else to keep: anything that JSON can hold, such as where in a stream to go on.
             `omvfs.checkpoint.read` returns it as ``meta["extra"]``.
+        extra_arrays : mapping of str to array, default=None
+            The same, for arrays; returned under ``extra/<name>``.
         """
         check_is_fitted(self)
         arrays, meta = freeze(self._learned)
@@ -56,6 +63,7 @@ class Persistent:
             "n_features_in": self.n_features_in_,
         }
         meta["extra"] = extra
+        arrays |= {f"extra/{name}": array for name, array in (extra_arrays or {}).items()}
         checkpoint.write(path, arrays, meta)
 
     @classmethod

@@ -1,19 +1,18 @@
 """Data sets kept as one folder: a file a view, and the labels."""
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs._schema import listed
+from omvfs.sources import FolderSource
 from omvfs.views import Views
 
-_VIEW = re.compile(r"view_(\d+)_(.+)\.(npz|npy)")
+# Rows read at a time.
+_ROWS = 1 << 16
 
 
 def load_folder(
@@ -40,6 +39,7 @@ def load_folder(
     Examples
     --------
     >>> import tempfile
+    >>> import scipy.sparse as sp
     >>> folder = Path(tempfile.mkdtemp())
     >>> np.save(folder / "view_0_image.npy", np.eye(3))
     >>> sp.save_npz(folder / "view_1_text.npz", sp.eye_array(3, 5, format="csr"))
@@ -47,25 +47,8 @@ def load_folder(
     (Views(3 rows; image: 3, text: 5 sparse; float64), None)
     """
     folder = Path(path)
-    if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder}.")
-    found: dict[str, tuple[int, Path]] = {}
-    for file in folder.iterdir():
-        if match := _VIEW.fullmatch(file.name):
-            if match[2] in found:
-                raise ValueError(f"Folder {folder} has two files of view {match[2]!r}.")
-            found[match[2]] = int(match[1]), file
-    if not found:
-        raise FileNotFoundError(
-            f"Folder {folder} has no file like view_0_text.npz or view_0_image.npy."
-        )
-    names = sorted(found, key=lambda name: found[name][0]) if views is None else list(views)
-    if unknown := [name for name in names if name not in found]:
-        raise ValueError(f"Got views {listed(unknown)}; folder {folder} has {listed(found)}.")
-    blocks = {name: _read(found[name][1]) for name in names}
-    features = {name: _features(found[name][1]) for name in names}
-    named = {name: lines for name, lines in features.items() if lines is not None}
-    data = Views(blocks, feature_names=named)
+    with FolderSource(folder, views) as source:
+        data = Views.concat([chunk.views for chunk in source.chunks(_ROWS)])
     if not (folder / "labels.npy").exists():
         return data, None
     labels = np.load(folder / "labels.npy")
@@ -74,15 +57,3 @@ def load_folder(
             f"Folder {folder} has labels of shape {labels.shape} for {len(data):,} rows."
         )
     return data, labels
-
-
-def _read(file: Path) -> Any:
-    return sp.csr_array(sp.load_npz(file)) if file.suffix == ".npz" else np.load(file)
-
-
-def _features(view: Path) -> list[str] | None:
-    file = view.with_name(view.stem.replace("view", "features", 1) + ".txt")
-    if not file.exists():
-        return None
-    # Not splitlines: a name may hold one of the rarer ends of lines.
-    return file.read_text(encoding="utf-8").removesuffix("\n").split("\n")

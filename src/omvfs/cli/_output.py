@@ -1,0 +1,139 @@
+"""What commands show and write: progress, results, and how they are stopped."""
+
+import csv
+import json
+import platform
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+import numpy as np
+import scipy
+import sklearn
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from omvfs import __version__
+from omvfs.run import Result, Status
+from omvfs.sources import Source
+
+
+class Stop:
+    """Tells whether Ctrl-C or SIGTERM has come; a second one ends at once."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: dict[int, Any] = {}
+
+    def __call__(self) -> bool:
+        return self._asked
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self._asked:
+            raise KeyboardInterrupt
+        self._asked = True
+
+
+class Bar:
+    """Shows the progress of a run on a terminal, and nothing elsewhere.
+
+    Parameters
+    ----------
+    console : Console
+    source : Source
+    """
+
+    def __init__(self, console: Console, source: Source) -> None:
+        text = TextColumn("{task.completed:,} rows, {task.fields[rate]:,.0f} a second")
+        columns = BarColumn(), text, TimeRemainingColumn()
+        self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
+        self._task = self._progress.add_task("", total=source.n_rows, rate=0.0)
+
+    def __call__(self, status: Status) -> None:
+        rate = status.n_new / max(status.seconds, 1e-9)
+        self._progress.update(self._task, completed=status.n_rows, rate=rate)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+
+def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
+    """Write the ranking as CSV and JSON, and how it was made.
+
+    Parameters
+    ----------
+    out : Path
+        Folder.
+    result : Result
+    inputs : sequence of str
+        What was read.
+    """
+    selector = result.selector
+    schema, support = selector.schema_, selector.view_support_
+    scores, ranking = selector.view_scores_, selector.view_ranking_
+    rows = [
+        {
+            "view": view,
+            "rank": int(ranking[view][j]),
+            "feature": j,
+            "name": str(j) if names is None else str(names[j]),
+            "score": float(scores[view][j]),
+            "selected": bool(support[view][j]),
+        }
+        for view, names in zip(schema.names, schema.feature_names, strict=True)
+        for j in np.argsort(ranking[view]).tolist()
+    ]
+    with (out / "ranking.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    chosen = {
+        view: [row["name"] for row in rows if row["view"] == view and row["selected"]]
+        for view in schema.names
+    }
+    _write_json(out / "ranking.json", {"selected": chosen, "features": rows})
+    about = {
+        "inputs": list(inputs),
+        "rows": selector.n_rows_seen_,
+        "prepare": list(result.preparation.steps),
+        "parameters": selector.get_params(),
+        "versions": {
+            "omvfs": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "scikit-learn": sklearn.__version__,
+        },
+        "byte_order": sys.byteorder,
+    }
+    _write_json(out / "run.json", about)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -1,0 +1,155 @@
+"""The commands, each a few lines over the library."""
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import scipy.sparse as sp
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from omvfs import OMVFS, __version__
+from omvfs.cli._output import Bar, Stop, write_results
+from omvfs.model.arrays import column_sums
+from omvfs.run import run
+from omvfs.sources import open_source
+
+BAD_DATA, BAD_FILE, INTERRUPTED = 3, 4, 130
+# Older versions of typer use click, newer ones have their own copy of it.
+_ClickError: Any = typer.BadParameter.__bases__[0].__bases__[0]
+
+app = typer.Typer(
+    name="omvfs",
+    help="Pick the informative features of unlabelled multi-view data, in one pass.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+_Inputs = Annotated[
+    list[str],
+    typer.Argument(help="A folder of view_<number>_<name>.npz/.npy, or view=FILE for each view."),
+]
+_Views = Annotated[list[str] | None, typer.Option("--view", help="Read this view only; repeat.")]
+
+
+@app.callback(invoke_without_command=True)
+def omvfs(
+    version: Annotated[bool, typer.Option("--version", help="Tell the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+) -> None:
+    """Pick the informative features of unlabelled multi-view data, in one pass."""
+    if version:
+        typer.echo(f"omvfs {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def select(
+    inputs: _Inputs,
+    clusters: Annotated[int, typer.Option("-k", "--clusters", help="Consensus clusters.")] = 8,
+    features: Annotated[int, typer.Option("-n", "--features", help="Features per view.")] = 100,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the results.")] = Path("out"),
+    batch_size: Annotated[int, typer.Option(help="Rows of a chunk.")] = 200,
+    prepare: Annotated[
+        list[str] | None, typer.Option(help="l2, log1p, tfidf or scale; repeat, in order.")
+    ] = None,
+    negative: Annotated[str, typer.Option(help="error, clip or shift negative values.")] = "error",
+    forgetting: Annotated[float, typer.Option(help="What a chunk leaves of all before it.")] = 1.0,
+    view: _Views = None,
+    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
+    checkpoint_every: Annotated[int, typer.Option(help="Chunks between checkpoints.")] = 50,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+) -> None:
+    """Rank the features of every view."""
+    selector = OMVFS(
+        clusters,
+        n_features_to_select=features,
+        batch_size=batch_size,
+        negative=negative,  # type: ignore[arg-type] # checked when learning begins
+        forgetting=forgetting,
+        random_state=seed,
+    )
+    console = Console(stderr=True)
+    with open_source(*inputs, views=view) as source, Stop() as stop, Bar(console, source) as bar:
+        result = run(
+            source,
+            selector,
+            prepare=tuple(prepare or ()),
+            save_to=out / "model.omvfs",
+            save_every=checkpoint_every,
+            resume=resume,
+            listeners=(bar,),
+            should_stop=stop,
+        )
+    if not result.finished:
+        console.print(f"Stopped; the checkpoint is in {out}. Go on with --resume.", soft_wrap=True)
+        raise typer.Exit(INTERRUPTED)
+    write_results(out, result, inputs)
+    typer.echo(f"{result.selector.n_rows_seen_:,} rows; ranking in {out / 'ranking.csv'}")
+
+
+@app.command()
+def info(inputs: _Inputs, view: _Views = None, rows: int = 10_000) -> None:
+    """Tell views, shapes, sparsity, and what is wrong with the data."""
+    with open_source(*inputs, views=view) as source:
+        total = source.n_rows
+        chunk = next(iter(source.chunks(rows)))
+        table = Table("view", "features", "named", "kind", "nonzero", "negative", "empty")
+        for (name, X), names in zip(
+            chunk.views.blocks.items(), source.schema.feature_names, strict=True
+        ):
+            values = np.asarray(X.data if sp.issparse(X) else X)
+            table.add_row(
+                name,
+                f"{X.shape[1]:,}",
+                "no" if names is None else "yes",
+                "sparse" if sp.issparse(X) else "dense",
+                f"{np.count_nonzero(values) / max(1, X.shape[0] * X.shape[1]):.2%}",
+                f"{np.count_nonzero(values < 0):,}",
+                f"{np.count_nonzero(column_sums(abs(X)) == 0):,}",
+            )
+    Console().print(table)
+    known = "unknown" if total is None else f"{total:,}"
+    typer.echo(f"{known} rows; figures of the first {len(chunk.views):,}.")
+
+
+@app.command()
+def demo() -> None:
+    """Run the main job on data that needs no download."""
+    from omvfs.demo import main
+
+    main()
+
+
+def run_app(arguments: list[str]) -> int:
+    """Run a command and return its exit code; errors are one sentence on stderr.
+
+    Parameters
+    ----------
+    arguments : list of str
+    """
+    debug = "--debug" in arguments
+    try:
+        code: Any = app(arguments, standalone_mode=False)
+        return int(code or 0)
+    except typer.Exit as done:
+        return done.exit_code
+    except _ClickError as error:
+        error.show()
+        return int(error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        return _told("Interrupted.", INTERRUPTED, debug)
+    except OSError as error:
+        return _told(str(error), BAD_FILE, debug)
+    except (ValueError, TypeError) as error:
+        return _told(str(error), BAD_DATA, debug)
+
+
+def _told(sentence: str, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    sys.stderr.write(f"omvfs: {' '.join(sentence.split())}\n")
+    return code

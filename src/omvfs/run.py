@@ -1,0 +1,231 @@
+"""The loop: source → preparation → selector → listeners, with checkpoints along the way."""
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from omvfs import checkpoint
+from omvfs.omvfs import OMVFS
+from omvfs.preparation import Preparation
+from omvfs.sources import Chunk, Cursor, Source
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a run stands.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows learned from, before an interruption too.
+    n_new : int
+        Rows learned from in this run.
+    total : int or None
+        Rows of the source, None if unknown.
+    seconds : float
+        Time since this run began.
+    saved : bool
+        Whether a checkpoint was just written.
+    """
+
+    n_rows: int
+    n_new: int
+    total: int | None
+    seconds: float
+    saved: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run has come to.
+
+    Attributes
+    ----------
+    selector : OMVFS
+        After the last chunk.
+    preparation : Preparation
+        After the last chunk.
+    finished : bool
+        Whether the source has no more rows; else the run was asked to stop.
+    """
+
+    selector: OMVFS
+    preparation: Preparation
+    finished: bool
+
+
+Listener = Callable[[Status], None]
+
+
+def run(
+    source: Source,
+    selector: OMVFS,
+    *,
+    prepare: tuple[str, ...] = (),
+    save_to: str | os.PathLike[str] | None = None,
+    save_every: int = 50,
+    resume: bool = False,
+    listeners: tuple[Listener, ...] = (),
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Result:
+    """Learn from all rows of a source, the next chunk being read while this one is learned.
+
+    Parameters
+    ----------
+    source : Source
+    selector : OMVFS
+        Its `batch_size` is the size of the chunks.
+    prepare : tuple of str
+        Steps every chunk goes through first; see `Preparation`.
+    save_to : path, default=None
+        Where to keep checkpoints. One is written every `save_every` chunks, and at the end.
+    save_every : int, default=50
+    resume : bool, default=False
+        Go on from the checkpoint at `save_to`, if there is one.
+    listeners : tuple of callable
+        Called with a `Status` after every chunk.
+    should_stop : callable
+        Asked after every chunk. If True, a checkpoint is written and the run ends.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omvfs.sources import ArraySource
+    >>> rows = ArraySource(np.random.default_rng(0).random((100, 5)))
+    >>> result = run(rows, OMVFS(2, batch_size=30, random_state=0))
+    >>> result.selector.n_rows_seen_, result.finished
+    (100, True)
+    """
+    preparation, cursor = Preparation(tuple(prepare)), None
+    if resume and save_to is not None and Path(save_to).exists():
+        selector, preparation, cursor = restore(save_to, selector, tuple(prepare))
+    before = selector.n_rows_seen_ if cursor is not None else 0
+    started, saved_at, finished = time.perf_counter(), 0, True
+    n_chunks = 0
+    for chunk in ahead(source.chunks(selector.batch_size, cursor)):
+        views, prepared = preparation.apply(chunk.views)
+        selector.partial_fit(views)
+        preparation, cursor = prepared, chunk.cursor
+        n_chunks += 1
+        stop = should_stop()
+        save = save_to is not None and (stop or n_chunks - saved_at >= save_every)
+        if save:
+            keep(save_to, selector, preparation, cursor)
+            saved_at = n_chunks
+        seen = selector.n_rows_seen_
+        seconds = time.perf_counter() - started
+        for listener in listeners:
+            listener(Status(seen, seen - before, source.n_rows, seconds, save))
+        if stop:
+            finished = False
+            break
+    if save_to is not None and finished and n_chunks > saved_at:
+        keep(save_to, selector, preparation, cursor)
+    return Result(selector, preparation, finished)
+
+
+def keep(path: Any, selector: OMVFS, preparation: Preparation, cursor: Cursor | None) -> None:
+    """Write all that a run needs to go on."""
+    extra = {"cursor": cursor, "prepare": list(preparation.steps)}
+    selector.save(path, extra, preparation.known)
+
+
+def restore(
+    path: str | os.PathLike[str], selector: OMVFS, prepare: tuple[str, ...]
+) -> tuple[OMVFS, Preparation, Cursor]:
+    """Return what `keep` wrote; it must be of a run with the same parameters.
+
+    Parameters
+    ----------
+    path : path
+    selector : OMVFS
+        With the parameters of this run.
+    prepare : tuple of str
+        Steps of this run.
+    """
+    arrays, meta = checkpoint.read(path)
+    loaded = OMVFS.load(path)
+    extra = meta.get("extra")
+    if not isinstance(extra, dict) or not isinstance(extra.get("cursor"), dict):
+        raise checkpoint.CheckpointError(
+            f"{os.fspath(path)} is a model, not the checkpoint of a run: it has no cursor."
+        )
+    asked, kept = (
+        {**each.get_params(), "prepare": p}
+        for each, p in (
+            (selector, list(prepare)),
+            (loaded, extra.get("prepare")),
+        )
+    )
+    # What is selected in the end does not change what is learned.
+    free = {"n_features_to_select", "score", "diversity", "views"}
+    other = sorted(k for k in asked if k not in free and repr(asked[k]) != repr(kept.get(k)))
+    if other:
+        differ = ", ".join(f"{k}={kept.get(k)!r}, now {asked[k]!r}" for k in other)
+        raise checkpoint.CheckpointError(
+            f"{os.fspath(path)} is of a run with other parameters: {differ}. Go on with those, or "
+            "begin anew."
+        )
+    loaded.set_params(**{name: asked[name] for name in free})
+    known = {
+        name.removeprefix("extra/"): a for name, a in arrays.items() if name.startswith("extra/")
+    }
+    return loaded, Preparation.of(prepare, known), extra["cursor"]
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield items, each fetched in another thread while the one before is used.
+
+    Examples
+    --------
+    >>> list(ahead(iter([1, 2, 3])))
+    [1, 2, 3]
+    """
+    fetched: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(1)
+    enough = threading.Event()
+
+    def put(item: tuple[T | None, BaseException | None]) -> bool:
+        while not enough.is_set():
+            try:
+                fetched.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def fetch() -> None:
+        try:
+            for item in items:
+                if not put((item, None)):
+                    return
+            put((None, StopIteration()))
+        except BaseException as error:
+            put((None, error))
+
+    reader = threading.Thread(target=fetch, name="omvfs reader", daemon=True)
+    reader.start()
+    try:
+        while True:
+            item, error = fetched.get()
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            yield item  # type: ignore[misc]
+    finally:
+        enough.set()
+        reader.join()
+
+
+__all__ = ["Chunk", "Listener", "Result", "Status", "ahead", "keep", "restore", "run"]

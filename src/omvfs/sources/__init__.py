@@ -1,0 +1,21 @@
+"""Files and streams of rows, read chunk by chunk, from wherever a cursor says."""
+
+from omvfs.sources._base import Chunk, Cursor, SideBySide, Source, SourceError
+from omvfs.sources.folder import FolderSource
+from omvfs.sources.memory import ArraySource, IteratorSource
+from omvfs.sources.numpy_files import NpySource, NpzSource
+from omvfs.sources.opening import open_source
+
+__all__ = [
+    "ArraySource",
+    "Chunk",
+    "Cursor",
+    "FolderSource",
+    "IteratorSource",
+    "NpySource",
+    "NpzSource",
+    "SideBySide",
+    "Source",
+    "SourceError",
+    "open_source",
+]

@@ -1,0 +1,66 @@
+"""From what a user types to a source."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from omvfs._schema import listed
+from omvfs.sources._base import SideBySide, Source, SourceError
+from omvfs.sources.folder import FolderSource
+from omvfs.sources.numpy_files import NpySource, NpzSource
+
+# By the end of a file's name: who reads it.
+READERS = {".npy": NpySource, ".npz": NpzSource}
+
+
+def open_source(*inputs: str | os.PathLike[str], views: Sequence[str] | None = None) -> Source:
+    """Open files for reading by chunks.
+
+    Parameters
+    ----------
+    *inputs : path, or str of the form ``view=path``
+        A folder of one file a view, or one file a view, aligned by row. Without a name a view is
+        called as its file, without the ending.
+    views : sequence of str, default=None
+        Which views to read; by default all.
+
+    Returns
+    -------
+    Source
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> path = Path(tempfile.mkdtemp()) / "image.npy"
+    >>> np.save(path, np.eye(3))
+    >>> open_source(path).schema.names, open_source(f"pixels={path}").schema.names
+    (('image',), ('pixels',))
+    """
+    if not inputs:
+        raise SourceError("Got no input; expected a folder, or a file for each view.")
+    if len(inputs) == 1 and Path(inputs[0]).is_dir():
+        return FolderSource(inputs[0], views)
+    parts: dict[str, Source] = {}
+    for given in inputs:
+        name, path = _name_and_path(given)
+        if name in parts:
+            raise SourceError(f"Got two files for view {name!r}; name them: other={path}.")
+        if not path.exists():
+            raise FileNotFoundError(f"There is no file {path}.")
+        if path.suffix not in READERS:
+            raise SourceError(f"{path} ends in {path.suffix!r}; expected {listed(READERS)}.")
+        parts[name] = READERS[path.suffix](path, name)
+    if views is not None:
+        if unknown := [name for name in views if name not in parts]:
+            raise SourceError(f"Got views {listed(unknown)}; the files give {listed(parts)}.")
+        parts = {name: parts[name] for name in views}
+    return SideBySide(parts)
+
+
+def _name_and_path(given: str | os.PathLike[str]) -> tuple[str, Path]:
+    text = os.fspath(given)
+    name, sign, path = text.partition("=")
+    if sign and not Path(text).exists():
+        return name, Path(path)
+    return Path(text).stem, Path(text)

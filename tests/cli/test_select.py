@@ -1,0 +1,121 @@
+"""The command line as a user meets it: another process, its exit code, its two outputs."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from omvfs import OMVFS
+from omvfs.cli.commands import run_app
+from support import counts
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "data"
+    path.mkdir()
+    sp.save_npz(path / "view_0_text.npz", sp.csr_array(counts(rng, 300, 20)))
+    np.save(path / "view_1_image.npy", counts(rng, 300, 8))
+    names = "\n".join(f"wörd {j}" for j in range(20))
+    (path / "features_0_text.txt").write_text(names, encoding="utf-8")
+    return path
+
+
+def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert run_app(["select", str(folder), "-k", "3", "-n", "5", "-o", str(out)]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"300 rows; ranking in {out / 'ranking.csv'}\n"
+    assert said.err == ""
+    text = sp.load_npz(folder / "view_0_text.npz")
+    views = {"text": text, "image": np.load(folder / "view_1_image.npy")}
+    expected = OMVFS(3, n_features_to_select=5, random_state=0).fit(views)
+    rows = list(csv.DictReader((out / "ranking.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 28
+    for view, ranking in expected.view_ranking_.items():
+        own = {int(row["feature"]): int(row["rank"]) for row in rows if row["view"] == view}
+        assert [own[j] for j in range(len(ranking))] == list(ranking)
+    chosen = json.loads((out / "ranking.json").read_text(encoding="utf-8"))["selected"]
+    assert len(chosen["text"]) == len(chosen["image"]) == 5
+    assert all(name.startswith("wörd") for name in chosen["text"])
+    about = json.loads((out / "run.json").read_text())
+    assert about["parameters"]["n_clusters"] == 3
+    assert about["rows"] == 300
+    assert OMVFS.load(out / "model.omvfs").n_rows_seen_ == 300
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["select", "nowhere"], 4, "There is no file nowhere"),
+        (["select", "{data}/view_1_image.npy", "--negative", "maybe"], 3, "negative='maybe'"),
+        (["select", "{data}", "--prepare", "l3"], 3, "Got preparation 'l3'"),
+        (["select", "{data}", "-k", "0"], 3, "n_clusters=0"),
+        (["select", "{data}", "-k", "many"], 2, "-k"),
+        (["select"], 2, "inputs"),
+        (["unknown"], 2, "unknown"),
+    ],
+)
+def test_an_error_is_a_sentence_and_a_code(folder, tmp_path, arguments, code, sentence, capsys):
+    given = [argument.format(data=folder) for argument in arguments]
+    out = ["-o", str(tmp_path / "out")] if given[0] == "select" and len(given) > 1 else []
+    assert run_app([*given, *out]) == code
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert "Traceback" not in said.err
+    assert said.out == ""
+
+
+def test_debug_shows_where_an_error_comes_from(capsys):
+    assert run_app(["--debug", "select", "nowhere"]) == 4
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_info_tells_what_is_there(folder, capsys):
+    np.save(folder / "view_1_image.npy", -np.eye(300, 8))
+    assert run_app(["info", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "300 rows" in said
+    assert "sparse" in said
+    assert "dense" in said
+
+
+def test_version(capsys):
+    assert run_app(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("omvfs 0.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_writes_a_checkpoint_and_resume_goes_on(tmp_path, number):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", rng.random((20_000, 30)))
+    out = tmp_path / "out"
+    arguments = ["select", str(tmp_path / "x.npy"), "-k", "3", "--batch-size", "50", "-o", str(out)]
+    arguments += ["--checkpoint-every", "5"]
+    command = [sys.executable, "-m", "omvfs.cli", *arguments]
+    job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (out / "model.omvfs").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    job.send_signal(number)
+    said = job.communicate()[1]
+    assert job.returncode == 130
+    assert "Go on with --resume" in said
+    stopped = OMVFS.load(out / "model.omvfs").n_rows_seen_
+    assert 0 < stopped < 20_000
+    assert not (out / "ranking.csv").exists()
+    assert subprocess.run([*command, "--resume"]).returncode == 0
+    assert OMVFS.load(out / "model.omvfs").n_rows_seen_ == 20_000
+    whole = [*command]
+    whole[whole.index(str(out))] = str(tmp_path / "whole")
+    assert subprocess.run(whole).returncode == 0
+    ranking = (tmp_path / "whole" / "ranking.csv").read_text()
+    assert (out / "ranking.csv").read_text() == ranking

@@ -1,0 +1,120 @@
+"""What must hold for every source, wherever its rows come from."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from omvfs import OMVFS
+from omvfs.sources import (
+    ArraySource,
+    FolderSource,
+    IteratorSource,
+    NpySource,
+    NpzSource,
+    SideBySide,
+    open_source,
+)
+from support import counts, dense
+
+N = 47
+
+
+def data():
+    rng = np.random.default_rng(5)
+    text = counts(rng, N, 11)
+    text[[0, 9, 46]] = 0
+    return {"text": sp.csr_array(text), "image": counts(rng, N, 4)}
+
+
+def files(path):
+    views = data()
+    sp.save_npz(path / "text.npz", views["text"])
+    np.save(path / "image.npy", views["image"])
+    return path / "text.npz", path / "image.npy"
+
+
+def from_arrays(path):
+    return ArraySource(data())
+
+
+def from_an_iterator(path):
+    views = data()
+    cuts = [0, 3, 20, 21, N]
+    return IteratorSource(
+        lambda: ({name: X[a:b] for name, X in views.items()} for a, b in itertools.pairwise(cuts))
+    )
+
+
+def from_files(path):
+    return open_source(*files(path))
+
+
+def from_uncompressed_files(path):
+    text, image = files(path)
+    sp.save_npz(text, sp.csr_matrix(data()["text"]), compressed=False)
+    np.save(image, np.asfortranarray(data()["image"]))
+    return SideBySide({"t": NpzSource(text, "text"), "i": NpySource(image, "image")})
+
+
+def from_a_folder(path):
+    text, image = files(path)
+    text.rename(path / "view_0_text.npz")
+    image.rename(path / "view_1_image.npy")
+    return FolderSource(path)
+
+
+SOURCES = [from_arrays, from_an_iterator, from_files, from_uncompressed_files, from_a_folder]
+
+
+@pytest.fixture(params=SOURCES, ids=lambda make: make.__name__)
+def source(request, tmp_path):
+    with request.param(tmp_path) as source:
+        yield source
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, N, 1000])
+def test_chunks_are_the_rows_in_order(source, batch_size):
+    chunks = list(source.chunks(batch_size))
+    assert [chunk.start for chunk in chunks] == list(range(0, N, batch_size))
+    assert {len(chunk.views) for chunk in chunks[:-1]} <= {batch_size}
+    for view, X in data().items():
+        rows = np.vstack([dense(chunk.views[view]) for chunk in chunks])
+        np.testing.assert_array_equal(rows, dense(X))
+        assert all(sp.issparse(chunk.views[view]) == sp.issparse(X) for chunk in chunks)
+    assert source.schema.names == ("text", "image")
+    assert source.schema.widths == (11, 4)
+    assert source.n_rows in (N, None)
+
+
+def test_reading_goes_on_from_any_cursor_kept_as_json(source):
+    chunks = list(source.chunks(10))
+    for i, chunk in enumerate(chunks):
+        cursor = json.loads(json.dumps(chunk.cursor))
+        rest = list(source.chunks(10, cursor))
+        assert [c.start for c in rest] == [c.start for c in chunks[i + 1 :]]
+        for a, b in zip(rest, chunks[i + 1 :], strict=True):
+            np.testing.assert_array_equal(dense(a.views["text"]), dense(b.views["text"]))
+            np.testing.assert_array_equal(a.views["image"], b.views["image"])
+
+
+def test_a_reader_can_stop_early_and_begin_again(source):
+    first = next(iter(source.chunks(5)))
+    again = next(iter(source.chunks(5)))
+    np.testing.assert_array_equal(first.views["image"], again.views["image"])
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, "ten", True])
+def test_a_bad_chunk_size_is_refused(source, size):
+    with pytest.raises(ValueError, match="batch_size"):
+        list(source.chunks(size))
+
+
+def test_the_same_rows_from_anywhere_give_the_same_bits(source):
+    expected = OMVFS(2, batch_size=10, random_state=0).fit(data())
+    selector = OMVFS(2, batch_size=10, random_state=0)
+    for chunk in source.chunks(10):
+        selector.partial_fit(chunk.views)
+    np.testing.assert_array_equal(selector.scores_, expected.scores_)
