@@ -4,8 +4,11 @@ import itertools
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from pyarrow import csv as arrow_csv
+from pyarrow import feather, parquet
 
 from omvfs import OMVFS
 from omvfs.sources import (
@@ -66,12 +69,45 @@ def from_a_folder(path):
     return FolderSource(path)
 
 
-SOURCES = [from_arrays, from_an_iterator, from_files, from_uncompressed_files, from_a_folder]
+def table():
+    """Return the rows as one table, dense, a column a feature."""
+    columns = {
+        f"{view}__f{j}": dense(X)[:, j] for view, X in data().items() for j in range(X.shape[1])
+    }
+    return pa.table(columns)
+
+
+def from_parquet(path):
+    parquet.write_table(table(), path / "rows.parquet", row_group_size=13)
+    return open_source(path / "rows.parquet")
+
+
+def from_feather(path):
+    feather.write_feather(table(), path / "rows.feather", chunksize=9)
+    return open_source(path / "rows.feather")
+
+
+def from_csv(path):
+    arrow_csv.write_csv(table(), path / "rows.csv")
+    return open_source(path / "rows.csv")
+
+
+TABLES = (from_parquet, from_feather, from_csv)
+SOURCES = [
+    *TABLES,
+    from_arrays,
+    from_an_iterator,
+    from_files,
+    from_uncompressed_files,
+    from_a_folder,
+]
 
 
 @pytest.fixture(params=SOURCES, ids=lambda make: make.__name__)
 def source(request, tmp_path):
     with request.param(tmp_path) as source:
+        # A table has no sparse columns.
+        source.dense = request.param in TABLES
         yield source
 
 
@@ -83,7 +119,8 @@ def test_chunks_are_the_rows_in_order(source, batch_size):
     for view, X in data().items():
         rows = np.vstack([dense(chunk.views[view]) for chunk in chunks])
         np.testing.assert_array_equal(rows, dense(X))
-        assert all(sp.issparse(chunk.views[view]) == sp.issparse(X) for chunk in chunks)
+        sparse = sp.issparse(X) and not source.dense
+        assert all(sp.issparse(chunk.views[view]) == sparse for chunk in chunks)
     assert source.schema.names == ("text", "image")
     assert source.schema.widths == (11, 4)
     assert source.n_rows in (N, None)
@@ -113,7 +150,8 @@ def test_a_bad_chunk_size_is_refused(source, size):
 
 
 def test_the_same_rows_from_anywhere_give_the_same_bits(source):
-    expected = OMVFS(2, batch_size=10, random_state=0).fit(data())
+    views = {view: dense(X) if source.dense else X for view, X in data().items()}
+    expected = OMVFS(2, batch_size=10, random_state=0).fit(views)
     selector = OMVFS(2, batch_size=10, random_state=0)
     for chunk in source.chunks(10):
         selector.partial_fit(chunk.views)

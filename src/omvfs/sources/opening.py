@@ -1,7 +1,7 @@
 """From what a user types to a source."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from omvfs._schema import listed
@@ -9,8 +9,23 @@ from omvfs.sources._base import SideBySide, Source, SourceError
 from omvfs.sources.folder import FolderSource
 from omvfs.sources.numpy_files import NpySource, NpzSource
 
+
+def _table(path: Path, view: str) -> Source:
+    # pyarrow is large, and an extra.
+    from omvfs.sources.arrow_files import TableSource
+
+    return TableSource(path, view)
+
+
 # By the end of a file's name: who reads it.
-READERS = {".npy": NpySource, ".npz": NpzSource}
+READERS: dict[str, Callable[[Path, str], Source]] = {
+    ".npy": NpySource,
+    ".npz": NpzSource,
+    ".parquet": _table,
+    ".feather": _table,
+    ".arrow": _table,
+    ".csv": _table,
+}
 
 
 def open_source(*inputs: str | os.PathLike[str], views: Sequence[str] | None = None) -> Source:
@@ -19,8 +34,9 @@ def open_source(*inputs: str | os.PathLike[str], views: Sequence[str] | None = N
     Parameters
     ----------
     *inputs : path, or str of the form ``view=path``
-        A folder of one file a view, or one file a view, aligned by row. Without a name a view is
-        called as its file, without the ending.
+        A folder of one file a view, or files aligned by row: ``.npy``, ``.npz``, and tables
+        ``.parquet``, ``.feather``, ``.csv`` (see `TableSource`). Without a name a view is called as
+        its file, without the ending.
     views : sequence of str, default=None
         Which views to read; by default all.
 
