@@ -1,5 +1,6 @@
 """What must hold for every source, wherever its rows come from."""
 
+import gzip
 import itertools
 import json
 
@@ -18,6 +19,7 @@ from omvfs.sources import (
     NpySource,
     NpzSource,
     SideBySide,
+    SvmlightSource,
     open_source,
 )
 from support import counts, dense
@@ -92,9 +94,37 @@ def from_csv(path):
     return open_source(path / "rows.csv")
 
 
+def from_svmlight_and_npy(path):
+    _, image = files(path)
+    rows = [
+        " ".join(["0", *(f"{j + 1}:{x!r}" for j, x in enumerate(row) if x)])
+        for row in dense(data()["text"]).tolist()
+    ]
+    (path / "text.svm.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    parts = {"t": SvmlightSource(path / "text.svm.gz", "text", 11), "i": NpySource(image, "image")}
+    return SideBySide(parts)
+
+
+def from_json_lines(path):
+    text, image = data()["text"], data()["image"]
+    rows = []
+    for i in range(N):
+        row = text[[i]].tocoo()
+        words = {
+            f"f{j}": value for j, value in zip(row.col.tolist(), row.data.tolist(), strict=True)
+        }
+        # Every feature once, in order, so that columns come as they are.
+        words = {f"f{j}": words.get(f"f{j}", 0.0) for j in range(11)} if i == 0 else words
+        rows.append(json.dumps({"text": words, "image": image[i].tolist()}))
+    (path / "rows.jsonl").write_text("\n".join(rows))
+    return open_source(path / "rows.jsonl")
+
+
 TABLES = (from_parquet, from_feather, from_csv)
 SOURCES = [
     *TABLES,
+    from_svmlight_and_npy,
+    from_json_lines,
     from_arrays,
     from_an_iterator,
     from_files,

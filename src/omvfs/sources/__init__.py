@@ -2,9 +2,11 @@
 
 from omvfs.sources._base import Chunk, Cursor, SideBySide, Source, SourceError
 from omvfs.sources.folder import FolderSource
+from omvfs.sources.json_lines import JsonLinesSource
 from omvfs.sources.memory import ArraySource, IteratorSource
 from omvfs.sources.numpy_files import NpySource, NpzSource
 from omvfs.sources.opening import open_source
+from omvfs.sources.svmlight import SvmlightSource
 
 __all__ = [
     "ArraySource",
@@ -12,10 +14,12 @@ __all__ = [
     "Cursor",
     "FolderSource",
     "IteratorSource",
+    "JsonLinesSource",
     "NpySource",
     "NpzSource",
     "SideBySide",
     "Source",
     "SourceError",
+    "SvmlightSource",
     "open_source",
 ]

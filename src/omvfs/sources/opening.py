@@ -7,7 +7,9 @@ from pathlib import Path
 from omvfs._schema import listed
 from omvfs.sources._base import SideBySide, Source, SourceError
 from omvfs.sources.folder import FolderSource
+from omvfs.sources.json_lines import JsonLinesSource
 from omvfs.sources.numpy_files import NpySource, NpzSource
+from omvfs.sources.svmlight import SvmlightSource
 
 
 def _table(path: Path, view: str) -> Source:
@@ -25,7 +27,19 @@ READERS: dict[str, Callable[[Path, str], Source]] = {
     ".feather": _table,
     ".arrow": _table,
     ".csv": _table,
+    ".jsonl": JsonLinesSource,
+    ".svm": SvmlightSource,
+    ".svmlight": SvmlightSource,
+    ".libsvm": SvmlightSource,
 }
+# These may be compressed.
+_TEXT = (".jsonl", ".svm", ".svmlight", ".libsvm")
+
+
+def _ending(path: Path) -> str:
+    """Return the end of a file's name that tells its kind."""
+    inner = Path(path.stem).suffix
+    return inner if path.suffix == ".gz" and inner in _TEXT else path.suffix
 
 
 def open_source(*inputs: str | os.PathLike[str], views: Sequence[str] | None = None) -> Source:
@@ -35,8 +49,9 @@ def open_source(*inputs: str | os.PathLike[str], views: Sequence[str] | None = N
     ----------
     *inputs : path, or str of the form ``view=path``
         A folder of one file a view, or files aligned by row: ``.npy``, ``.npz``, and tables
-        ``.parquet``, ``.feather``, ``.csv`` (see `TableSource`). Without a name a view is called as
-        its file, without the ending.
+        ``.parquet``, ``.feather``, ``.csv`` (see `TableSource`), ``.jsonl``, and svmlight's
+        ``.svm``, the last two with ``.gz`` too. Without a name a view is called as its file,
+        without the ending.
     views : sequence of str, default=None
         Which views to read; by default all.
 
@@ -64,9 +79,9 @@ def open_source(*inputs: str | os.PathLike[str], views: Sequence[str] | None = N
             raise SourceError(f"Got two files for view {name!r}; name them: other={path}.")
         if not path.exists():
             raise FileNotFoundError(f"There is no file {path}.")
-        if path.suffix not in READERS:
-            raise SourceError(f"{path} ends in {path.suffix!r}; expected {listed(READERS)}.")
-        parts[name] = READERS[path.suffix](path, name)
+        if _ending(path) not in READERS:
+            raise SourceError(f"{path} ends in {_ending(path)!r}; expected {listed(READERS)}.")
+        parts[name] = READERS[_ending(path)](path, name)
     if views is not None:
         if unknown := [name for name in views if name not in parts]:
             raise SourceError(f"Got views {listed(unknown)}; the files give {listed(parts)}.")
@@ -79,4 +94,4 @@ def _name_and_path(given: str | os.PathLike[str]) -> tuple[str, Path]:
     name, sign, path = text.partition("=")
     if sign and not Path(text).exists():
         return name, Path(path)
-    return Path(text).stem, Path(text)
+    return Path(text).name.partition(".")[0], Path(text)
