@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -52,6 +53,33 @@ def csv_table(path):
     return [str(path / "rows.csv")]
 
 
+def annotated(path, groups):
+    with h5py.File(path, "w") as file:
+        for group, X in groups.items():
+            text = file.create_group(f"{group}X") if sp.issparse(X) else None
+            if text is None:
+                file[f"{group}X"] = X
+                continue
+            text.attrs["encoding-type"], text.attrs["shape"] = "csr_matrix", X.shape
+            for part in ("data", "indices", "indptr"):
+                text[part] = getattr(X, part)
+    return str(path)
+
+
+def h5ad(path):
+    np.save(path / "image.npy", IMAGE)
+    cells = annotated(path / "rows.h5ad", {"": sp.csr_array(TEXT)})
+    return [f"text={cells}", str(path / "image.npy")]
+
+
+def h5mu(path):
+    groups = {"mod/text/": sp.csr_array(TEXT), "mod/image/": IMAGE}
+    file = annotated(path / "rows.h5mu", groups)
+    with h5py.File(file, "r+") as opened:
+        opened["mod"].attrs["mod-order"] = ["text", "image"]
+    return [file]
+
+
 def json_text():
     features = [{str(j): x for j, x in enumerate(row)} for row in TEXT.tolist()]
     rows = zip(features, IMAGE.tolist(), strict=True)
@@ -91,6 +119,8 @@ FORMATS = {
     "rows.parquet": parquet_table,
     "rows.feather": feather_table,
     "rows.csv": csv_table,
+    "rows.h5ad": h5ad,
+    "rows.h5mu": h5mu,
     "rows.jsonl": json_lines,
     "rows.jsonl.gz": compressed_json_lines,
     "words.svm": svmlight,

@@ -4,6 +4,7 @@ import gzip
 import itertools
 import json
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -120,11 +121,23 @@ def from_json_lines(path):
     return open_source(path / "rows.jsonl")
 
 
+def from_h5mu(path):
+    with h5py.File(path / "rows.h5mu", "w") as file:
+        text = file.create_group("mod/text/X")
+        text.attrs["encoding-type"], text.attrs["shape"] = "csr_matrix", (N, 11)
+        for part in ("data", "indices", "indptr"):
+            text[part] = getattr(data()["text"], part)
+        file["mod/image/X"] = data()["image"]
+        file["mod"].attrs["mod-order"] = ["text", "image"]
+    return open_source(path / "rows.h5mu")
+
+
 TABLES = (from_parquet, from_feather, from_csv)
 SOURCES = [
     *TABLES,
     from_svmlight_and_npy,
     from_json_lines,
+    from_h5mu,
     from_arrays,
     from_an_iterator,
     from_files,

@@ -19,6 +19,12 @@ def _table(path: Path, view: str) -> Source:
     return TableSource(path, view)
 
 
+def _anndata(path: Path, view: str) -> Source:
+    from omvfs.sources.hdf5_files import AnnDataSource
+
+    return AnnDataSource(path, view)
+
+
 # By the end of a file's name: who reads it.
 READERS: dict[str, Callable[[Path, str], Source]] = {
     ".npy": NpySource,
@@ -27,6 +33,8 @@ READERS: dict[str, Callable[[Path, str], Source]] = {
     ".feather": _table,
     ".arrow": _table,
     ".csv": _table,
+    ".h5ad": _anndata,
+    ".h5mu": _anndata,
     ".jsonl": JsonLinesSource,
     ".svm": SvmlightSource,
     ".svmlight": SvmlightSource,
@@ -49,9 +57,9 @@ def open_source(*inputs: str | os.PathLike[str], views: Sequence[str] | None = N
     ----------
     *inputs : path, or str of the form ``view=path``
         A folder of one file a view, or files aligned by row: ``.npy``, ``.npz``, and tables
-        ``.parquet``, ``.feather``, ``.csv`` (see `TableSource`), ``.jsonl``, and svmlight's
-        ``.svm``, the last two with ``.gz`` too. Without a name a view is called as its file,
-        without the ending.
+        ``.parquet``, ``.feather``, ``.csv`` (see `TableSource`), ``.h5ad``, ``.h5mu``,
+        ``.jsonl``, and svmlight's ``.svm``, the last two with ``.gz`` too. Without a name a view is
+        called as its file, without the ending.
     views : sequence of str, default=None
         Which views to read; by default all.
 
