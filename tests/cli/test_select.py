@@ -13,7 +13,8 @@ import scipy.sparse as sp
 
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
-from support import counts
+from omvfs.datasets import load_folder
+from support import counts, dense
 
 
 @pytest.fixture
@@ -85,6 +86,34 @@ def test_info_tells_what_is_there(folder, capsys):
     assert "300 rows" in said
     assert "sparse" in said
     assert "dense" in said
+
+
+def test_selected_data_is_written_and_transform_writes_the_same(folder, tmp_path):
+    out, again = tmp_path / "out", tmp_path / "again"
+    options = ["-k", "3", "-n", "5", "-o", str(out), "--write-data"]
+    assert run_app(["select", str(folder), *options]) == 0
+    assert run_app(["transform", str(out / "model.omvfs"), str(folder), "-o", str(again)]) == 0
+    chosen = json.loads((out / "ranking.json").read_text(encoding="utf-8"))["features"]
+    for written in (out / "data", again):
+        views, _ = load_folder(written)
+        text = sp.load_npz(folder / "view_0_text.npz").tocsc()
+        columns = sorted(f["feature"] for f in chosen if f["view"] == "text" and f["selected"])
+        np.testing.assert_array_equal(views["text"].toarray(), text[:, columns].toarray())
+        assert list(views.feature_names["text"]) == [f"wörd {j}" for j in columns]
+        assert views["image"].shape == (300, 5)
+    assert run_app(["transform", str(out / "model.omvfs"), str(folder), "-o", str(again)]) == 4
+
+
+def test_convert_writes_the_same_rows(folder, tmp_path):
+    assert run_app(["convert", str(folder), "-o", str(tmp_path / "same")]) == 0
+    before, after = load_folder(folder)[0], load_folder(tmp_path / "same")[0]
+    for view in before.names:
+        np.testing.assert_array_equal(dense(before[view]), dense(after[view]))
+        assert before[view].dtype == after[view].dtype
+    assert list(after.feature_names["text"]) == list(before.feature_names["text"])
+    (folder / "view_1_image.npy").write_bytes(b"nonsense")
+    assert run_app(["convert", str(folder), "-o", str(tmp_path / "none")]) == 3
+    assert not (tmp_path / "none").exists() or not list((tmp_path / "none").iterdir())
 
 
 def test_version(capsys):

@@ -16,9 +16,9 @@ import sklearn
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from omvfs import __version__
+from omvfs import OMVFS, Views, __version__
 from omvfs.run import Result, Status
-from omvfs.sources import Source
+from omvfs.sources import FolderWriter, Source
 
 
 class Stop:
@@ -133,6 +133,36 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
         "byte_order": sys.byteorder,
     }
     _write_json(out / "run.json", about)
+
+
+def write_selected(selector: OMVFS, source: Source, out: Path) -> int:
+    """Write the selected features of all rows of a source as they are there, and count the rows.
+
+    Parameters
+    ----------
+    selector : OMVFS
+    source : Source
+    out : Path
+        Folder.
+    """
+    n_rows, support = 0, selector.view_support_
+    names = {
+        view: [str(each) for each in features[support[view]]]
+        for view, features in (
+            (view, np.arange(width) if known is None else np.array(known, dtype=object))
+            for view, width, known in zip(
+                selector.schema_.names,
+                selector.schema_.widths,
+                selector.schema_.feature_names,
+                strict=True,
+            )
+        )
+    }
+    with FolderWriter(out) as writer:
+        for chunk in source.chunks(1000):
+            writer.append(Views(selector.transform_views(chunk.views), feature_names=names))
+            n_rows += len(chunk.views)
+    return n_rows
 
 
 def _write_json(path: Path, value: Any) -> None:

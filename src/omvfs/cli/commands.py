@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from omvfs import OMVFS, __version__
-from omvfs.cli._output import Bar, Stop, write_results
+from omvfs.cli._output import Bar, Stop, write_results, write_selected
 from omvfs.model.arrays import column_sums
 from omvfs.run import run
-from omvfs.sources import open_source
+from omvfs.sources import FolderWriter, open_source
 
 BAD_DATA, BAD_FILE, INTERRUPTED = 3, 4, 130
 # Older versions of typer use click, newer ones have their own copy of it.
@@ -62,6 +62,9 @@ def select(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
     checkpoint_every: Annotated[int, typer.Option(help="Chunks between checkpoints.")] = 50,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    write_data: Annotated[
+        bool, typer.Option("--write-data", help="Write the selected features of all rows too.")
+    ] = False,
 ) -> None:
     """Rank the features of every view."""
     selector = OMVFS(
@@ -88,6 +91,9 @@ def select(
         console.print(f"Stopped; the checkpoint is in {out}. Go on with --resume.", soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     write_results(out, result, inputs)
+    if write_data:
+        with open_source(*inputs, views=view) as source:
+            write_selected(result.selector, source, out / "data")
     typer.echo(f"{result.selector.n_rows_seen_:,} rows; ranking in {out / 'ranking.csv'}")
 
 
@@ -114,6 +120,38 @@ def info(inputs: _Inputs, view: _Views = None, rows: int = 10_000) -> None:
     Console().print(table)
     known = "unknown" if total is None else f"{total:,}"
     typer.echo(f"{known} rows; figures of the first {len(chunk.views):,}.")
+
+
+@app.command()
+def transform(
+    model: Annotated[Path, typer.Argument(help="model.omvfs of a run.")],
+    inputs: _Inputs,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the reduced data.")],
+    features: Annotated[int | None, typer.Option("-n", help="Features per view.")] = None,
+    view: _Views = None,
+) -> None:
+    """Write the selected features of every view, a file a view."""
+    selector = OMVFS.load(model)
+    if features is not None:
+        selector.set_params(n_features_to_select=features)
+    with open_source(*inputs, views=view) as source:
+        n_rows = write_selected(selector, source, out)
+    typer.echo(f"{n_rows:,} rows; selected features in {out}")
+
+
+@app.command()
+def convert(
+    inputs: _Inputs,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the same data.")],
+    view: _Views = None,
+) -> None:
+    """Write data as a folder of a file a view, which is read fastest."""
+    n_rows = 0
+    with open_source(*inputs, views=view) as source, FolderWriter(out) as writer:
+        for chunk in source.chunks(1000):
+            writer.append(chunk.views)
+            n_rows += len(chunk.views)
+    typer.echo(f"{n_rows:,} rows in {out}")
 
 
 @app.command()

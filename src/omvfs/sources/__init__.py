@@ -7,12 +7,14 @@ from omvfs.sources.memory import ArraySource, IteratorSource
 from omvfs.sources.numpy_files import NpySource, NpzSource
 from omvfs.sources.opening import open_source
 from omvfs.sources.svmlight import SvmlightSource
+from omvfs.sources.writing import FolderWriter
 
 __all__ = [
     "ArraySource",
     "Chunk",
     "Cursor",
     "FolderSource",
+    "FolderWriter",
     "IteratorSource",
     "JsonLinesSource",
     "NpySource",
