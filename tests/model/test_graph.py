@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -6,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from omvfs.model import graph
+from omvfs.model.arrays import unit_rows
 
 KINDS = [np.asarray, sp.csr_array, sp.csr_matrix]
 
@@ -145,3 +148,15 @@ def test_precision_is_kept(kind):
     L = graph.laplacian(W, normalised=True)
     for result in (graph.gaussian(X), W, L, graph.laplacian(W), *graph.split_signs(L)):
         assert result.dtype == np.float32
+
+
+def test_rows_with_unsorted_columns_are_left_as_they_are():
+    X = sp.csr_array(rows(0))
+    X.indices[:] = np.concatenate([X.indices[a:b][::-1] for a, b in itertools.pairwise(X.indptr)])
+    X.data[:] = np.concatenate([X.data[a:b][::-1] for a, b in itertools.pairwise(X.indptr)])
+    X.has_sorted_indices = False
+    before = X.toarray()
+    unit = unit_rows(X)
+    unit.sort_indices()
+    graph.neighbours(X, 3)
+    np.testing.assert_array_equal(X.toarray(), before)

@@ -71,19 +71,24 @@ def unit_rows(X: Block) -> Block:
     """
     norms = np.sqrt(squared_row_norms(X))
     limits = np.finfo(norms.dtype)
-    if ((norms < np.sqrt(limits.tiny) / limits.eps) | (norms > np.sqrt(limits.max))).any():
+    lost = (norms < np.sqrt(limits.tiny) / limits.eps) | (norms > np.sqrt(limits.max))
+    if lost.any() and X.shape[1]:
         # The squares of entries so small or so large are lost: by the largest entry first.
-        largest = abs(X).max(axis=1)
-        X = _rows_divided(X, dense(largest).ravel() if sp.issparse(X) else largest)
-        norms = np.sqrt(squared_row_norms(X))
+        # Of a copy, as scipy sorts the columns of rows in place to find it.
+        largest = abs(X.copy()).max(axis=1)
+        largest = dense(largest).ravel() if sp.issparse(X) else largest
+        X = _rows_divided(X, np.where(lost, largest, 1))
+        norms = np.where(lost, np.sqrt(squared_row_norms(X)), norms)
     return _rows_divided(X, norms)
 
 
 def _rows_divided(X: Block, sizes: Array) -> Block:
     sizes = np.where(sizes > 0, sizes, 1).astype(X.dtype, copy=False)
     if sp.issparse(X):
-        values = X.data * (1 / sizes).repeat(np.diff(X.indptr))
-        return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
+        # A copy of the indices too: sorting those of one would spoil the other.
+        divided = sp.csr_array(X, copy=True)
+        divided.data *= (1 / sizes).repeat(np.diff(X.indptr))
+        return divided
     return X / sizes[:, np.newaxis]
 
 
@@ -184,4 +189,9 @@ def scale_columns(X: Block, scale: Array) -> Block:
     >>> scale_columns(np.array([[1.0, 2.0]]), np.array([10.0, 0.5]))
     array([[10.,  1.]])
     """
-    return sp.csr_array(X @ sp.diags_array(scale)) if sp.issparse(X) else X * scale
+    if not sp.issparse(X):
+        return X * scale
+    # Entry by entry: a product would leave the columns of a row out of order.
+    scaled = sp.csr_array(X, copy=True)
+    scaled.data = scaled.data * scale[scaled.indices]
+    return scaled

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from omvfs.model.arrays import Array, Block, column_sums, squared_entries
 from omvfs.model.objective import row_norms
 
+# What is left of a feature after one that it repeats, up to rounding.
+_REPEATED = 1e-12
+
 Score = Literal["norm", "contrast", "information", "balanced"]
 
 
@@ -162,6 +165,9 @@ def discount_repetition(
         column = columns[:, [j]].toarray().ravel() if sp.issparse(rows) else columns[:, j]
         covariance = by_feature @ column / n - means * means[j]
         r = covariance / (deviations * deviations[j])
-        np.minimum(left, np.maximum(1 - r**2, 0), out=left)
+        own = 1 - r**2
+        # Rounding leaves a perfect repetition about this much, which a root would magnify.
+        own[own < _REPEATED] = 0
+        np.minimum(left, own, out=left)
     final[free] = worth[free] * left[free] ** strength
     return final

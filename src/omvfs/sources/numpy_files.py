@@ -197,7 +197,7 @@ class _Archive:
         with ExitStack() as stack:
             try:
                 archive = stack.enter_context(zipfile.ZipFile(self._path))
-            except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
                 raise SourceError(f"{self._path} is no .npz file, or damaged: {error}") from error
             self._stack = stack.pop_all()
         return archive, self._stack
@@ -213,7 +213,7 @@ class _Member:
         self._path, self._name = path, name
         try:
             self._file = stack.enter_context(archive.open(f"{name}.npy"))
-        except (KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+        except (KeyError, ValueError, RuntimeError, OSError, zipfile.BadZipFile) as error:
             raise SourceError(
                 f"{path} holds no sparse matrix of scipy.sparse.save_npz: {error}"
             ) from error
