@@ -13,7 +13,6 @@ import pytest
 import scipy.sparse as sp
 from pyarrow import csv as arrow_csv
 from pyarrow import feather, parquet
-from scipy.io import savemat
 
 from omvfs.cli.commands import run_app
 from support import counts
@@ -81,11 +80,6 @@ def h5mu(path):
     return [file]
 
 
-def matlab(path):
-    savemat(path / "rows.mat", {"text": sp.csc_matrix(TEXT), "image": IMAGE})
-    return [str(path / "rows.mat")]
-
-
 def json_text():
     features = [{str(j): x for j, x in enumerate(row)} for row in TEXT.tolist()]
     rows = zip(features, IMAGE.tolist(), strict=True)
@@ -127,7 +121,6 @@ FORMATS = {
     "rows.csv": csv_table,
     "rows.h5ad": h5ad,
     "rows.h5mu": h5mu,
-    "rows.mat": matlab,
     "rows.jsonl": json_lines,
     "rows.jsonl.gz": compressed_json_lines,
     "words.svm": svmlight,

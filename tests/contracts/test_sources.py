@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 from pyarrow import csv as arrow_csv
 from pyarrow import feather, parquet
-from scipy.io import savemat
 
 from omvfs import OMVFS
 from omvfs.sources import (
@@ -24,7 +23,6 @@ from omvfs.sources import (
     SvmlightSource,
     open_source,
 )
-from omvfs.sources.mat_files import MatSource
 from support import counts, dense
 
 N = 47
@@ -134,31 +132,12 @@ def from_h5mu(path):
     return open_source(path / "rows.h5mu")
 
 
-def from_mat(path):
-    views = {"text": sp.csc_matrix(data()["text"]), "image": data()["image"], "labels": np.zeros(N)}
-    savemat(path / "rows.mat", views, do_compression=True)
-    return open_source(path / "rows.mat")
-
-
-def from_later_mat(path):
-    """Version 7.3, as MATLAB lays it out."""
-    with h5py.File(path / "rows.mat", "w", userblock_size=512) as file:
-        text = sp.csc_array(data()["text"])
-        group = file.create_group("text", track_order=True)
-        group.attrs["MATLAB_sparse"] = np.uint64(N)
-        group["data"], group["ir"], group["jc"] = text.data, text.indices, text.indptr
-        file["image"], file["labels"] = data()["image"].T, np.zeros((1, N))
-    return SideBySide({"m": MatSource(path / "rows.mat", variables=["text", "image"])})
-
-
 TABLES = (from_parquet, from_feather, from_csv)
 SOURCES = [
     *TABLES,
     from_svmlight_and_npy,
     from_json_lines,
     from_h5mu,
-    from_mat,
-    from_later_mat,
     from_arrays,
     from_an_iterator,
     from_files,

@@ -8,7 +8,6 @@ from omvfs._schema import listed
 from omvfs.sources._base import SideBySide, Source, SourceError
 from omvfs.sources.folder import FolderSource
 from omvfs.sources.json_lines import JsonLinesSource
-from omvfs.sources.mat_files import MatSource
 from omvfs.sources.numpy_files import NpySource, NpzSource
 from omvfs.sources.svmlight import SvmlightSource
 
@@ -34,7 +33,6 @@ READERS: dict[str, Callable[[Path, str], Source]] = {
     ".feather": _table,
     ".arrow": _table,
     ".csv": _table,
-    ".mat": MatSource,
     ".h5ad": _anndata,
     ".h5mu": _anndata,
     ".jsonl": JsonLinesSource,
@@ -60,7 +58,7 @@ def open_source(*inputs: str | os.PathLike[str], views: Sequence[str] | None = N
     *inputs : path, or str of the form ``view=path``
         A folder of one file a view, or files aligned by row: ``.npy``, ``.npz``, and tables
         ``.parquet``, ``.feather``, ``.csv`` (see `TableSource`), ``.h5ad``, ``.h5mu``,
-        ``.mat``, ``.jsonl``, and svmlight's ``.svm``, the last two with ``.gz`` too. Without a name
+        ``.jsonl``, and svmlight's ``.svm``, the last two with ``.gz`` too. Without a name
         a view is called as its file, without the ending.
     views : sequence of str, default=None
         Which views to read; by default all.
