@@ -88,7 +88,7 @@ class _Reader:
         self.schema = self._schema()
         self.settings = _settings(meta["settings"], self.schema.names)
         self.K = self.settings.n_clusters
-        self.dtype = np.dtype(self._raw("B/0").dtype)
+        self.dtype = np.dtype(self.arrays["B/0"].dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"B is of dtype {self.dtype}; expected float32 or float64")
 
@@ -128,7 +128,7 @@ class _Reader:
         if not all(type(width) is int and 1 <= width < 2**31 for width in widths):
             raise ValueError(f"the views have widths {widths}")
         features = tuple(
-            _unpack_names(self._raw(f"names/{v}"), self._raw(f"names/{v}/ends"), widths[v])
+            _unpack_names(self.arrays[f"names/{v}"], self.arrays[f"names/{v}/ends"], widths[v])
             if named[v]
             else None
             for v in range(len(names))
@@ -138,13 +138,13 @@ class _Reader:
     def _window(self) -> Window:
         chunks, U = [], []
         for c, kinds in enumerate(self.meta["window"]):
-            n = self._raw(f"window/{c}/U").shape[0]
+            n = self.arrays[f"window/{c}/U"].shape[0]
             U.append(self._floats(f"window/{c}/U", (n, self.K)))
             chunks.append(self._blocks(f"window/{c}", kinds, n))
         return Window(self.settings.window, tuple(chunks), tuple(U))
 
     def _memory(self) -> Memory:
-        labels = self._raw("memory/labels")
+        labels = self.arrays["memory/labels"]
         n = len(labels)
         if labels.dtype != np.intp or labels.ndim != 1 or ((labels < 0) | (labels >= self.K)).any():
             raise ValueError("the memory's labels are no clusters")
@@ -167,9 +167,9 @@ class _Reader:
     def _block(self, name: str, kind: str, shape: tuple[int, int]) -> Block:
         if kind == "dense":
             return self._floats(name, shape)
-        data = self._raw(f"{name}/data")
+        data = self.arrays[f"{name}/data"]
         data = self._floats(f"{name}/data", data.shape)
-        parts = data, self._raw(f"{name}/indices"), self._raw(f"{name}/indptr")
+        parts = data, self.arrays[f"{name}/indices"], self.arrays[f"{name}/indptr"]
         if any(part.ndim != 1 for part in parts) or any(
             part.dtype.kind != "i" for part in parts[1:]
         ):
@@ -180,7 +180,7 @@ class _Reader:
         return block
 
     def _floats(self, name: str, shape: tuple[int, ...], dtype: Any = None) -> NDArray[Any]:
-        array = self._raw(name)
+        array = self.arrays[name]
         expected = np.dtype(self.dtype if dtype is None else dtype)
         if array.shape != shape or array.dtype != expected:
             raise ValueError(
@@ -189,9 +189,6 @@ class _Reader:
         if not np.isfinite(array).all():
             raise ValueError(f"{name} has values that are not finite")
         return array
-
-    def _raw(self, name: str) -> NDArray[Any]:
-        return self.arrays[name]
 
 
 def _settings(values: Mapping[str, Any], views: Sequence[str]) -> Settings:

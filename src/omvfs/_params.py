@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from omvfs._schema import listed
 
@@ -69,3 +70,14 @@ def by_view(name: str, value: Any, views: Sequence[str]) -> tuple[float, ...]:
             "one number for all."
         )
     return tuple(number(f"{name}[{view!r}]", value[view], least=0.0) for view in views)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed for NumPy's generators from a `random_state` as scikit-learn takes it.
+
+    Examples
+    --------
+    >>> seed_of(0) == seed_of(0) != seed_of(1)
+    True
+    """
+    return int(check_random_state(random_state).randint(2**31 - 1))

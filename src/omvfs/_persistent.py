@@ -89,7 +89,13 @@ class Persistent:
         >>> OMVFS.load(path).n_rows_seen_
         40
         """
-        arrays, meta = checkpoint.read(path)
+        return cls._of(*checkpoint.read(path), path)
+
+    @classmethod
+    def _of(
+        cls, arrays: Mapping[str, NDArray[Any]], meta: Any, path: str | os.PathLike[str]
+    ) -> Self:
+        """Return the estimator that a checkpoint holds, as read from a path."""
         try:
             learned = thaw(arrays, meta)
             own = meta["estimator"]

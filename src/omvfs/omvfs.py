@@ -8,11 +8,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs._history import HISTORY, ChunkInfo
 from omvfs._learned import Learned
+from omvfs._params import seed_of
 from omvfs._persistent import Persistent
 from omvfs._settings import MethodAndParameter, resolve
 from omvfs.model.score import Score
@@ -363,7 +364,7 @@ class OMVFS(Persistent, MultiViewSelector):
     def _nothing(self, first: Views) -> Learned:
         sizes_by_view(self.n_features_to_select, first.schema)
         settings = resolve(self.get_params(deep=False), first.names)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         shift = self.negative == "shift"
         return Learned.nothing(first, settings, np.random.default_rng(seed), shift)
 

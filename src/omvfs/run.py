@@ -155,7 +155,7 @@ def restore(
         Steps of this run.
     """
     arrays, meta = checkpoint.read(path)
-    loaded = OMVFS.load(path)
+    loaded = OMVFS._of(arrays, meta, path)
     extra = meta.get("extra")
     if not isinstance(extra, dict) or not isinstance(extra.get("cursor"), dict):
         raise checkpoint.CheckpointError(

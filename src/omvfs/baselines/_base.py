@@ -7,10 +7,10 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs._blocks import Negative
+from omvfs._params import seed_of
 from omvfs.selection import MultiViewSelector, sizes_by_view
 from omvfs.views import Block, Views, as_views, rechunk
 
@@ -92,7 +92,7 @@ class PerViewSelector(OfflineSelector):
         self, batch: Views, work: Callable[[str, Block, np.random.Generator], T]
     ) -> dict[str, T]:
         """Return by view name what some work gives of each view, its name and a generator."""
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         # Every view as if it were alone, so that neither its name nor its place matters.
         return {
             name: work(name, X, np.random.default_rng(seed)) for name, X in batch.blocks.items()

@@ -3,11 +3,9 @@
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -15,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from omvfs._params import number, whole
 from omvfs._schema import listed
 from omvfs.baselines._base import Found, PerViewSelector
+from omvfs.baselines._spectral import FloatArray
 from omvfs.model.arrays import Block
 from omvfs.model.objective import row_norms
 from omvfs.views import Views
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 # Random starts of k-means; the best is kept.
 _STARTS = 10

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
-FloatArray: TypeAlias = NDArray[np.float64]
+from omvfs.baselines._spectral import FloatArray
+
 # From a matrix to a value and its gradient there.
 Function: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 

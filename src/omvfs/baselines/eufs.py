@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from omvfs._params import number
-from omvfs.baselines._factors import Factors, FactorSelector, FloatArray, indicator, unit_columns
+from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
+from omvfs.baselines._spectral import FloatArray
 from omvfs.model.arrays import Block, squared_row_norms
 from omvfs.model.graph import laplacian, neighbours
 from omvfs.model.objective import row_norms

@@ -7,15 +7,16 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 
 from omvfs._blocks import Negative
-from omvfs._params import number, one_of, whole
+from omvfs._params import number, one_of, seed_of, whole
 from omvfs._schema import listed
 from omvfs.baselines._base import Found, OfflineSelector
 from omvfs.baselines._factors import unit_columns
-from omvfs.baselines._lbfgs import FloatArray, Function, descend
+from omvfs.baselines._lbfgs import Function, descend
 from omvfs.baselines._local_learning import local_residual
+from omvfs.baselines._spectral import FloatArray
 from omvfs.model.arrays import Array, Block, squared_row_norms
 from omvfs.model.objective import inner, row_norms
 from omvfs.model.settle import spectral_start
@@ -170,7 +171,7 @@ class MVUFS(OfflineSelector):
         label = names[0] if self.label_view is None else self.label_view
         if label not in names:
             raise ValueError(f"Got label_view={label!r}; the views are {listed(names)}.")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = np.random.default_rng(seed_of(self.random_state))
         X = [block.astype(np.float64, copy=False) for block in batch.blocks.values()]
         problem = Problem.of(X, names.index(label), n_neighbors, (alpha, beta, nu))
         found = solve(problem, cluster(X[problem.label], n_clusters, rng), zeta, max_iter)

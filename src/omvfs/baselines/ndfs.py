@@ -7,7 +7,8 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from omvfs._params import number
-from omvfs.baselines._factors import Factors, FactorSelector, FloatArray, indicator, unit_columns
+from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
+from omvfs.baselines._spectral import FloatArray
 from omvfs.model.arrays import Array, Block, dense, scale_columns
 from omvfs.model.graph import laplacian, neighbours, split_signs
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm

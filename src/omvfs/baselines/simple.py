@@ -5,9 +5,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from omvfs._params import seed_of
 from omvfs.baselines._base import Found, OfflineSelector, StreamSelector
 from omvfs.model.arrays import column_sums
 from omvfs.selection import SelectSize
@@ -48,7 +48,7 @@ class RandomScore(OfflineSelector):
 
     def _score_views(self, batch: Views) -> Found:
         # One generator for all: views as wide as each other must not have the same scores.
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = np.random.default_rng(seed_of(self.random_state))
         widths = batch.widths.items()
         return Found({name: rng.random((width,)) for name, width in widths})
 

@@ -8,10 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs._params import whole
+from omvfs._params import seed_of, whole
 from omvfs._reading import ReadsViews
 from omvfs.evaluation.spherical import (
     check_n_clusters,
@@ -249,7 +248,7 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
         batch = as_views(X, views=self.views, negative="allow")
         n_clusters = check_n_clusters(self.n_clusters, len(batch))
         patience = whole("patience", self.patience, least=0)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = np.random.default_rng(seed_of(self.random_state))
         blocks = _unit_blocks(batch)
         start = spherical_k_means(blocks[0], n_clusters, rng, self.n_init, self.max_iter)
         if len(blocks) == 1:
