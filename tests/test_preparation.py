@@ -64,3 +64,15 @@ def test_what_cannot_be_is_refused():
         Preparation(("l3",))
     with pytest.raises(ValueError, match=r"View 'x': log1p needs values above -1; got -2"):
         Preparation(("log1p",)).apply(as_views({"x": X - 2}, negative="allow"))
+
+
+def test_a_step_can_be_for_one_view():
+    views = as_views({"x": X.copy(), "a:b": X.copy()})
+    after, preparation = Preparation(("a:b:scale", "x:l2")).apply(views)
+    np.testing.assert_allclose(after["x"], normalize(X))
+    np.testing.assert_allclose(after["a:b"], MaxAbsScaler().fit_transform(X))
+    assert set(preparation.known) == {"0/a:b/largest"}
+    with pytest.raises(ValueError, match=r"'y:l2'; the views are 'x', 'a:b'"):
+        Preparation(("y:l2",)).apply(views)
+    with pytest.raises(ValueError, match="Got preparation 'x:l3'"):
+        Preparation(("x:l3",))

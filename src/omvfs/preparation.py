@@ -55,6 +55,12 @@ def scale(X: Block, known: Known) -> tuple[Block, Known]:
 STEPS: dict[str, Step] = {"l2": l2, "log1p": log1p, "tfidf": tfidf, "scale": scale}
 
 
+def _split(step: str) -> tuple[str, str]:
+    """Return the view a step is for, empty if it is for all, and its name."""
+    view, _, name = step.rpartition(":")
+    return view, name
+
+
 @dataclass(frozen=True)
 class Preparation:
     """Steps that every chunk goes through, and what they know after the last.
@@ -62,7 +68,8 @@ class Preparation:
     Attributes
     ----------
     steps : tuple of str
-        Names of the steps, in order: "l2", "log1p", "tfidf", "scale".
+        Names of the steps, in order: "l2", "log1p", "tfidf", "scale"; or ``view:step`` for one view
+        only.
     known : dict of str to array
         What they know, by ``<number of the step>/<view>/<name>``.
 
@@ -79,8 +86,10 @@ class Preparation:
     known: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if unknown := [step for step in self.steps if step not in STEPS]:
-            raise ValueError(f"Got preparation {listed(unknown)}; expected {listed(STEPS)}.")
+        if unknown := [step for step in self.steps if _split(step)[1] not in STEPS]:
+            raise ValueError(
+                f"Got preparation {listed(unknown)}; expected {listed(STEPS)}, or view:step."
+            )
 
     def apply(self, views: Views) -> tuple[Views, "Preparation"]:
         """Return a chunk prepared, and the preparation after it.
@@ -93,8 +102,12 @@ class Preparation:
             return views, self
         blocks: dict[str, Block] = dict(views.blocks)
         after: dict[str, NDArray[Any]] = {}
-        for number, step in enumerate(self.steps):
-            for view in blocks:
+        for number, (own, step) in enumerate(map(_split, self.steps)):
+            if own and own not in blocks:
+                raise ValueError(
+                    f"Got preparation {self.steps[number]!r}; the views are {listed(blocks)}."
+                )
+            for view in [own] if own else list(blocks):
                 place = f"{number}/{view}/"
                 known = {
                     k.removeprefix(place): v for k, v in self.known.items() if k.startswith(place)

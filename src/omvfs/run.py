@@ -16,6 +16,9 @@ from omvfs.sources import Chunk, Cursor, Source
 
 T = TypeVar("T")
 
+# Seconds between two looks whether to stop.
+_PATIENCE = 0.1
+
 
 @dataclass(frozen=True)
 class Status:
@@ -92,7 +95,8 @@ def run(
     listeners : tuple of callable
         Called with a `Status` after every chunk.
     should_stop : callable
-        Asked after every chunk. If True, a checkpoint is written and the run ends.
+        Asked after every chunk, and now and then while waiting for one. If True, a checkpoint is
+        written and the run ends.
 
     Returns
     -------
@@ -113,7 +117,10 @@ def run(
     before = selector.n_rows_seen_ if cursor is not None else 0
     started, saved_at, finished = time.perf_counter(), 0, True
     n_chunks = 0
-    for chunk in ahead(source.chunks(selector.batch_size, cursor)):
+    for chunk in ahead(source.chunks(selector.batch_size, cursor), should_stop):
+        if chunk is None:
+            finished = False
+            break
         views, prepared = preparation.apply(chunk.views)
         selector.partial_fit(views)
         preparation, cursor = prepared, chunk.cursor
@@ -130,7 +137,7 @@ def run(
         if stop:
             finished = False
             break
-    if save_to is not None and finished and n_chunks > saved_at:
+    if save_to is not None and n_chunks > saved_at:
         keep(save_to, selector, preparation, cursor)
     return Result(selector, preparation, finished)
 
@@ -184,8 +191,16 @@ def restore(
     return loaded, Preparation.of(prepare, known), extra["cursor"]
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
+def ahead(
+    items: Iterator[T], should_stop: Callable[[], bool] = lambda: False
+) -> Iterator[T | None]:
     """Yield items, each fetched in another thread while the one before is used.
+
+    Parameters
+    ----------
+    items : iterator
+    should_stop : callable
+        Asked while there is nothing to yield; if True, the last that is yielded is None.
 
     Examples
     --------
@@ -198,7 +213,7 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
     def put(item: tuple[T | None, BaseException | None]) -> bool:
         while not enough.is_set():
             try:
-                fetched.put(item, timeout=0.1)
+                fetched.put(item, timeout=_PATIENCE)
                 return True
             except queue.Full:
                 continue
@@ -217,15 +232,22 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
     reader.start()
     try:
         while True:
-            item, error = fetched.get()
+            try:
+                item, error = fetched.get(timeout=_PATIENCE)
+            except queue.Empty:
+                if should_stop():
+                    yield None
+                    return
+                continue
             if isinstance(error, StopIteration):
                 return
             if error is not None:
                 raise error
-            yield item  # type: ignore[misc]
+            yield item
     finally:
         enough.set()
-        reader.join()
+        # A reader that waits for another program may wait for ever.
+        reader.join(timeout=1)
 
 
 __all__ = ["Chunk", "Listener", "Result", "Status", "ahead", "keep", "restore", "run"]

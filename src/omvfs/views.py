@@ -131,6 +131,22 @@ class Views:
         # The sum of squares may overflow though that of each part does not.
         return cls._of(blocks, first._feature_names, _READ)
 
+    def only(self, names: Iterable[str]) -> Self:
+        """Return some of the views.
+
+        Parameters
+        ----------
+        names : iterable of str
+
+        Examples
+        --------
+        >>> Views({"text": [[1.0]], "image": [[2.0]]}).only(["image"])
+        Views(1 rows; image: 1; float64)
+        """
+        names = list(names)
+        blocks = {name: self[name] for name in names}
+        return self._of(blocks, {name: self._feature_names[name] for name in names}, self._known)
+
     @property
     def names(self) -> tuple[str, ...]:
         """View names, in order."""

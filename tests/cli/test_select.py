@@ -1,7 +1,9 @@
 """The command line as a user meets it: another process, its exit code, its two outputs."""
 
 import csv
+import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -10,10 +12,14 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from rich.console import Console
 
 from omvfs import OMVFS
+from omvfs.cli._output import Bar
 from omvfs.cli.commands import run_app
 from omvfs.datasets import load_folder
+from omvfs.run import Status
+from omvfs.sources import ArraySource
 from support import counts, dense
 
 
@@ -86,6 +92,68 @@ def test_info_tells_what_is_there(folder, capsys):
     assert "300 rows" in said
     assert "sparse" in said
     assert "dense" in said
+    assert "View 'image' has 8 negative values: choose --negative clip" in said
+    assert "View 'image' has 292 empty rows" in said
+
+
+def test_a_file_of_options_is_as_good_as_typing_them(folder, tmp_path, capsys):
+    typed, kept = tmp_path / "typed", tmp_path / "kept"
+    options = ["-k", "3", "-n", "5", "--batch-size", "50", "--prepare", "text:tfidf"]
+    options += ["--prepare", "l2"]
+    assert run_app(["select", str(folder), *options, "-o", str(typed)]) == 0
+    (tmp_path / "run.toml").write_text(
+        f"inputs = ['{folder}']\nclusters = 3\nfeatures = 7\nbatch-size = 50\n"
+        f"prepare = ['text:tfidf', 'l2']\nout = '{kept}'\n[parameters]\nwindow = 2\n"
+    )
+    given = ["select", "--config", str(tmp_path / "run.toml"), "-n", "5"]
+    assert run_app(given) == 0
+    assert (typed / "ranking.csv").read_text() == (kept / "ranking.csv").read_text()
+    about = json.loads((kept / "run.json").read_text())
+    assert about["prepare"] == ["text:tfidf", "l2"]
+    assert about["parameters"]["window"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("clusters = ", "is no TOML"),
+        ("cluster = 3", "has 'cluster'; expected"),
+        ("[parameters]\nwindows = 3", "'windows'; expected"),
+        ("parameters = 3", "parameters 3"),
+        ("clusters = 'many'", "'--clusters'"),
+    ],
+)
+def test_a_wrong_file_of_options_is_told(folder, tmp_path, content, sentence, capsys):
+    (tmp_path / "run.toml").write_text(content)
+    assert run_app(["select", str(folder), "--config", str(tmp_path / "run.toml")]) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
+    assert run_app(["select", str(folder), "--config", str(tmp_path / "none.toml")]) == 2
+
+
+def test_the_shell_completes_commands():
+    environment = {**os.environ, "_OMVFS_COMPLETE": "complete_bash", "COMP_WORDS": "omvfs sel"}
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.argv[0] = 'omvfs'; import omvfs.cli as c; c.main()",
+        ],
+        env={**environment, "COMP_CWORD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["select"]
+
+
+def test_a_terminal_sees_rows_and_memory():
+    with ArraySource(np.eye(5)) as source:
+        console = Console(file=io.StringIO(), force_terminal=True, width=120)
+        with Bar(console, source) as bar:
+            bar(Status(3, 3, 5, 1.0, False))
+    shown = console.file.getvalue()
+    assert "3 rows, 3 a second" in shown
+    assert " MB" in shown
 
 
 def test_selected_data_is_written_and_transform_writes_the_same(folder, tmp_path):

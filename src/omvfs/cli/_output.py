@@ -5,7 +5,8 @@ import json
 import platform
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -18,7 +19,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from omvfs import OMVFS, Views, __version__
 from omvfs.run import Result, Status
-from omvfs.sources import FolderWriter, Source
+from omvfs.sources import SideBySide, Source, open_writer
+from omvfs.sources.opening import named_files
 
 
 class Stop:
@@ -61,14 +63,16 @@ class Bar:
     """
 
     def __init__(self, console: Console, source: Source) -> None:
-        text = TextColumn("{task.completed:,} rows, {task.fields[rate]:,.0f} a second")
+        text = TextColumn(
+            "{task.completed:,} rows, {task.fields[rate]:,.0f} a second{task.fields[memory]}"
+        )
         columns = BarColumn(), text, TimeRemainingColumn()
         self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
-        self._task = self._progress.add_task("", total=source.n_rows, rate=0.0)
+        self._task = self._progress.add_task("", total=source.n_rows, rate=0.0, memory="")
 
     def __call__(self, status: Status) -> None:
         rate = status.n_new / max(status.seconds, 1e-9)
-        self._progress.update(self._task, completed=status.n_rows, rate=rate)
+        self._progress.update(self._task, completed=status.n_rows, rate=rate, memory=_memory())
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -135,34 +139,68 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
     _write_json(out / "run.json", about)
 
 
-def write_selected(selector: OMVFS, source: Source, out: Path) -> int:
-    """Write the selected features of all rows of a source as they are there, and count the rows.
+def write_rows(
+    source: Source,
+    inputs: Sequence[str],
+    out: Path,
+    change: Callable[[Views], Views] = lambda views: views,
+) -> int:
+    """Write the rows of a source, changed, in the format they came in, and count them.
+
+    Parameters
+    ----------
+    source : Source
+        As `open_source` returns it.
+    inputs : sequence of str
+        What was opened.
+    out : Path
+        Folder, or a file with an ending that tells another format.
+    change : callable
+        From views to views.
+    """
+    n_rows, all_views = 0, source.schema.names
+    with ExitStack() as stack:
+        writers: list[tuple[Any, Sequence[str]]] = []
+        if out.suffix or Path(inputs[0]).is_dir() or inputs[0] == "-":
+            writers.append((stack.enter_context(open_writer(out)), all_views))
+        else:
+            assert isinstance(source, SideBySide)
+            files = named_files(inputs)
+            for name, part in source.parts.items():
+                writer = stack.enter_context(open_writer(out / files[name].name))
+                writers.append((writer, part.schema.names))
+        for chunk in source.chunks(1000):
+            rows = change(chunk.views)
+            for writer, names in writers:
+                writer.append(rows.only(names))
+            n_rows += len(rows)
+    return n_rows
+
+
+def selected(selector: OMVFS) -> Callable[[Views], Views]:
+    """Return what leaves the selected features of some rows, called by name or by number.
 
     Parameters
     ----------
     selector : OMVFS
-    source : Source
-    out : Path
-        Folder.
     """
-    n_rows, support = 0, selector.view_support_
+    schema, support = selector.schema_, selector.view_support_
+    described = zip(schema.names, schema.widths, schema.feature_names, strict=True)
     names = {
-        view: [str(each) for each in features[support[view]]]
-        for view, features in (
-            (view, np.arange(width) if known is None else np.array(known, dtype=object))
-            for view, width, known in zip(
-                selector.schema_.names,
-                selector.schema_.widths,
-                selector.schema_.feature_names,
-                strict=True,
-            )
-        )
+        view: [str(j if known is None else known[j]) for j in range(width) if support[view][j]]
+        for view, width, known in described
     }
-    with FolderWriter(out) as writer:
-        for chunk in source.chunks(1000):
-            writer.append(Views(selector.transform_views(chunk.views), feature_names=names))
-            n_rows += len(chunk.views)
-    return n_rows
+    return lambda views: Views(selector.transform_views(views), feature_names=names)
+
+
+def _memory() -> str:
+    """Return the most memory that the process has used, where the system tells."""
+    try:
+        import resource
+    except ImportError:
+        return ""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return f", {peak * (1 if sys.platform == 'darwin' else 1024) / 1e6:,.0f} MB"
 
 
 def _write_json(path: Path, value: Any) -> None:

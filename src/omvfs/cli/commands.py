@@ -5,17 +5,17 @@ import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import scipy.sparse as sp
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from omvfs import OMVFS, __version__
-from omvfs.cli._output import Bar, Stop, write_results, write_selected
-from omvfs.model.arrays import column_sums
+from omvfs._schema import listed
+from omvfs.cli._about import COLUMNS, figures, remarks
+from omvfs.cli._config import PARAMETERS, read_config
+from omvfs.cli._output import Bar, Stop, selected, write_results, write_rows
 from omvfs.run import run
-from omvfs.sources import FolderWriter, open_source
+from omvfs.sources import Joined, SourceError, open_source, open_writer
 
 BAD_DATA, BAD_FILE, INTERRUPTED = 3, 4, 130
 # Older versions of typer use click, newer ones have their own copy of it.
@@ -30,7 +30,15 @@ app = typer.Typer(
 )
 _Inputs = Annotated[
     list[str],
-    typer.Argument(help="A folder of view_<number>_<name>.npz/.npy, or view=FILE for each view."),
+    typer.Argument(
+        help="A folder of view_<number>_<name>.npz/.npy, files, view=FILE, or - for standard input."
+    ),
+]
+_Key = Annotated[
+    str | None, typer.Option(help="Column by which files are aligned; all are sorted by it.")
+]
+_Out = Annotated[
+    Path, typer.Option("-o", "--out", help="Folder, or a file whose ending tells the format.")
 ]
 _Views = Annotated[list[str] | None, typer.Option("--view", help="Read this view only; repeat.")]
 
@@ -48,23 +56,32 @@ def omvfs(
 
 @app.command()
 def select(
+    context: typer.Context,
     inputs: _Inputs,
     clusters: Annotated[int, typer.Option("-k", "--clusters", help="Consensus clusters.")] = 8,
     features: Annotated[int, typer.Option("-n", "--features", help="Features per view.")] = 100,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the results.")] = Path("out"),
     batch_size: Annotated[int, typer.Option(help="Rows of a chunk.")] = 200,
     prepare: Annotated[
-        list[str] | None, typer.Option(help="l2, log1p, tfidf or scale; repeat, in order.")
+        list[str] | None,
+        typer.Option(help="l2, log1p, tfidf or scale, or VIEW:STEP; repeat, in order."),
     ] = None,
     negative: Annotated[str, typer.Option(help="error, clip or shift negative values.")] = "error",
     forgetting: Annotated[float, typer.Option(help="What a chunk leaves of all before it.")] = 1.0,
     view: _Views = None,
+    key: _Key = None,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
     checkpoint_every: Annotated[int, typer.Option(help="Chunks between checkpoints.")] = 50,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     write_data: Annotated[
         bool, typer.Option("--write-data", help="Write the selected features of all rows too.")
     ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            callback=read_config, is_eager=True, help="TOML file of these options; they win."
+        ),
+    ] = None,
 ) -> None:
     """Rank the features of every view."""
     selector = OMVFS(
@@ -75,8 +92,12 @@ def select(
         forgetting=forgetting,
         random_state=seed,
     )
+    selector.set_params(**context.meta.get(PARAMETERS, {}))
+    if write_data and "-" in inputs:
+        raise typer.BadParameter("--write-data reads the rows again, which standard input cannot.")
     console = Console(stderr=True)
-    with open_source(*inputs, views=view) as source, Stop() as stop, Bar(console, source) as bar:
+    opened = open_source(*inputs, views=view, key=key)
+    with opened as source, Stop() as stop, Bar(console, source) as bar:
         result = run(
             source,
             selector,
@@ -92,62 +113,64 @@ def select(
         raise typer.Exit(INTERRUPTED)
     write_results(out, result, inputs)
     if write_data:
-        with open_source(*inputs, views=view) as source:
-            write_selected(result.selector, source, out / "data")
+        with open_source(*inputs, views=view, key=key) as source:
+            write_rows(source, inputs, out / "data", selected(result.selector))
+    if isinstance(opened, Joined) and opened.n_left_out:
+        console.print(f"{opened.n_left_out:,} rows left out: not all files have their keys.")
     typer.echo(f"{result.selector.n_rows_seen_:,} rows; ranking in {out / 'ranking.csv'}")
 
 
 @app.command()
-def info(inputs: _Inputs, view: _Views = None, rows: int = 10_000) -> None:
+def info(
+    inputs: _Inputs,
+    view: _Views = None,
+    key: _Key = None,
+    rows: Annotated[int, typer.Option(help="Rows to look at.")] = 10_000,
+) -> None:
     """Tell views, shapes, sparsity, and what is wrong with the data."""
-    with open_source(*inputs, views=view) as source:
+    with open_source(*inputs, views=view, key=key) as source:
         total = source.n_rows
-        chunk = next(iter(source.chunks(rows)))
-        table = Table("view", "features", "named", "kind", "nonzero", "negative", "empty")
-        for (name, X), names in zip(
-            chunk.views.blocks.items(), source.schema.feature_names, strict=True
-        ):
-            values = np.asarray(X.data if sp.issparse(X) else X)
-            table.add_row(
-                name,
-                f"{X.shape[1]:,}",
-                "no" if names is None else "yes",
-                "sparse" if sp.issparse(X) else "dense",
-                f"{np.count_nonzero(values) / max(1, X.shape[0] * X.shape[1]):.2%}",
-                f"{np.count_nonzero(values < 0):,}",
-                f"{np.count_nonzero(column_sums(abs(X)) == 0):,}",
-            )
+        chunk = next(iter(source.chunks(rows)), None)
+    if chunk is None:
+        raise SourceError(f"There are no rows in {listed(inputs)}.")
+    table = Table(*COLUMNS)
+    for line in figures(chunk.views):
+        table.add_row(*line)
     Console().print(table)
     known = "unknown" if total is None else f"{total:,}"
     typer.echo(f"{known} rows; figures of the first {len(chunk.views):,}.")
+    for sentence in remarks(chunk.views):
+        typer.echo(sentence)
 
 
 @app.command()
 def transform(
     model: Annotated[Path, typer.Argument(help="model.omvfs of a run.")],
     inputs: _Inputs,
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the reduced data.")],
+    out: _Out,
     features: Annotated[int | None, typer.Option("-n", help="Features per view.")] = None,
     view: _Views = None,
+    key: _Key = None,
 ) -> None:
-    """Write the selected features of every view, a file a view."""
+    """Write the selected features of every view, in the format they come in."""
     selector = OMVFS.load(model)
     if features is not None:
         selector.set_params(n_features_to_select=features)
-    with open_source(*inputs, views=view) as source:
-        n_rows = write_selected(selector, source, out)
+    with open_source(*inputs, views=view, key=key) as source:
+        n_rows = write_rows(source, inputs, out, selected(selector))
     typer.echo(f"{n_rows:,} rows; selected features in {out}")
 
 
 @app.command()
 def convert(
     inputs: _Inputs,
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the same data.")],
+    out: _Out,
     view: _Views = None,
+    key: _Key = None,
 ) -> None:
-    """Write data as a folder of a file a view, which is read fastest."""
+    """Write data in another format: by default a folder of a file a view, which is read fastest."""
     n_rows = 0
-    with open_source(*inputs, views=view) as source, FolderWriter(out) as writer:
+    with open_source(*inputs, views=view, key=key) as source, open_writer(out) as writer:
         for chunk in source.chunks(1000):
             writer.append(chunk.views)
             n_rows += len(chunk.views)

@@ -2,12 +2,13 @@
 
 from omvfs.sources._base import Chunk, Cursor, SideBySide, Source, SourceError
 from omvfs.sources.folder import FolderSource
+from omvfs.sources.joined import Joined
 from omvfs.sources.json_lines import JsonLinesSource
 from omvfs.sources.memory import ArraySource, IteratorSource
 from omvfs.sources.numpy_files import NpySource, NpzSource
 from omvfs.sources.opening import open_source
 from omvfs.sources.svmlight import SvmlightSource
-from omvfs.sources.writing import FolderWriter
+from omvfs.sources.writing import FolderWriter, open_writer
 
 __all__ = [
     "ArraySource",
@@ -16,6 +17,7 @@ __all__ = [
     "FolderSource",
     "FolderWriter",
     "IteratorSource",
+    "Joined",
     "JsonLinesSource",
     "NpySource",
     "NpzSource",
@@ -24,4 +26,5 @@ __all__ = [
     "SourceError",
     "SvmlightSource",
     "open_source",
+    "open_writer",
 ]

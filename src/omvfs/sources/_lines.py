@@ -1,53 +1,86 @@
 """Lines of a text file, plain or compressed, from wherever a cursor says."""
 
-import gzip
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import IO
 
 from omvfs.sources._base import Cursor, SourceError, row_of
+from omvfs.sources._files import File, PathLike
 
 # A line longer than this is refused, before it is held in memory.
 MAX_LINE_BYTES = 1 << 26
+# More blank lines one after another are taken for damage.
+MAX_BLANK_LINES = 1 << 20
 
 
-def open_text(path: Path) -> Any:
-    """Open a file for reading, decompressed if its name ends in ``.gz``."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-
-
-def lines(path: Path, cursor: Cursor | None = None) -> Iterator[tuple[bytes, Cursor]]:
-    r"""Yield every line that is not blank, and where to go on after it.
+def lines(path: PathLike | File, cursor: Cursor | None = None) -> Iterator[tuple[bytes, Cursor]]:
+    r"""Yield every line of a file that is not blank, and where to go on after it.
 
     Parameters
     ----------
-    path : Path
+    path : path or File
+        With an ending ``.gz`` or ``.zst`` it is decompressed.
     cursor : dict, default=None
         As yielded before.
 
     Examples
     --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "x.txt"
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.txt"
     >>> _ = path.write_bytes(b"one\n\ntwo\n")
     >>> [line for line, _ in lines(path)]
     [b'one', b'two']
     """
-    row = row_of(cursor)
-    try:
-        with open_text(path) as file:
-            place = int(cursor["byte"]) if cursor else 0
-            if file.seek(place) != place:
-                raise SourceError(f"{path} is cut off before byte {place:,}.")
-            while line := file.readline(MAX_LINE_BYTES + 1):
-                if len(line) > MAX_LINE_BYTES:
-                    raise SourceError(
-                        f"Line {row + 1:,} of {path} is longer than {MAX_LINE_BYTES:,} bytes."
-                    )
-                place += len(line)
-                if line.strip():
-                    row += 1
-                    yield line.rstrip(b"\r\n"), {"row": row, "byte": place}
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise SourceError(f"{path} is damaged or cut off: {error}") from error
+    file = File(path)
+    file.check()
+    place = int(cursor["byte"]) if cursor else 0
+    with file.open_text() as opened:
+        try:
+            _pass_over(opened, place, file)
+            yield from read_lines(opened, str(file), row_of(cursor), place)
+        except SourceError:
+            raise
+        except (EOFError, OSError, zlib.error) as error:
+            if file.compression:
+                raise SourceError(f"{file} is damaged or cut off: {error}") from error
+            raise
+
+
+def read_lines(
+    opened: IO[bytes], name: str, row: int = 0, place: int = 0
+) -> Iterator[tuple[bytes, Cursor]]:
+    r"""Yield what `lines` does, from an open file at some row and byte.
+
+    Examples
+    --------
+    >>> import io
+    >>> list(read_lines(io.BytesIO(b"one\n"), "x"))
+    [(b'one', {'row': 1, 'byte': 4})]
+    """
+    blank = 0
+    while line := opened.readline(MAX_LINE_BYTES + 1):
+        if len(line) > MAX_LINE_BYTES:
+            raise SourceError(
+                f"Line {row + 1:,} of {name} is longer than {MAX_LINE_BYTES:,} bytes."
+            )
+        place += len(line)
+        blank += 1
+        if blank > MAX_BLANK_LINES:
+            raise SourceError(f"{name} has over {MAX_BLANK_LINES:,} blank lines after row {row:,}.")
+        if line.strip():
+            blank = 0
+            row += 1
+            yield line.rstrip(b"\r\n"), {"row": row, "byte": place}
+
+
+def _pass_over(opened: IO[bytes], n_bytes: int, file: File) -> None:
+    if not file.compression and opened.seekable():
+        opened.seek(0, 2)
+        left = n_bytes - opened.tell()
+        opened.seek(n_bytes)
+    else:
+        left = n_bytes
+        while left > 0 and (passed := opened.read(min(left, 1 << 20))):
+            left -= len(passed)
+    if left > 0:
+        raise SourceError(f"{file} is cut off before byte {n_bytes:,}.")

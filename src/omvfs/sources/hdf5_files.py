@@ -1,23 +1,35 @@
 """AnnData's ``.h5ad`` and MuData's ``.h5mu`` files, read by rows with h5py."""
 
-import os
-from collections.abc import Mapping
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from omvfs._schema import Schema, listed
+from omvfs._schema import Schema
 from omvfs.sources._base import RowSource, SourceError
+from omvfs.sources._files import File, PathLike
 from omvfs.sources.numpy_files import check_chunk
 from omvfs.views import Block
 
 try:
     import h5py
+
+    from omvfs.sources._anndata import layout
 except ImportError as missing:
     raise ImportError("Reading this file needs h5py: pip install omvfs[files]") from missing
+
+
+# What h5py raises when a file is damaged.
+_DAMAGE = KeyError, RuntimeError, TypeError, ValueError, OSError, AttributeError
+# Time of computing to read names, and bytes of a file for which there is a second more.
+_SECONDS, _BYTES_A_SECOND = 0.6, 100e6
+_PROGRAM = Path(__file__).with_name("_anndata.py")
 
 
 class AnnDataSource(RowSource):
@@ -36,39 +48,26 @@ class AnnDataSource(RowSource):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], view: str, obsm: Mapping[str, str] | None = None
+        self, path: PathLike | File, view: str, obsm: Mapping[str, str] | None = None
     ) -> None:
-        self._path = Path(path)
-        try:
-            self._file = h5py.File(self._path, "r")
-        except OSError as error:
-            if not self._path.exists():
-                raise
-            raise SourceError(f"{self._path} is no HDF5 file, or damaged: {error}") from error
-        try:
-            self._parts = self._find(view, obsm or {})
-            names = tuple(_feature_names(self._path, group) for _, group in self._parts.values())
-            shapes = {name: self._shape(name, X) for name, (X, _) in self._parts.items()}
-        except (KeyError, RuntimeError, TypeError, ValueError, OSError, AttributeError) as error:
-            self._file.close()
-            if isinstance(error, SourceError):
-                raise
-            raise SourceError(f"{self._path} is not as AnnData writes it: {error}") from error
-        lengths = {name: n for name, (n, _) in shapes.items()}
-        if len(set(lengths.values())) > 1:
-            self._file.close()
-            counts = ", ".join(f"{name} {n:,}" for name, n in lengths.items())
-            raise SourceError(
-                f"{self._path} has different numbers of rows: {counts}. Keep the cells that all "
-                "modalities have: muon.pp.intersect_obs."
-            )
-        self._n_rows = next(iter(lengths.values()))
-        widths = tuple(width for _, width in shapes.values())
-        fitting = tuple(
-            own if own is not None and len(own) == width else None
-            for own, width in zip(names, widths, strict=True)
+        self._path = File(path)
+        self.name = str(self._path)
+        self._stack = ExitStack()
+        with ExitStack() as stack:
+            described = _layout(self._path, view, obsm or {}, stack)
+            self._file = open_hdf5(self._path, stack)
+            self._places = {str(each["name"]): str(each["place"]) for each in described}
+            for each in described:
+                self._check(each)
+            self._n_rows = self._rows_of_all(described)
+            self._bytes = self._path.size()
+            self._stack = stack.pop_all()
+        widths = tuple(each["shape"][1] for each in described)
+        names = tuple(
+            tuple(own) if own is not None and len(own) == width else None
+            for own, width in zip((each["names"] for each in described), widths, strict=True)
         )
-        self._schema = Schema(tuple(self._parts), widths, fitting)
+        self._schema = Schema(tuple(self._places), widths, names)
 
     @property
     def schema(self) -> Schema:
@@ -83,58 +82,60 @@ class AnnDataSource(RowSource):
     def read(self, start: int, stop: int) -> dict[str, Block]:
         """Return some consecutive rows by view name."""
         try:
-            return {name: self._rows(name, start, stop) for name in self._parts}
-        except (OSError, RuntimeError, KeyError, TypeError) as error:
+            blocks = {name: self._rows(name, start, stop) for name in self._places}
+        except SourceError:
+            raise
+        except _DAMAGE as error:
             raise SourceError(f"{self._path} is damaged near row {start:,}: {error}") from error
+        self._path.check_size(self._bytes)
+        return blocks
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._stack.close()
 
-    def _find(self, view: str, obsm: Mapping[str, str]) -> dict[str, tuple[Any, Any]]:
-        """Return the matrix of every view, and the group that describes its features."""
-        if "mod" in self._file:
-            modalities = self._file["mod"]
-            order = modalities.attrs.get("mod-order", list(modalities))
-            return {
-                str(name): (modalities[name]["X"], modalities[name].get("var")) for name in order
+    def _check(self, view: Mapping[str, Any]) -> None:
+        """Refuse a matrix that cannot be read by rows."""
+        name, (n, _) = view["name"], view["shape"]
+        if view["kind"] == "dense":
+            return
+        if view["kind"] != "csr_matrix":
+            raise SourceError(
+                f"View {name!r} of {self._path} is stored as {view['kind']}; expected csr_matrix, "
+                "which has its rows together: adata.X = adata.X.tocsr()."
+            )
+        try:
+            parts = {
+                part: self._file[view["place"]][part] for part in ("data", "indices", "indptr")
             }
-        parts = {view: (self._file["X"], self._file.get("var"))}
-        for name, key in obsm.items():
-            if key not in self._file["obsm"]:
-                raise SourceError(
-                    f"{self._path} has no obsm {key!r}; it has {listed(self._file['obsm'])}."
-                )
-            parts[name] = self._file["obsm"][key], None
-        return parts
+            fit = parts["indptr"].shape == (n + 1,)
+            fit = fit and parts["data"].shape == parts["indices"].shape
+            whole = all(parts[part].dtype.kind in "iu" for part in ("indptr", "indices"))
+        except _DAMAGE as error:
+            raise SourceError(f"{self._path} is not as AnnData writes it: {error}") from error
+        if not fit or not whole:
+            raise SourceError(
+                f"View {name!r} of {self._path} has parts that do not fit each other, or places "
+                "that are no whole numbers."
+            )
 
-    def _shape(self, name: str, X: Any) -> tuple[int, int]:
-        if isinstance(X, h5py.Dataset):
-            if X.ndim != 2 or X.dtype.kind not in "fiub":
-                raise SourceError(
-                    f"View {name!r} of {self._path} is {X.dtype} of shape {X.shape}; expected "
-                    "numbers, rows × columns."
-                )
-            return X.shape[0], X.shape[1]
-        kind = X.attrs.get("encoding-type", "unknown")
-        if kind != "csr_matrix":
+    def _rows_of_all(self, described: Sequence[Mapping[str, Any]]) -> int:
+        lengths = {each["name"]: each["shape"][0] for each in described}
+        if len(set(lengths.values())) > 1:
+            counts = ", ".join(f"{name} {n:,}" for name, n in lengths.items())
             raise SourceError(
-                f"View {name!r} of {self._path} is stored as {kind}; expected csr_matrix, which "
-                "has its rows together: adata.X = adata.X.tocsr()."
+                f"{self._path} has different numbers of rows: {counts}. Keep the cells that all "
+                "modalities have: muon.pp.intersect_obs."
             )
-        n, width = (int(size) for size in X.attrs["shape"])
-        if X["indptr"].shape != (n + 1,) or X["data"].shape != X["indices"].shape:
-            raise SourceError(
-                f"View {name!r} of {self._path} has parts that do not fit each other."
-            )
-        if X["indptr"].dtype.kind not in "iu" or X["indices"].dtype.kind not in "iu":
-            raise SourceError(
-                f"View {name!r} of {self._path} has places that are no whole numbers."
-            )
-        return n, width
+        if not lengths:
+            raise SourceError(f"{self._path} has no modalities.")
+        return int(next(iter(lengths.values())))
 
     def _rows(self, name: str, start: int, stop: int) -> Block:
-        X, width = self._parts[name][0], self._schema.widths[self._schema.names.index(name)]
+        X, width = (
+            self._file[self._places[name]],
+            self._schema.widths[self._schema.names.index(name)],
+        )
         if isinstance(X, h5py.Dataset):
             check_chunk((stop - start) * width * X.dtype.itemsize, self._path)
             return np.asarray(X[start:stop])
@@ -153,14 +154,35 @@ class AnnDataSource(RowSource):
         return sp.csr_array(parts, shape=(stop - start, width))
 
 
-def _feature_names(path: Path, var: Any) -> tuple[str, ...] | None:
-    """Return the names in the index of a data frame, None if there is none."""
-    if var is None or "_index" not in var.attrs:
-        return None
-    names: NDArray[Any] = var[var.attrs["_index"]].asstr()[:]
-    found = tuple(map(str, names))
-    if len(set(found)) < len(found):
-        raise SourceError(
-            f"{path} has two features of the same name: adata.var_names_make_unique()."
-        )
+def open_hdf5(file: File, stack: ExitStack) -> Any:
+    """Return a file as h5py opens it, to be closed with a stack."""
+    file.check()
+    opened = stack.enter_context(file.open()) if file.remote else file.text
+    try:
+        return stack.enter_context(h5py.File(opened, "r"))
+    except (OSError, RuntimeError, ValueError) as error:
+        raise SourceError(f"{file} is no HDF5 file, or damaged: {error}") from error
+
+
+def _layout(
+    file: File, view: str, obsm: Mapping[str, str], stack: ExitStack
+) -> list[dict[str, Any]]:
+    """Return what a file says of its matrices, read where going round for ever does no harm."""
+    file.check()
+    if file.remote or not sys.executable:
+        try:
+            return layout(open_hdf5(file, stack), view, obsm)
+        except _DAMAGE as error:
+            raise SourceError(f"{file} is not as AnnData writes it: {error}") from error
+    seconds = _SECONDS + file.size() / _BYTES_A_SECOND
+    arguments = [file.text, view, json.dumps(dict(obsm)), str(seconds)]
+    done = subprocess.run(
+        [sys.executable, "-P", str(_PROGRAM), *arguments], capture_output=True, check=False
+    )
+    if done.returncode:
+        raise SourceError(f"{file} is damaged: reading its names comes to no end.")
+    answer = json.loads(done.stdout)
+    if "error" in answer:
+        raise SourceError(f"{file} is no HDF5 file, or not as AnnData writes it: {answer['error']}")
+    found: list[dict[str, Any]] = answer["views"]
     return found

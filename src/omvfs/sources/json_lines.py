@@ -1,28 +1,21 @@
 """JSON Lines: a row a line, an object with a value for every view."""
 
 import json
-import os
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from omvfs._params import whole
-from omvfs._schema import Schema, listed
+from omvfs._schema import Schema
 from omvfs.sources._base import Chunk, Cursor, Source, SourceError, named, row_of
+from omvfs.sources._files import File, PathLike
 from omvfs.sources._lines import lines
-from omvfs.views import Block
-
-# A list of as many numbers as the view is wide, an object of features and values, tokens to count.
-_KINDS = "numbers", "object", "tokens"
+from omvfs.sources._rows import Shape
 
 
 class JsonLinesSource(Source):
-    r"""Views in a file of one JSON object a line, ``.jsonl`` or ``.jsonl.gz``.
+    r"""Views in a file of one JSON object a line, ``.jsonl``, with ``.gz`` or ``.zst`` too.
 
     A view is a list of numbers, an object ``{"feature": value}``, or a list of tokens, which are
     counted. The file is read once to find the views and their features, in the order in which they
@@ -31,13 +24,13 @@ class JsonLinesSource(Source):
     Parameters
     ----------
     path : path
-    view : str
-        Not used: the rows name their views.
+    key : str, default=None
+        Name of the value that tells rows apart; it is no view.
 
     Examples
     --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "rows.jsonl"
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.jsonl"
     >>> first, second = {"text": ["b", "a", "b"], "image": [0.5, 1]}, {"image": [0, 0]}
     >>> _ = path.write_text(json.dumps(first) + "\n" + json.dumps(second))
     >>> source = JsonLinesSource(path)
@@ -48,119 +41,67 @@ class JsonLinesSource(Source):
            [0., 0.]])
     """
 
-    def __init__(self, path: str | os.PathLike[str], view: str = "") -> None:
-        self._path = Path(path)
-        self._kinds: dict[str, str] = {}
-        self._places: dict[str, dict[str, int]] = {}
-        self._widths: dict[str, int] = {}
-        self._n_rows = 0
-        for row, after in self._rows(None):
+    def __init__(self, path: PathLike | File, key: str | None = None) -> None:
+        self._file, self._key = File(path), key
+        self.name = str(self._file)
+        self._shape, self._n_rows = Shape(str(self._file)), 0
+        for row, _, after in self._rows(None):
             self._n_rows += 1
-            for name, value in row.items():
-                self._see(name, value, after["row"])
-        if not self._kinds:
-            raise SourceError(f"{self._path} has no rows with views.")
+            self._shape.see(row, after["row"])
+        if not self._shape.kinds:
+            raise SourceError(f"{self._file} has no rows with views.")
 
     @property
     def schema(self) -> Schema:
         """Views, their widths and the names of their features."""
-        names = tuple(self._kinds)
-        widths = tuple(self._widths.get(n) or max(1, len(self._places[n])) for n in names)
-        features = tuple(
-            tuple(self._places[n]) or None if n in self._places else None for n in names
-        )
-        return Schema(names, widths, features)
+        return self._shape.schema
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self._n_rows
 
-    def chunks(self, batch_size: int, cursor: Cursor | None = None) -> Iterator[Chunk]:
-        """Yield the rows in chunks of `batch_size`, the last as long as it comes.
-
-        Parameters
-        ----------
-        batch_size : int
-        cursor : dict, default=None
-        """
-        whole("batch_size", batch_size, least=1)
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         number, reader, schema = row_of(cursor), self._rows(cursor), self.schema
         while batch := list(islice(reader, batch_size)):
-            rows = [row for row, _ in batch]
-            blocks = {
-                name: self._block(name, [row.get(name) for row in rows], number, width)
-                for name, width in zip(schema.names, schema.widths, strict=True)
-            }
-            yield Chunk(number, named(blocks, schema), batch[-1][1])
+            blocks = self._shape.blocks([row for row, _, _ in batch], number + 1)
+            keys = None if self._key is None else np.array([key for _, key, _ in batch], object)
+            yield Chunk(number, named(blocks, schema), batch[-1][2], keys)
             number += len(batch)
 
-    def _rows(self, cursor: Cursor | None) -> Iterator[tuple[dict[str, Any], Cursor]]:
-        for line, after in lines(self._path, cursor):
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
+    def _rows(self, cursor: Cursor | None) -> Iterator[tuple[dict[str, Any], Any, Cursor]]:
+        """Yield every row, its key if rows have one, and where to go on after it."""
+        for row, after in parsed(lines(self._file, cursor), str(self._file)):
+            if self._key is None:
+                yield row, None, after
+                continue
+            key = row.pop(self._key, None)
+            if not isinstance(key, str | int) or isinstance(key, bool):
                 raise SourceError(
-                    f"Row {after['row']:,} of {self._path} is no JSON: {error}"
-                ) from error
-            if not isinstance(row, dict):
-                raise SourceError(
-                    f"Row {after['row']:,} of {self._path} is a {type(row).__name__}; expected an "
-                    "object with a value for every view."
+                    f"Row {after['row']:,} of {self._file} has the key {self._key!r}: {key!r}; "
+                    "expected a string or a whole number."
                 )
-            yield row, after
+            yield row, key, after
 
-    def _see(self, name: str, value: Any, row: int) -> None:
-        """Learn of a view what one row tells."""
-        kind = _kind(value)
-        if kind not in _KINDS:
+
+def parsed(
+    numbered: Iterable[tuple[bytes, Cursor]], name: str
+) -> Iterator[tuple[dict[str, Any], Cursor]]:
+    """Yield the objects in some lines, and where to go on after each.
+
+    Examples
+    --------
+    >>> list(parsed([(b'{"a": [1]}', {"row": 1})], "x"))
+    [({'a': [1]}, {'row': 1})]
+    """
+    for line, after in numbered:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise SourceError(f"Row {after['row']:,} of {name} is no JSON: {error}") from error
+        if not isinstance(row, dict):
             raise SourceError(
-                f"View {name!r} is {kind} in row {row:,} of {self._path}; expected "
-                f"{listed(_KINDS)}: a list of numbers, features with values, or a list of words."
+                f"Row {after['row']:,} of {name} is a {type(row).__name__}; expected an object "
+                "with a value for every view."
             )
-        known = self._kinds.setdefault(name, kind)
-        if kind != known and value != []:
-            raise SourceError(
-                f"View {name!r} is {kind} in row {row:,} of {self._path}, and {known} before; "
-                f"expected one of {listed(_KINDS)} throughout."
-            )
-        if known == "numbers":
-            width = self._widths.setdefault(name, len(value))
-            if len(value) != width:
-                raise SourceError(
-                    f"View {name!r} has {len(value):,} numbers in row {row:,} of {self._path}, and "
-                    f"{width:,} before."
-                )
-        else:
-            places = self._places.setdefault(name, {})
-            for feature in value:
-                places.setdefault(feature, len(places))
-
-    def _block(self, name: str, values: list[Any], start: int, width: int) -> Block:
-        if self._kinds[name] == "numbers":
-            if missing := [i for i, value in enumerate(values) if value is None]:
-                row = start + missing[0] + 1
-                raise SourceError(f"Row {row:,} of {self._path} has no view {name!r}.")
-            return np.array(values, np.float64).reshape(len(values), width)
-        places = self._places[name]
-        counted = [value if isinstance(value, dict) else Counter(value or ()) for value in values]
-        indptr = np.cumsum([0, *map(len, counted)])
-        indices = [places[feature] for row in counted for feature in row]
-        data = [float(number) for row in counted for number in row.values()]
-        parts = np.array(data, np.float64), np.array(indices, np.int64), indptr
-        return sp.csr_array(parts, shape=(len(values), width))
-
-
-def _kind(value: Any) -> str:
-    """Return what a view of a row is, or say that it is nothing."""
-    if isinstance(value, dict) and all(_is_number(each) for each in value.values()):
-        return "object"
-    if isinstance(value, list) and value and all(_is_number(each) for each in value):
-        return "numbers"
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return "tokens"
-    return "something else"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+        yield row, after

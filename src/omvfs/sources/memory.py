@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from omvfs._params import whole
 from omvfs._schema import Schema
 from omvfs.sources._base import Chunk, Cursor, RowSource, Source, SourceError, row_of
 from omvfs.views import Block, as_views, rechunk
@@ -78,15 +77,7 @@ class IteratorSource(Source):
                 raise SourceError("The iterator has no batches.")
         return self._schema
 
-    def chunks(self, batch_size: int, cursor: Cursor | None = None) -> Iterator[Chunk]:
-        """Yield the rows in chunks of `batch_size`, the last as long as it comes.
-
-        Parameters
-        ----------
-        batch_size : int
-        cursor : dict, default=None
-        """
-        whole("batch_size", batch_size, least=1)
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         first = row = row_of(cursor)
         for views in rechunk(self._after(first), batch_size, negative="allow"):
             yield Chunk(row, views, {"row": row + len(views)})

@@ -1,12 +1,10 @@
 """NumPy's files, read by rows: ``.npy`` arrays, and ``.npz`` files of one CSR matrix."""
 
 import math
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -17,14 +15,13 @@ from numpy.typing import NDArray
 from omvfs._params import whole
 from omvfs._schema import Schema
 from omvfs.sources._base import Chunk, Cursor, RowSource, Source, SourceError, named, row_of
+from omvfs.sources._files import File, PathLike, exactly
 from omvfs.views import Block
 
 # A chunk that claims more than this is refused before it is read.
 MAX_CHUNK_BYTES = 1 << 30
 # No array that a file describes is wider, or longer.
 _MOST = 1 << 48
-
-PathLike = str | os.PathLike[str]
 
 
 class NpySource(RowSource):
@@ -38,19 +35,21 @@ class NpySource(RowSource):
 
     Examples
     --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "image.npy"
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "image.npy"
     >>> np.save(path, np.arange(6.0).reshape(3, 2))
     >>> [chunk.views["image"].tolist() for chunk in NpySource(path, "image").chunks(2)]
     [[[0.0, 1.0], [2.0, 3.0]], [[4.0, 5.0]]]
     """
 
-    def __init__(self, path: PathLike, view: str) -> None:
-        self._path, self._view = Path(path), view
-        with self._path.open("rb") as file:
+    def __init__(self, path: PathLike | File, view: str) -> None:
+        self._path, self._view = File(path), view
+        self.name = str(self._path)
+        self._path.check()
+        with self._path.open() as file:
             shape, fortran, self._dtype = read_header(file, self._path)
             self._offset = file.tell()
-            size = os.fstat(file.fileno()).st_size
+            size = file.seek(0, 2)
         if self._dtype.kind == "S":
             raise SourceError(f"{self._path} has text; expected numbers.")
         if len(shape) != 2:
@@ -63,8 +62,13 @@ class NpySource(RowSource):
             raise SourceError(f"{self._path} is cut off: {size:,} bytes of {needed:,}.")
         # Columns one after another: rows have no place of their own in the file.
         self._columns: NDArray[Any] | None = None
-        if fortran:
-            self._columns = np.memmap(self._path, self._dtype, "r", self._offset, shape, "F")
+        if fortran and min(shape):
+            if self._path.remote:
+                raise SourceError(
+                    f"{self._path} has its columns one after another, so that its rows cannot be "
+                    "read from afar. Write it with np.save(path, np.ascontiguousarray(X))."
+                )
+            self._columns = np.memmap(self._path.text, self._dtype, "r", self._offset, shape, "F")
 
     @property
     def schema(self) -> Schema:
@@ -82,12 +86,10 @@ class NpySource(RowSource):
         check_chunk(n * width * self._dtype.itemsize, self._path)
         if self._columns is not None:
             return {self._view: np.array(self._columns[start:stop], order="C")}
-        with self._path.open("rb") as file:
+        with self._path.open() as file:
             file.seek(self._offset + start * width * self._dtype.itemsize)
-            rows = np.fromfile(file, self._dtype, n * width)
-        if len(rows) < n * width:
-            raise SourceError(f"{self._path} is cut off at row {start:,}.")
-        return {self._view: rows.reshape(n, width)}
+            content = exactly(file, n * width * self._dtype.itemsize, f"{self._path}")
+        return {self._view: np.frombuffer(content, self._dtype).reshape(n, width)}
 
 
 class NpzSource(Source):
@@ -103,16 +105,17 @@ class NpzSource(Source):
 
     Examples
     --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "text.npz"
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "text.npz"
     >>> sp.save_npz(path, sp.eye_array(3, 4, format="csr"))
     >>> [chunk.views for chunk in NpzSource(path, "text").chunks(2)]
     [Views(2 rows; text: 4 sparse; float64), Views(1 rows; text: 4 sparse; float64)]
     """
 
-    def __init__(self, path: PathLike, view: str) -> None:
-        self._path, self._view = Path(path), view
-        with self._open() as (archive, stack):
+    def __init__(self, path: PathLike | File, view: str) -> None:
+        self._path, self._view = File(path), view
+        self.name = str(self._path)
+        with _opened(self._path) as (archive, stack):
             kind = bytes(_Member(archive, "format", self._path, stack).read(1).tobytes())
             shape = _Member(archive, "shape", self._path, stack).read(2)
             if kind.strip(b"\0") != b"csr":
@@ -141,16 +144,8 @@ class NpzSource(Source):
         """Number of rows."""
         return self._shape[0]
 
-    def chunks(self, batch_size: int, cursor: Cursor | None = None) -> Iterator[Chunk]:
-        """Yield the rows in chunks of `batch_size`, the last as long as it comes.
-
-        Parameters
-        ----------
-        batch_size : int
-        cursor : dict, default=None
-        """
-        whole("batch_size", batch_size, least=1)
-        with self._open() as (archive, stack):
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        with _opened(self._path) as (archive, stack):
             data, indices, indptr = (_Member(archive, n, self._path, stack) for n in _CSR)
             row = row_of(cursor)
             indptr.skip(min(row, self.n_rows))
@@ -180,36 +175,27 @@ class NpzSource(Source):
         parts = data.read(total), columns, ends - ends[0]
         return sp.csr_array(parts, shape=(len(counts), self._shape[1]))
 
-    def _open(self) -> "_Archive":
-        return _Archive(self._path)
-
 
 _CSR = ("data", "indices", "indptr")
 
 
-class _Archive:
-    """A zip file that is open, and what closes with it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._stack = path, ExitStack()
-
-    def __enter__(self) -> tuple[zipfile.ZipFile, ExitStack]:
-        with ExitStack() as stack:
-            try:
-                archive = stack.enter_context(zipfile.ZipFile(self._path))
-            except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
-                raise SourceError(f"{self._path} is no .npz file, or damaged: {error}") from error
-            self._stack = stack.pop_all()
-        return archive, self._stack
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.close()
+@contextmanager
+def _opened(path: File) -> Iterator[tuple[zipfile.ZipFile, ExitStack]]:
+    """Give a zip file that is open, and what closes with it."""
+    path.check()
+    with ExitStack() as stack:
+        file = stack.enter_context(path.open())
+        try:
+            archive = stack.enter_context(zipfile.ZipFile(file))
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
+            raise SourceError(f"{path} is no .npz file, or damaged: {error}") from error
+        yield archive, stack
 
 
 class _Member:
     """An array within a zip file, read from its beginning on."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str, path: Path, stack: ExitStack) -> None:
+    def __init__(self, archive: zipfile.ZipFile, name: str, path: File, stack: ExitStack) -> None:
         self._path, self._name = path, name
         try:
             self._file = stack.enter_context(archive.open(f"{name}.npy"))
@@ -233,15 +219,14 @@ class _Member:
 
     def _take(self, n_bytes: int) -> bytes:
         try:
-            content = self._file.read(n_bytes)
+            return exactly(self._file, n_bytes, f"{self._path}, in {self._name},")
+        except SourceError:
+            raise
         except (zipfile.BadZipFile, EOFError, OSError, ValueError, zlib.error) as error:
             raise SourceError(f"{self._path} is damaged in {self._name}: {error}") from error
-        if len(content) < n_bytes:
-            raise SourceError(f"{self._path} is cut off in {self._name}.")
-        return content
 
 
-def read_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def read_header(file: IO[bytes], path: File) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return shape, whether columns come first, and dtype of a ``.npy`` array.
 
     Examples
@@ -250,7 +235,7 @@ def read_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.
     >>> file = io.BytesIO()
     >>> np.save(file, np.zeros((2, 3), np.float32))
     >>> _ = file.seek(0)
-    >>> read_header(file, Path("x.npy"))
+    >>> read_header(file, File("x.npy"))
     ((2, 3), False, dtype('float32'))
     """
     try:
@@ -272,7 +257,7 @@ def read_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.
     return shape, fortran, dtype
 
 
-def check_chunk(n_bytes: int, path: Path) -> None:
+def check_chunk(n_bytes: int, path: File) -> None:
     """Refuse a chunk that would take too much memory."""
     if n_bytes > MAX_CHUNK_BYTES:
         raise SourceError(

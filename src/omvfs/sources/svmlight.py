@@ -1,9 +1,7 @@
 """svmlight (libsvm) files: a row a line, ``label index:value index:value ...``."""
 
-import os
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +10,16 @@ import scipy.sparse as sp
 from omvfs._params import whole
 from omvfs._schema import Schema
 from omvfs.sources._base import Chunk, Cursor, Source, SourceError, named, row_of
+from omvfs.sources._files import File, PathLike
 from omvfs.sources._lines import lines
 from omvfs.views import Block
 
 
 class SvmlightSource(Source):
-    r"""One sparse view in an svmlight file: ``.svm``, ``.svmlight``, ``.libsvm``, or with ``.gz``.
+    r"""One sparse view in an svmlight file.
 
-    The file is read once to find its width, unless that is given. Labels are passed over.
+    It ends in ``.svm``, ``.svmlight`` or ``.libsvm``, with ``.gz`` or ``.zst`` too. The file is
+    read once to find its width, unless that is given. Labels are passed over.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class SvmlightSource(Source):
 
     Examples
     --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "x.svm"
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.svm"
     >>> _ = path.write_text("1 1:0.5 3:2\n0 2:1 # a comment\n")
     >>> next(SvmlightSource(path, "x").chunks(2)).views["x"].toarray()
     array([[0.5, 0. , 2. ],
@@ -43,12 +43,13 @@ class SvmlightSource(Source):
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: PathLike | File,
         view: str,
         n_features: int | None = None,
         zero_based: bool | None = None,
     ) -> None:
-        self._path, self._view = Path(path), view
+        self._file, self._view = File(path), view
+        self.name = str(self._file)
         self._n_rows: int | None = None
         if n_features is None or zero_based is None:
             low, high, self._n_rows = self._scan()
@@ -67,15 +68,7 @@ class SvmlightSource(Source):
         """Number of rows, None if the file was not read yet."""
         return self._n_rows
 
-    def chunks(self, batch_size: int, cursor: Cursor | None = None) -> Iterator[Chunk]:
-        """Yield the rows in chunks of `batch_size`, the last as long as it comes.
-
-        Parameters
-        ----------
-        batch_size : int
-        cursor : dict, default=None
-        """
-        whole("batch_size", batch_size, least=1)
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         row, reader = row_of(cursor), self._rows(cursor)
         while batch := list(islice(reader, batch_size)):
             block = self._block([columns for columns, _, _ in batch], [v for _, v, _ in batch])
@@ -87,14 +80,14 @@ class SvmlightSource(Source):
         indices = np.concatenate(columns) - self._first
         if len(indices) and not 0 <= indices.min() <= indices.max() < self._width:
             raise SourceError(
-                f"{self._path} has an index beyond the {self._width:,} of the view {self._view!r}."
+                f"{self._file} has an index beyond the {self._width:,} of the view {self._view!r}."
             )
         shape = len(columns), self._width
         return sp.csr_array((np.concatenate(values), indices, indptr), shape=shape)
 
     def _rows(self, cursor: Cursor | None) -> Iterator[tuple[Any, Any, Cursor]]:
         """Yield indices and values of every row, and where to go on after it."""
-        for line, after in lines(self._path, cursor):
+        for line, after in lines(self._file, cursor):
             entries = line.partition(b"#")[0].split()
             if not entries:
                 continue
@@ -104,7 +97,7 @@ class SvmlightSource(Source):
                 values = np.array([float(value) for _, value in pairs], np.float64)
             except (ValueError, OverflowError) as error:
                 raise SourceError(
-                    f"Row {after['row']:,} of {self._path} is not 'label index:value ...': {error}"
+                    f"Row {after['row']:,} of {self._file} is not 'label index:value ...': {error}"
                 ) from error
             yield columns, values, after
 
@@ -115,7 +108,7 @@ class SvmlightSource(Source):
             if len(columns):
                 low, high = min(low, int(columns.min())), max(high, int(columns.max()))
         if high >= 1 << 31 or low < 0:
-            raise SourceError(f"{self._path} has indices from {low:,} to {high:,}.")
+            raise SourceError(f"{self._file} has indices from {low:,} to {high:,}.")
         if not n:
-            raise SourceError(f"{self._path} has no rows.")
+            raise SourceError(f"{self._file} has no rows.")
         return low, max(high, 1), n

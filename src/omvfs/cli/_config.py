@@ -1,0 +1,46 @@
+"""Options from a TOML file, under their names on the command line."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from omvfs import OMVFS
+from omvfs._schema import listed
+
+# Parameters of the method, in the file only.
+PARAMETERS = "parameters"
+
+
+def read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Make the values of a file the defaults of the options.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    path : Path or None
+        The file; paths within it are as if typed.
+    """
+    if path is None:
+        return None
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{path} is no TOML: {error}") from error
+    except OSError as error:
+        raise typer.BadParameter(f"{path} cannot be read: {error.strerror}.") from error
+    parameters = values.pop(PARAMETERS, {})
+    values = {name.replace("-", "_"): value for name, value in values.items()}
+    known = {str(each.name) for each in context.command.params} - {"config"}
+    if unknown := sorted(values.keys() - known):
+        expected = listed(sorted({*known, PARAMETERS}))
+        raise typer.BadParameter(f"{path} has {listed(unknown)}; expected {expected}.")
+    own = OMVFS._get_param_names()
+    if not isinstance(parameters, dict) or (unknown := sorted(parameters.keys() - set(own))):
+        got = listed(unknown) if isinstance(parameters, dict) else repr(parameters)
+        raise typer.BadParameter(f"{path} has {PARAMETERS} {got}; expected {listed(own)}.")
+    context.default_map = values
+    context.meta[PARAMETERS] = parameters
+    return path

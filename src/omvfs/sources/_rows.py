@@ -1,0 +1,133 @@
+"""Rows that are objects with a value for every view, as blocks."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from omvfs._schema import Schema, listed
+from omvfs.sources._base import SourceError
+from omvfs.views import Block
+
+# A list of as many numbers as the view is wide, an object of features and values, tokens to count.
+_KINDS = "numbers", "object", "tokens"
+
+
+class Shape:
+    """What is known of the views of some rows: kinds, widths, features.
+
+    Parameters
+    ----------
+    name : str
+        Of where the rows come from, for errors.
+
+    Examples
+    --------
+    >>> shape = Shape("rows.jsonl")
+    >>> row = {"text": ["b", "a", "b"], "image": [0.5, 1]}
+    >>> shape.see(row, 1)
+    >>> shape.schema.names, shape.schema.feature_names
+    (('text', 'image'), (('b', 'a'), None))
+    >>> shape.blocks([row], 1)["image"]
+    array([[0.5, 1. ]])
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.kinds: dict[str, str] = {}
+        self._places: dict[str, dict[str, int]] = {}
+        self._widths: dict[str, int] = {}
+
+    @property
+    def schema(self) -> Schema:
+        """Views, their widths and the names of their features, in order of appearance."""
+        names = tuple(self.kinds)
+        widths = tuple(self._widths.get(n) or max(1, len(self._places[n])) for n in names)
+        features = tuple(
+            tuple(self._places[n]) or None if n in self._places else None for n in names
+        )
+        return Schema(names, widths, features)
+
+    def see(self, row: Mapping[str, Any], number: int) -> None:
+        """Learn what a row tells.
+
+        Parameters
+        ----------
+        row : mapping of str to value of the view
+        number : int
+            Of the row, from 1, for errors.
+        """
+        for view, value in row.items():
+            self._see(view, value, number)
+
+    def blocks(self, rows: Sequence[Mapping[str, Any]], number: int) -> dict[str, Block]:
+        """Return rows that were seen as a block a view.
+
+        Parameters
+        ----------
+        rows : sequence of mapping
+        number : int
+            Of the first row, from 1, for errors.
+        """
+        schema = self.schema
+        return {
+            view: self._block(view, [row.get(view) for row in rows], number, width)
+            for view, width in zip(schema.names, schema.widths, strict=True)
+        }
+
+    def _see(self, view: str, value: Any, number: int) -> None:
+        kind = _kind(value)
+        if kind not in _KINDS:
+            raise SourceError(
+                f"View {view!r} is {kind} in row {number:,} of {self._name}; expected "
+                f"{listed(_KINDS)}: a list of numbers, features with values, or a list of words."
+            )
+        known = self.kinds.setdefault(view, kind)
+        if kind != known and value != []:
+            raise SourceError(
+                f"View {view!r} is {kind} in row {number:,} of {self._name}, and {known} before; "
+                f"expected one of {listed(_KINDS)} throughout."
+            )
+        if known == "numbers":
+            width = self._widths.setdefault(view, len(value))
+            if len(value) != width:
+                raise SourceError(
+                    f"View {view!r} has {len(value):,} numbers in row {number:,} of {self._name}, "
+                    f"and {width:,} before."
+                )
+        else:
+            places = self._places.setdefault(view, {})
+            for feature in value:
+                places.setdefault(feature, len(places))
+
+    def _block(self, view: str, values: list[Any], number: int, width: int) -> Block:
+        if self.kinds[view] == "numbers":
+            if missing := [i for i, value in enumerate(values) if value is None]:
+                raise SourceError(
+                    f"Row {number + missing[0]:,} of {self._name} has no view {view!r}."
+                )
+            return np.array(values, np.float64).reshape(len(values), width)
+        places = self._places[view]
+        counted = [value if isinstance(value, dict) else Counter(value or ()) for value in values]
+        indptr = np.cumsum([0, *map(len, counted)])
+        indices = [places[feature] for row in counted for feature in row]
+        data = [float(number) for row in counted for number in row.values()]
+        parts = np.array(data, np.float64), np.array(indices, np.int64), indptr
+        return sp.csr_array(parts, shape=(len(values), width))
+
+
+def _kind(value: Any) -> str:
+    """Return what a view of a row is, or say that it is nothing."""
+    if isinstance(value, dict) and all(_is_number(each) for each in value.values()):
+        return "object"
+    if isinstance(value, list) and value and all(_is_number(each) for each in value):
+        return "numbers"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "tokens"
+    return "something else"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
