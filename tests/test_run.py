@@ -1,14 +1,12 @@
 """The loop: every row once, whatever happens on the way."""
 
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from omvfs import OMVFS, checkpoint
+from omvfs import OMVFS
 from omvfs.checkpoint import CheckpointError
 from omvfs.run import ahead, run
 from omvfs.sources import ArraySource, IteratorSource
@@ -107,40 +105,3 @@ def test_items_are_fetched_one_ahead_and_no_further():
     reader.close()
     assert len(fetched) <= 3
     assert not [t for t in threading.enumerate() if t.name == "omvfs reader"]
-
-
-@pytest.mark.slow
-def test_killed_at_random_moments_and_resumed_the_end_is_the_same(tmp_path):
-    code = """
-import sys
-import numpy as np
-from omvfs import OMVFS
-from omvfs.run import run
-from omvfs.sources import IteratorSource
-def batches():
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        yield {"a": rng.random((10, 12)), "b": rng.random((10, 5))}
-selector = OMVFS(3, batch_size=10, random_state=0, memory=50)
-run(IteratorSource(batches), selector, save_to=sys.argv[1], save_every=1, resume=True,
-    listeners=(lambda status: print(status.n_rows, flush=True),))
-"""
-    rng = np.random.default_rng(0)
-    subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "whole"], check=True, capture_output=True
-    )
-    kills = 0
-    while True:
-        job = subprocess.Popen([sys.executable, "-c", code, tmp_path / "cut"], stdout=-1)
-        job.stdout.readline()
-        threading.Event().wait(rng.uniform(0, 0.1))
-        job.kill()
-        job.communicate()
-        if job.returncode == 0:
-            break
-        kills += 1
-    ends = [OMVFS.load(tmp_path / name) for name in ("whole", "cut")]
-    assert fingerprint(ends[0]._learned) == fingerprint(ends[1]._learned)
-    assert ends[1].n_rows_seen_ == 600
-    assert kills >= 3
-    assert checkpoint.read(tmp_path / "cut")[1]["extra"]["cursor"] == {"row": 600}

@@ -3,7 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -50,7 +50,7 @@ class Persistent:
         """
         check_is_fitted(self)
         arrays, meta = freeze(self._learned)
-        history = [list(asdict(info).values()) for info in self.history_]
+        history = [[getattr(info, each.name) for each in fields(info)] for info in self.history_]
         arrays["history"] = np.array(history, np.float64).reshape(len(history), -1)
         if self._columns is not None:
             arrays["columns"] = self._columns.astype(np.int64)

@@ -1,6 +1,7 @@
 """State on disk: one safetensors file, checksummed and replaced atomically; no pickle."""
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -82,6 +83,28 @@ def write(path: PathLike, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str,
             os.unlink(part)
         raise
     _sync_folder(path.parent)
+
+
+def sweep(path: PathLike) -> None:
+    """Remove what killed writes of a checkpoint have left beside it; for its only writer.
+
+    Parameters
+    ----------
+    path : path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / ".model.1.part").touch()
+    >>> sweep(folder / "model")
+    >>> list(folder.iterdir())
+    []
+    """
+    path = Path(path)
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def read(path: PathLike, max_bytes: int = MAX_BYTES) -> tuple[dict[str, NDArray[Any]], Any]:

@@ -112,6 +112,8 @@ def run(
     (100, True)
     """
     preparation, cursor = Preparation(tuple(prepare)), None
+    if save_to is not None:
+        checkpoint.sweep(save_to)
     if resume and save_to is not None and Path(save_to).exists():
         selector, preparation, cursor = restore(save_to, selector, tuple(prepare))
     before = selector.n_rows_seen_ if cursor is not None else 0

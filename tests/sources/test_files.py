@@ -3,6 +3,7 @@
 import builtins
 import gzip
 import io
+import os
 
 import fsspec
 import numpy as np
@@ -45,11 +46,21 @@ def test_what_is_not_there_is_told(tmp_path):
         open_source("memory://nowhere/rows.npy")
 
 
-def test_an_array_by_columns_is_not_read_from_afar():
+def test_an_array_by_columns_is_read_from_afar_too():
+    X = np.arange(12.0).reshape(4, 3)
     with fsspec.open("memory://files/rows.npy", "wb") as file:
-        np.save(file, np.asfortranarray(np.ones((3, 2))))
-    with pytest.raises(SourceError, match="ascontiguousarray"):
-        open_source("memory://files/rows.npy")
+        np.save(file, np.asfortranarray(X))
+    (chunk,) = open_source("memory://files/rows.npy").chunks(4)
+    np.testing.assert_array_equal(chunk.views["rows"], X)
+
+
+def test_an_array_by_columns_cut_off_while_it_is_read_is_an_error(tmp_path):
+    np.save(tmp_path / "rows.npy", np.asfortranarray(np.ones((5000, 30))))
+    chunks = open_source(tmp_path / "rows.npy").chunks(100)
+    next(chunks)
+    os.truncate(tmp_path / "rows.npy", 5000)
+    with pytest.raises(SourceError, match="cut off"):
+        next(chunks)
 
 
 def test_an_address_without_fsspec_names_the_extra(monkeypatch):

@@ -98,7 +98,9 @@ class _Parquet:
             return file.schema_arrow, file.metadata.num_rows
 
     def batches(self, numbers: list[str], others: list[str], row: int, n: int) -> Iterator[Any]:
-        with _opened(self._file) as raw, parquet.ParquetFile(raw) as file:
+        # What is buffered in advance is kept until the end: all of the file.
+        lean: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
+        with _opened(self._file) as raw, parquet.ParquetFile(raw, **lean) as file:
             groups, first = list(range(file.num_row_groups)), 0
             while groups and first + file.metadata.row_group(groups[0]).num_rows <= row:
                 first += file.metadata.row_group(groups.pop(0)).num_rows

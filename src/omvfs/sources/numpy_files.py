@@ -60,15 +60,7 @@ class NpySource(RowSource):
         needed = self._offset + math.prod(shape) * self._dtype.itemsize
         if needed > size:
             raise SourceError(f"{self._path} is cut off: {size:,} bytes of {needed:,}.")
-        # Columns one after another: rows have no place of their own in the file.
-        self._columns: NDArray[Any] | None = None
-        if fortran and min(shape):
-            if self._path.remote:
-                raise SourceError(
-                    f"{self._path} has its columns one after another, so that its rows cannot be "
-                    "read from afar. Write it with np.save(path, np.ascontiguousarray(X))."
-                )
-            self._columns = np.memmap(self._path.text, self._dtype, "r", self._offset, shape, "F")
+        self._fortran = fortran
 
     @property
     def schema(self) -> Schema:
@@ -84,12 +76,21 @@ class NpySource(RowSource):
         """Return some consecutive rows by view name."""
         n, width = stop - start, self._shape[1]
         check_chunk(n * width * self._dtype.itemsize, self._path)
-        if self._columns is not None:
-            return {self._view: np.array(self._columns[start:stop], order="C")}
+        if not self._fortran:
+            return {self._view: self._values([start * width], n * width).reshape(n, width)}
+        # Columns one after another. Not mapped into memory: a file that is cut off meanwhile would
+        # end the process.
+        columns = self._values([j * self.n_rows + start for j in range(width)], n)
+        return {self._view: np.ascontiguousarray(columns.reshape(width, n).T)}
+
+    def _values(self, places: list[int], n: int) -> NDArray[Any]:
+        """Return n values from each place on."""
+        size, parts = self._dtype.itemsize, []
         with self._path.open() as file:
-            file.seek(self._offset + start * width * self._dtype.itemsize)
-            content = exactly(file, n * width * self._dtype.itemsize, f"{self._path}")
-        return {self._view: np.frombuffer(content, self._dtype).reshape(n, width)}
+            for place in places:
+                file.seek(self._offset + place * size)
+                parts.append(exactly(file, n * size, str(self._path)))
+        return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), self._dtype)
 
 
 class NpzSource(Source):
