@@ -6,6 +6,8 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from omvfs.model.memory import Memory
+
 KINDS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
 
@@ -42,6 +44,8 @@ def fingerprint(thing):
         return fingerprint(thing.bit_generator.state)
     if is_dataclass(thing):
         held = [f.name for f in fields(thing) if f.compare]
+        # Rows of a memory that are not merged yet are its rows all the same.
+        held += ["blocks"] if isinstance(thing, Memory) else []
         return (type(thing).__name__, *((name, fingerprint(getattr(thing, name))) for name in held))
     if isinstance(thing, dict):
         return tuple((key, fingerprint(value)) for key, value in thing.items())
@@ -63,6 +67,15 @@ def nbytes(thing):
     if isinstance(thing, list | tuple):
         return sum(map(nbytes, thing))
     return 0
+
+
+def unit_indicator(model):
+    """Return U of the rows in the window; of the constrained solver with columns of norm 1."""
+    U = model._learned.state.window.indicator()
+    if model.solver == "paper":
+        return U
+    norms = np.linalg.norm(U, axis=0)
+    return U / np.where(norms > 0, norms, 1)
 
 
 def naive_objective(X, U, V, alpha, beta, graph="gaussian"):

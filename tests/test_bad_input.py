@@ -295,8 +295,8 @@ def test_bad_starts_are_refused(make, start, message):
 @pytest.mark.parametrize(
     ("make", "module", "name"),
     [
-        (OMVFS, omvfs.model.online, "_report"),
-        (OMVFS, omvfs.model.online, "_settle"),
+        (OMVFS, omvfs.model.online, "_terms"),
+        (OMVFS, omvfs.model.online, "_votes"),
         (OMVFS, memory.Memory, "offer"),
         (OMVFS.as_published, omvfs.model.printed, "smoothness"),
     ],
@@ -315,6 +315,47 @@ def test_an_interruption_anywhere_changes_nothing(monkeypatch, make, module, nam
             model.partial_fit(good(1))
     assert everything(model) == before
     assert everything(model.partial_fit(good(2))) == everything(untroubled.partial_fit(good(2)))
+
+
+def test_an_interruption_while_settling_changes_nothing(monkeypatch):
+    model = OMVFS(3, random_state=0)
+    for seed in range(7):
+        model.partial_fit(good(seed))
+    before = everything(model)
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt("now")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(omvfs.model.online, "_settle", interrupt)
+        with pytest.raises(KeyboardInterrupt, match="now"):
+            model.partial_fit(good(7))
+    assert everything(model) == before
+    assert model.partial_fit(good(7)).history_[-1].settled
+
+
+@pytest.mark.parametrize("at", range(6))
+def test_an_interruption_while_totals_are_put_into_place_changes_nothing(monkeypatch, at):
+    class Interrupting(np.ndarray):
+        """Raises when it is written to for the n-th time, whichever array it is."""
+
+        left = at
+
+        def __setitem__(self, key, value):
+            super().__setitem__(key, value)
+            Interrupting.left -= 1
+            if Interrupting.left == -1:
+                raise KeyboardInterrupt("now")
+
+    model = OMVFS(3, random_state=0).partial_fit(good(0))
+    before = everything(model)
+    state = model._learned.state
+    for name in ("B", "sums", "squares"):
+        arrays = getattr(state, name)
+        arrays[:] = [array.view(Interrupting) for array in arrays]
+    with pytest.raises(KeyboardInterrupt, match="now"):
+        model.partial_fit(good(1))
+    assert everything(model) == before
 
 
 # Unusual, and welcome

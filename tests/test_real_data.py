@@ -9,7 +9,7 @@ from sklearn.preprocessing import normalize
 from omvfs import OMVFS, as_views
 from omvfs.datasets import load_folder
 from omvfs.evaluation import clustering_accuracy
-from support import naive_objective
+from support import naive_objective, unit_indicator
 
 FOX = Path(__file__).parents[2] / "shared" / "data" / "fox"
 
@@ -42,7 +42,7 @@ def test_the_constrained_solver_ends_far_below_the_printed_one(fox, graph, bar):
     values = {}
     for make in (OMVFS, OMVFS.as_published):
         model = make(4, **params).partial_fit(views)  # one chunk
-        U = model._learned.state.window.indicator()
+        U = unit_indicator(model)
         V = list(model.V_.values())
         values[model.solver] = naive_objective(list(views.values()), U, V, 0.1, 0.1, graph)
         if model.solver == "constrained":

@@ -36,6 +36,7 @@ def freeze(learned: Learned) -> tuple[Arrays, dict[str, Any]]:
     arrays: Arrays = {
         "A": state.A,
         "weight_sums": state.weight_sums,
+        "lengths": state.lengths,
         "memory/labels": memory.counted.labels,
         "memory/weights": memory.counted.weights,
         "memory/keep": memory.keep,
@@ -87,7 +88,7 @@ class _Reader:
         self.arrays, self.meta = arrays, meta
         self.schema = self._schema()
         self.settings = _settings(meta["settings"], self.schema.names)
-        self.K = self.settings.n_clusters
+        self.K, self._paper = self.settings.n_clusters, self.settings.solver == "paper"
         self.dtype = np.dtype(self.arrays["B/0"].dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"B is of dtype {self.dtype}; expected float32 or float64")
@@ -95,7 +96,7 @@ class _Reader:
     def learned(self) -> Learned:
         """Return all of it."""
         K, widths = self.K, self.schema.widths
-        paper = self.settings.solver == "paper"
+        paper = self._paper
         views = range(len(widths))
         counters = {name: self.meta["counters"][name] for name in _COUNTERS}
         for name, value in counters.items():
@@ -105,10 +106,11 @@ class _Reader:
         state = State(
             A=self._floats("A", (K, K) if paper else (K,), np.float64),
             B=[self._floats(f"B/{v}", (widths[v], K)) for v in views],
-            V=[self._floats(f"V/{v}", (widths[v], K)) for v in views],
+            V=[self._floats(f"V/{v}", (widths[v], K)) for v in views] if paper else [],
             sums=[self._floats(f"sums/{v}", (widths[v],), np.float64) for v in views],
             squares=[self._floats(f"squares/{v}", (widths[v],), np.float64) for v in views],
             weight_sums=self._floats("weight_sums", (K,), np.float64),
+            lengths=self._floats("lengths", (K,), np.float64),
             window=self._window(),
             memory=self._memory(),
             rng=_generator(self.meta["rng"]),
@@ -154,7 +156,7 @@ class _Reader:
         kinds = self.meta["memory"]
         blocks = self._blocks("memory", kinds, n) if kinds else ()
         keep = self._floats("memory/keep", (n,))
-        return Memory(self.settings.memory, blocks, counted, keep)
+        return Memory(self.settings.memory, counted, keep, blocks)
 
     def _blocks(self, name: str, kinds: Sequence[str], n: int) -> tuple[Block, ...]:
         if len(kinds) != len(self.schema.widths):

@@ -16,9 +16,8 @@ from omvfs.model.score import Score, discount_repetition, relevance
 from omvfs.model.shift import raise_columns, raise_rows
 from omvfs.model.solve import nearest, unit_directions
 from omvfs.model.state import Scales, Settings, State, StepInfo
+from omvfs.model.totals import Change, Totals
 from omvfs.views import Views, as_views
-
-_STEPS = {"constrained": online.step, "paper": printed.step}
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,7 @@ class Learned:
     # Worked out when first asked for.
     _scores: dict[Any, dict[str, NDArray[Any]]] = field(default_factory=dict, compare=False)
     _electorate: list[Electorate] = field(default_factory=list, compare=False)
+    _settled: list[tuple[State, list[Array]]] = field(default_factory=list, compare=False)
 
     @classmethod
     def nothing(
@@ -57,8 +57,11 @@ class Learned:
 
     def after(
         self, chunk: Views, start_U: Any = None, start_V: Any = None
-    ) -> tuple["Learned", StepInfo]:
-        """Return what is known after a chunk, and what happened in it."""
+    ) -> tuple["Learned", StepInfo, Change | None]:
+        """Return what is known after a chunk, what happened in it, and what to put into place.
+
+        The arrays of totals are those of before until the change is put into them.
+        """
         blocks = list(self._in_precision(chunk).blocks.values())
         state, raised = self.state, self.raised
         if raised is not None:
@@ -67,29 +70,54 @@ class Learned:
                 state, [now - was for now, was in zip(raised, self.raised or (), strict=True)]
             )
             blocks = raise_rows(blocks, raised)
-        step = _STEPS[self.settings.solver]
+            if state is not self.state:
+                state.lengths = online.lengths_of(state, self.settings)
         U = None if start_U is None else self._start_u(start_U, len(chunk))
         V = None if start_V is None else self._start_v(start_V)
         with np.errstate(over="ignore", invalid="ignore"):
-            state, info = step(state, blocks, self.settings, U, V)
-        self._check_finite(state)
-        return Learned(self.schema, self.settings, state, raised), info
+            if self.settings.solver == "paper":
+                state, info = printed.step(state, blocks, self.settings, U, V)
+                change = None
+            else:
+                state, info, change = online.advance(state, blocks, self.settings, U, V)
+        self._check_finite(state if change is None else change.after)
+        return Learned(self.schema, self.settings, state, raised), info, change
+
+    @property
+    def asked(self) -> State:
+        """What is known, with the clusters settled on the memory; worked out once."""
+        return self._worked_out()[0]
+
+    @property
+    def V(self) -> list[Array]:
+        """The feature matrices of `asked`."""
+        return self._worked_out()[1]
+
+    def _worked_out(self) -> tuple[State, list[Array]]:
+        if not self._settled:
+            state = self.state
+            if self.settings.solver != "paper":
+                state = online.settled(state, self.settings)
+            self._settled.append((state, online.feature_matrices(state, self.settings)))
+        return self._settled[0]
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
         """Return the cluster of every row."""
-        X = self._rows(batch)
-        directions = unit_directions(self.state.V)
-        if self.settings.graph != "neighbors" or not len(self.state.memory):
-            return nearest(project(X, directions)).labels
+        return self._placed(self._rows(batch))
+
+    def _placed(self, X: list[Block]) -> NDArray[np.intp]:
+        P = project(X, unit_directions(self.V))
+        if self.settings.graph != "neighbors" or not len(self.asked.memory):
+            return nearest(P).labels
         if not self._electorate:
-            self._electorate.append(online.electorate(self.state, self.settings))
-        return assign(X, directions, self._electorate[0].votes(X))
+            self._electorate.append(online.electorate(self.asked, self.settings))
+        return assign(P, self._electorate[0].votes(X))
 
     def explained(self, batch: Views) -> float:
         """Return the share of the rows' squared norm that their nearest clusters explain."""
         X = self._rows(batch)
         total = float(sum(squared_row_norms(X_v).sum() for X_v in X))
-        explained = nearest(project(X, unit_directions(self.state.V))).masses.sum()
+        explained = nearest(project(X, unit_directions(self.V))).masses.sum()
         return min(1.0, float(explained) / total) if total > 0 else 0.0
 
     def _rows(self, batch: Views) -> list[Block]:
@@ -104,22 +132,24 @@ class Learned:
 
     def feature_matrices(self) -> dict[str, Array]:
         """Return V by view name."""
-        return {name: V.copy() for name, V in zip(self.schema.names, self.state.V, strict=True)}
+        return {name: V.copy() for name, V in zip(self.schema.names, self.V, strict=True)}
 
     def window_labels(self) -> NDArray[np.intp]:
         """Return the cluster of every row in the window."""
-        labels: NDArray[np.intp] = self.state.window.indicator().argmax(axis=1)
-        return labels
+        if self.settings.solver == "paper":
+            labels: NDArray[np.intp] = self.state.window.indicator().argmax(axis=1)
+            return labels
+        return self._placed(Scales.of(self.state, self.settings).rows(self.state.window.rows()))
 
     def scores(self, score: Score, diversity: float, n_steps: int) -> dict[str, NDArray[Any]]:
         """Return the scores of the features by view name, worked out once."""
         key = score, diversity, n_steps
         if key not in self._scores:
-            A = self.state.A
+            A = self.asked.A
             masses = np.diagonal(A) if A.ndim == 2 else A
-            sums = self.state.weight_sums
-            own = [relevance(V_v, masses, sums, score) for V_v in self.state.V]
-            rows = self.state.memory.blocks
+            sums = self.asked.weight_sums
+            own = [relevance(V_v, masses, sums, score) for V_v in self.V]
+            rows = self.asked.memory.blocks
             if rows and diversity > 0:
                 own = [
                     discount_repetition(scores, X_v, diversity, n_steps)
@@ -137,9 +167,9 @@ class Learned:
             blocks = {name: block.astype(dtype) for name, block in batch.blocks.items()}
         return as_views(blocks, negative="allow")
 
-    def _check_finite(self, state: State) -> None:
+    def _check_finite(self, known: State | Totals) -> None:
         """Refuse a state in which sums over the stream have overflowed."""
-        for name, B_v, squares in zip(self.schema.names, state.B, state.squares, strict=True):
+        for name, B_v, squares in zip(self.schema.names, known.B, known.squares, strict=True):
             if not (np.isfinite(squares).all() and np.isfinite(B_v).all()):
                 raise ValueError(
                     f"View {name!r} has values so large that their sums over the stream overflow "

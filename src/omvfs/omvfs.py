@@ -18,6 +18,7 @@ from omvfs._persistent import Persistent
 from omvfs._settings import MethodAndParameter, resolve
 from omvfs.model.score import Score
 from omvfs.model.state import Graph
+from omvfs.model.totals import Change
 from omvfs.selection import MultiViewSelector, SelectSize, sizes_by_view
 from omvfs.views import Views, as_views, rechunk
 
@@ -56,11 +57,12 @@ class OMVFS(Persistent, MultiViewSelector):
     batch_size : int, default=200
         m: rows of a chunk in `fit`. Each call of `partial_fit` is one chunk, of any size.
     window : int or None, default=2
-        s: chunks that the graph spans; None never drops one.
+        s: chunks whose rows `labels_` tells of, and to which ``solver="paper"`` fits U; None never
+        drops one.
     memory : int, default=2000
         Rows of the uniform sample of the stream on which the clusters are settled anew as the
-        stream grows, and repetition is measured; with 0 neither is done. Only for
-        ``solver="constrained"``.
+        stream grows and when something is asked, and repetition is measured; with 0 neither is
+        done. Only for ``solver="constrained"``.
     forgetting : float, default=1.0
         ρ: what a chunk leaves of all before it. Below 1, old rows fade.
     graph : {"auto", "neighbors", "gaussian", "none"}, default="auto"
@@ -75,7 +77,8 @@ class OMVFS(Persistent, MultiViewSelector):
     n_init : int, default=24
         Random starts whenever the clusters are settled. Only for ``solver="constrained"``.
     max_iter : int or None, default=None
-        Most iterations a chunk; by default 20, and 200 for ``solver="paper"``.
+        Most iterations of the first chunk and whenever clusters are settled, by default 20; of
+        every chunk for ``solver="paper"``, by default 200.
     tol : float, default=1e-6
         Relative change of the objective at which ``solver="paper"`` stops.
     random_state : int, RandomState instance or None, default=None
@@ -223,7 +226,10 @@ class OMVFS(Persistent, MultiViewSelector):
         batch = self._read(X)
         learned, history = self._nothing(batch), deque[ChunkInfo](maxlen=HISTORY)
         for chunk in rechunk([batch], self.batch_size, negative=self._door):
-            learned = _learn(learned, chunk, history)
+            learned, info, change = _after(learned, chunk)
+            history.append(info)
+            if change is not None:
+                change.after.put_into(learned.state)
         self._remember(X, batch)
         self._learned, self.history_ = learned, history
         return self
@@ -248,17 +254,30 @@ class OMVFS(Persistent, MultiViewSelector):
         -------
         self
         """
-        if not hasattr(self, "_learned"):
-            batch = self._read(X)
-            learned, history = self._nothing(batch), deque[ChunkInfo](maxlen=HISTORY)
-            learned = _learn(learned, batch, history, start_U, start_V)
+        first = not hasattr(self, "_learned")
+        batch = self._read(X) if first else self._read_next(X, self._next_door)
+        before = self._nothing(batch) if first else self._learned
+        learned, info, change = _after(before, batch, start_U, start_V)
+        if first:
             self._remember(X, batch)
-            self.history_ = history
-        else:
-            batch = self._read_next(X, self._next_door)
-            learned = _learn(self._learned, batch, self.history_, start_U, start_V)
-        self._learned = learned
+            self.history_ = deque[ChunkInfo](maxlen=HISTORY)
+        self._take_over(learned, info, change)
         return self
+
+    def _take_over(self, learned: Learned, info: ChunkInfo, change: Change | None) -> None:
+        """Make what was learned of a chunk one's own; interrupted, nothing of it."""
+        before = getattr(self, "_learned", None)
+        try:
+            if change is not None:
+                change.after.put_into(learned.state)
+            self._learned = learned
+        except BaseException:
+            if change is not None:
+                change.before.put_into(learned.state)
+            if before is not None:
+                self._learned = before
+            raise
+        self.history_.append(info)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Return the consensus cluster of new rows, by their fit in all views and their neighbours.
@@ -374,16 +393,12 @@ class OMVFS(Persistent, MultiViewSelector):
         return tags
 
 
-def _learn(
-    learned: Learned,
-    chunk: Views,
-    history: deque[ChunkInfo],
-    start_U: Any = None,
-    start_V: Any = None,
-) -> Learned:
-    """Learn from a chunk and write it into the history."""
+def _after(
+    learned: Learned, chunk: Views, start_U: Any = None, start_V: Any = None
+) -> tuple[Learned, ChunkInfo, Change | None]:
+    """Return what is known after a chunk, its entry in the history, and what to put into place."""
     started = time.perf_counter()
-    learned, info = learned.after(chunk, start_U, start_V)
+    learned, info, change = learned.after(chunk, start_U, start_V)
     seconds = time.perf_counter() - started
-    history.append(ChunkInfo(**asdict(info), objective=info.objective, seconds=seconds))
-    return learned
+    entry = ChunkInfo(**asdict(info), objective=info.objective, seconds=seconds)
+    return learned, entry, change

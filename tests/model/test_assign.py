@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from omvfs import OMVFS
 from omvfs.evaluation import clustering_accuracy
-from omvfs.model.assign import Electorate, assign
+from omvfs.model.arrays import project
+from omvfs.model.assign import Electorate, assign, cast_votes
 from omvfs.model.constrained import Indicator
 from omvfs.model.neighbourhood import agreement, normalised_neighbours
 from support import KINDS, clustered, counts
@@ -47,9 +48,9 @@ def test_without_votes_the_best_fit_decides_and_any_scale_of_a_row_is_the_same(s
     rng = np.random.default_rng(seed)
     X, V = counts(rng, 20, 6), rng.random((6, 4))
     fit = X @ V
-    found = assign([X], [V])
+    found = assign(fit)
     np.testing.assert_allclose(fit[np.arange(20), found], fit.max(axis=1))
-    np.testing.assert_array_equal(assign([X * rng.uniform(1e-6, 1e6, (20, 1))], [V]), found)
+    np.testing.assert_array_equal(assign(fit * rng.uniform(1e-6, 1e6, (20, 1))), found)
 
 
 def test_a_row_between_two_clusters_goes_with_its_neighbours():
@@ -62,8 +63,26 @@ def test_a_row_between_two_clusters_goes_with_its_neighbours():
     electorate = Electorate(rows, U, np.ones(60), [3.0, 3.0], 5)
     new = [np.ones((2, 1)), np.array([[0.2, 0.1], [0.1, 0.2]])]
     directions = [np.array([[1.0, 1.1]]), np.zeros((2, 2))]
-    np.testing.assert_array_equal(assign(new, directions), [1, 1])
-    np.testing.assert_array_equal(assign(new, directions, electorate.votes(new)), [0, 1])
+    P = project(new, directions)
+    np.testing.assert_array_equal(assign(P), [1, 1])
+    np.testing.assert_array_equal(assign(P, electorate.votes(new)), [0, 1])
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 6))
+@quick
+def test_votes_on_the_columns_that_rows_have_are_votes_on_all(kind, seed, k):
+    rng = np.random.default_rng(seed)
+    rows, labels = clustered(rng, 30, 8)
+    keep = rng.random(30)
+    X = rng.random((7, 8))
+    X[:, [1, 4]] = 0
+    X[3] = 0
+    say = np.eye(3)[labels] * keep[:, np.newaxis]
+    columns = np.array([0, 2, 3, 5, 6, 7])
+    got = cast_votes(kind(X[:, columns]), kind(rows), columns, say, k)
+    # In single precision.
+    np.testing.assert_allclose(got, naive_votes(X, rows, labels, keep, k, 3), atol=1e-5)
 
 
 def test_predict_asks_the_memory_and_is_the_same_for_a_row_in_any_company():

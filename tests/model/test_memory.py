@@ -1,5 +1,7 @@
 """The memory is a uniform sample of the rows so far, whatever the chunks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -91,7 +93,7 @@ def test_what_is_kept_does_not_depend_on_the_chunks():
 
 def test_new_rows_have_not_faded():
     memory = filled(6, [4], 0)
-    faded = Memory(6, memory.blocks, memory.counted, memory.keep * 0.5)
+    faded = replace(memory, keep=memory.keep * 0.5)
     U = Indicator(np.zeros(2, np.intp), np.ones(2), K)
     X = [np.full((2, 2), 99.0), np.full((2, 1), 99.0)]
     memory = faded.offer(X, U, 4, 6, np.random.default_rng(0))

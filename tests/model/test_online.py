@@ -12,7 +12,8 @@ from omvfs.model import online
 from omvfs.model.constrained import Indicator
 from omvfs.model.shift import raise_columns
 from omvfs.model.solve import History, solve, unit_directions
-from omvfs.model.state import Scales, Settings, State
+from omvfs.model.state import Settings, State
+from omvfs.model.totals import on_columns, touched
 from omvfs.model.window import Window
 from support import clustered, counts, dense, fingerprint
 
@@ -86,8 +87,41 @@ def test_a_and_b_are_the_sums_over_the_rows_as_they_are_counted(
 
 def test_the_clusters_settle_as_the_stream_grows():
     settled = [info.settled for _, info in states(SETTINGS, [10] * 9)]
-    # At 1.5 times the rows of the last time: 10, 20, 30, 50, 80.
-    assert settled == [False, True, True, False, True, False, False, True, False]
+    # At 8 times the rows of the last time.
+    assert settled == [False] * 7 + [True, False]
+
+
+def test_what_is_asked_is_settled_and_the_stream_is_not():
+    *_, (state, _) = states(SETTINGS, [10] * 4)
+    before = fingerprint(state)
+    asked = online.settled(state, SETTINGS)
+    assert (state.settled_at, asked.settled_at) == (10, 40)
+    assert fingerprint(state) == before
+    assert fingerprint(asked) == fingerprint(online.settled(state, SETTINGS))
+
+
+@kinds
+@pytest.mark.parametrize("scale_columns", [False, True])
+@pytest.mark.parametrize("forgetting", [1.0, 0.6])
+def test_lengths_are_kept_up_to_date(kind, scale_columns, forgetting):
+    given_settings = replace(SETTINGS, scale_columns=scale_columns, forgetting=forgetting)
+    for state, _ in states(given_settings, [12, 9, 20, 1, 30, 40], kind):
+        np.testing.assert_allclose(state.lengths, online.lengths_of(state, given_settings))
+
+
+@kinds
+def test_totals_put_into_place_are_a_step(kind):
+    # Columns 2 and 5 come late, column 8 never.
+    state = other = begin(SETTINGS)
+    for seed in range(10):
+        X = [dense(X_v) for X_v in chunk(seed, 12)]
+        X[0][:, [8, 2, 5] if seed < 4 else [8]] = 0
+        X = [kind(X_v) for X_v in X]
+        other, _ = online.step(other, X, SETTINGS)
+        state, _, change = online.advance(state, X, SETTINGS)
+        if change is not None:
+            change.after.put_into(state)
+        assert fingerprint(state) == fingerprint(other)
 
 
 @kinds
@@ -99,7 +133,7 @@ def test_settling_moves_what_is_gone_and_loses_nothing(kind, seed, capacity):
     for i, n in enumerate([15, 20]):
         state, _ = online.step(state, chunk(seed + i, n, kind), given_settings)
     draft = replace(state)
-    online._settle(draft, given_settings, Scales.of(draft, given_settings))
+    online._settle(draft, given_settings)
     old, new = state.memory.counted, draft.memory.counted
     assert len(state.memory) == capacity
     # Rows held are counted anew; the rest only moves between clusters.
@@ -119,9 +153,9 @@ def test_settling_moves_what_is_gone_and_loses_nothing(kind, seed, capacity):
 def test_settling_the_same_clusters_keeps_their_numbers_and_sums():
     *_, (state, _) = states(replace(SETTINGS, memory=30), [30, 30, 30])
     draft = replace(state)
-    online._settle(draft, SETTINGS, Scales(None))
+    online._settle(draft, SETTINGS)
     settled = replace(draft)
-    online._settle(settled, SETTINGS, Scales(None))
+    online._settle(settled, SETTINGS)
     np.testing.assert_array_equal(settled.memory.counted.labels, draft.memory.counted.labels)
     np.testing.assert_allclose(settled.A, draft.A, rtol=0.05)
 
@@ -173,9 +207,9 @@ def test_solving_without_empty_columns_is_solving_with_all(seed, n, graph):
         online.graph_term([X], given_settings),
         **options,
     )
-    columns = online._columns(X)
+    columns = touched(X)
     assert set(columns) <= set(np.flatnonzero(here))
-    small = online._take_columns(X, columns)
+    small = on_columns(X, columns)
     np.testing.assert_array_equal(small.toarray(), X.toarray()[:, columns])
     gone = np.setdiff1d(np.arange(D), columns)
     some = solve(

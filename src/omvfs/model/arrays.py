@@ -21,6 +21,8 @@ def column_sums(X: Block) -> NDArray[np.float64]:
     >>> column_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([4., 6.])
     """
+    if sp.issparse(X):
+        return np.bincount(X.indices, X.data, X.shape[1]).astype(np.float64, copy=False)
     return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
 
 
@@ -32,7 +34,9 @@ def squared_entries(X: Block) -> Block:
     >>> squared_entries(np.array([[1.0, 3.0]]))
     array([[1., 9.]])
     """
-    return X.multiply(X).tocsr() if sp.issparse(X) else np.square(X)
+    if not sp.issparse(X):
+        return np.square(X)
+    return sp.csr_array((np.square(X.data), X.indices, X.indptr), shape=X.shape)
 
 
 def squared_row_norms(X: Block) -> Array:
@@ -43,8 +47,11 @@ def squared_row_norms(X: Block) -> Array:
     >>> squared_row_norms(np.array([[3.0, 4.0], [0.0, 1.0]]))
     array([25.,  1.])
     """
-    norms: Array = np.asarray(squared_entries(X).sum(axis=1)).ravel()
-    return norms
+    if not sp.issparse(X):
+        squares: Array = np.einsum("ij,ij->i", X, X)
+        return squares
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.bincount(rows, np.square(X.data), X.shape[0]).astype(X.dtype, copy=False)
 
 
 def dense(X: Block) -> Array:

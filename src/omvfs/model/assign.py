@@ -5,15 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.arrays import Array, Block, IntArray, near_largest, project
+from omvfs.model.arrays import Array, Block, IntArray, near_largest, unit_rows
 from omvfs.model.constrained import Indicator
 from omvfs.model.graph import neighbours
 from omvfs.model.neighbourhood import normalised_neighbours, shares_of_views
+from omvfs.model.totals import on_columns
+
+# Relative difference up to which similarities in single precision are taken for equal.
+_NEAR = 1e-5
 
 
-def assign(
-    X: Sequence[Block], directions: Sequence[Array], votes: Sequence[Array] = ()
-) -> IntArray:
+def assign(P: Array, votes: Sequence[Array] = ()) -> IntArray:
     """Return the cluster of every row: the one of the best fit and most votes.
 
     The fit is relative to the best one, as votes are, so that at α = 1 all neighbours together
@@ -21,11 +23,10 @@ def assign(
 
     Parameters
     ----------
-    X : sequence of array or CSR matrix of shape (n, D_v)
-    directions : sequence of array of shape (D_v, K)
-        Unit directions of the clusters.
+    P : array of shape (n, K)
+        Projections of the rows on the unit directions of the clusters.
     votes : sequence of array of shape (n, K)
-        What neighbours add, from `Electorate.votes`; none without a graph.
+        What neighbours add; none without a graph.
 
     Returns
     -------
@@ -33,19 +34,70 @@ def assign(
 
     Examples
     --------
-    >>> X = np.array([[1.0, 0.0], [1.0, 0.9]])
-    >>> assign([X], [np.eye(2)])
+    >>> P = np.array([[1.0, 0.0], [1.0, 0.9]])
+    >>> assign(P)
     array([0, 0])
-    >>> assign([X], [np.eye(2)], [np.array([[0.0, 0.5], [0.0, 0.5]])])
+    >>> assign(P, [np.array([[0.0, 0.5], [0.0, 0.5]])])
     array([0, 1])
     """
-    P = project(X, directions)
     best = P.max(axis=1, keepdims=True)
     total = np.divide(P, best, out=np.zeros_like(P), where=best > 0)
     for vote in votes:
         total = total + vote
     labels: IntArray = near_largest(total).argmax(axis=1)
     return labels
+
+
+def cast_votes(
+    X: Block, rows: Block, columns: IntArray | slice, say: Array, n_neighbors: int
+) -> Array:
+    """Return the share of each cluster in the votes of the nearest rows by cosine.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, C)
+        Rows that ask, on some columns.
+    rows : array or CSR matrix of shape (m, D)
+        Rows that are asked, on all columns.
+    columns : int array of shape (C,), or slice
+        Which columns X is on.
+    say : array of shape (m, K)
+        Cluster and say of the rows that are asked.
+    n_neighbors : int
+        How many are asked; where several are equally near, all of these.
+
+    Returns
+    -------
+    array of shape (n, K)
+        Rows sum to 1, or to 0 where no row is near.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]])
+    >>> cast_votes(np.array([[2.0, 0.0]]), rows, slice(None), np.eye(2)[[0, 0, 1]], 2)
+    array([[1., 0.]])
+    """
+    # All columns count for the length of a row, those that X has for the products. Dense and single
+    # is faster than a product of two sparse matrices, and precise enough to tell who is near.
+    across = _transposed(on_columns(unit_rows(rows), columns))
+    S = np.asarray(X.astype(np.float32, copy=False) @ across)
+    if n_neighbors < S.shape[1]:
+        least = np.partition(S, -n_neighbors, axis=1)[:, [-n_neighbors]]
+        # Equal but for rounding error is equal.
+        S[least * (1 - _NEAR) > S] = 0
+    cast = np.maximum(S, 0, out=S) @ say.astype(S.dtype, copy=False)
+    total = cast.sum(axis=1, keepdims=True)
+    shares: Array = np.divide(cast, total, out=np.zeros_like(cast), where=total > 0)
+    return shares
+
+
+def _transposed(rows: Block) -> Array:
+    """Return rows as columns of a dense array in single precision."""
+    if not sp.issparse(rows):
+        return np.ascontiguousarray(rows.T, np.float32)
+    across = np.zeros(rows.shape[::-1], np.float32)
+    across[rows.indices, np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))] = rows.data
+    return across
 
 
 class Electorate:

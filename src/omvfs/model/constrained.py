@@ -90,8 +90,14 @@ def transposed_product(X: Block, U: Indicator) -> Array:
     array([[1., 3.],
            [5., 2.]])
     """
-    product = U.transposed().tocsr() @ X
-    return np.asarray(product.toarray().T if sp.issparse(product) else product.T)
+    if not sp.issparse(X):
+        return np.asarray((U.transposed().tocsr() @ X).T)
+    K, shape = U.n_clusters, (X.shape[1], U.n_clusters)
+    counts = np.diff(X.indptr)
+    cells = X.indices.astype(np.int64) * K + np.repeat(U.labels, counts)
+    amounts = X.data * np.repeat(U.weights, counts)
+    product = np.bincount(cells, amounts, X.shape[1] * K)
+    return product.reshape(shape).astype(U.weights.dtype, copy=False)
 
 
 def update_v(A: NDArray[np.float64], B: Array, beta: float) -> Array:
@@ -122,7 +128,7 @@ def update_v(A: NDArray[np.float64], B: Array, beta: float) -> Array:
     np.divide(1, np.sqrt(A), out=scale, where=A > 0)
     V: Array = B * scale.astype(B.dtype)
     if beta > 0:
-        norms = np.linalg.norm(V, axis=1, keepdims=True)
+        norms = np.sqrt(np.einsum("jk,jk->j", V, V))[:, np.newaxis]
         kept = np.zeros_like(norms)
         np.divide(norms - beta / 2, norms, out=kept, where=norms > beta / 2)
         V *= kept
@@ -181,7 +187,8 @@ def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0)
     E = P
     if M is not None:
         dense = U.dense()
-        E = P + (bound * dense - M @ dense).astype(P.dtype, copy=False)
+        MU = M @ dense
+        E = P + (bound * dense - MU).astype(P.dtype, copy=False)
     E = np.maximum(E, 0)
     # Only the proportions of E matter; at this scale its squares neither overflow nor vanish.
     E = E / (E.max(initial=0) or 1)
@@ -198,7 +205,9 @@ def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0)
     margin = in_ties(added[movers, wanted[movers]] - added[movers, U.labels[movers]])
     movers = movers[np.argsort(-margin, kind="stable")]
 
-    before = gain(U, P, M)
+    before = 2 * inner(U.weights, P[rows, U.labels])
+    if M is not None:
+        before -= inner(dense, MU)
     for _ in range(_BACKTRACKS):
         labels = U.labels.copy()
         labels[movers] = wanted[movers]

@@ -6,7 +6,7 @@ stream grows, and features are compared with each other on it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,24 +23,44 @@ class Memory:
     ----------
     capacity : int
         Most rows kept.
-    blocks : tuple of array or CSR matrix
-        The rows, per view; empty before the first chunk.
     counted : Indicator
         Cluster and weight under which each row stands in A and B.
     keep : array of shape (n,)
         What forgetting has left of each row's share in A and B.
+    base : tuple of array or CSR matrix
+        Rows, per view; empty before the first chunk.
+    newer : tuple of (places, tuple of array or CSR matrix)
+        Rows that have come to some places since, put there when they are asked for.
     """
 
     capacity: int
-    blocks: tuple[Block, ...]
     counted: Indicator
     keep: Array
+    base: tuple[Block, ...] = field(default=(), compare=False)
+    newer: tuple[tuple[IntArray, tuple[Block, ...]], ...] = field(default=(), compare=False)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The rows, per view; empty before the first chunk."""
+        if self.newer:
+            order = np.zeros(len(self), np.intp)
+            n = self.base[0].shape[0] if self.base else 0
+            order[:n] = np.arange(n)
+            for places, rows in self.newer:
+                # In the order of the stream, so that of two rows for one place the later stays.
+                order[places] = n + np.arange(len(places))
+                n += rows[0].shape[0]
+            pieces = [*([self.base] if self.base else []), *(rows for _, rows in self.newer)]
+            merged = tuple(stack(parts)[order] for parts in zip(*pieces, strict=True))
+            object.__setattr__(self, "base", merged)
+            object.__setattr__(self, "newer", ())
+        return self.base
 
     @classmethod
     def empty(cls, capacity: int, n_clusters: int, dtype: np.dtype[Any]) -> "Memory":
         """Return a memory of no rows."""
         nothing = Indicator(np.zeros(0, np.intp), np.zeros(0, dtype), n_clusters)
-        return cls(capacity, (), nothing, np.zeros(0, dtype))
+        return cls(capacity, nothing, np.zeros(0, dtype))
 
     def __len__(self) -> int:
         return len(self.keep)
@@ -79,28 +99,24 @@ class Memory:
         taken = np.flatnonzero(places < self.capacity)
         if not len(taken):
             return self
-        slots = np.arange(min(self.capacity, n_before + n))
-        # Assigned in the order of the stream, so that of two rows for one place the later stays.
-        slots[places[taken]] = len(self) + taken
-        blocks = [
-            stack([old, new])[slots] if len(self) else new[slots]
-            for old, new in zip(self.blocks or X, X, strict=True)
-        ]
-        return Memory(
-            self.capacity,
-            tuple(blocks),
-            Indicator(
-                np.concatenate([self.counted.labels, U.labels])[slots],
-                np.concatenate([self.counted.weights, U.weights])[slots],
-                U.n_clusters,
-            ),
-            np.concatenate([self.keep, np.ones(n, self.keep.dtype)])[slots],
+        places, size = places[taken], min(self.capacity, n_before + n)
+        labels, weights, keep = (
+            np.concatenate([each, np.zeros(size - len(self), each.dtype)])
+            for each in (self.counted.labels, self.counted.weights, self.keep)
         )
+        # In the order of the stream, so that of two rows for one place the later stays.
+        labels[places], weights[places], keep[places] = U.labels[taken], U.weights[taken], 1
+        rows = tuple(X_v[taken] for X_v in X)
+        counted = Indicator(labels, weights, U.n_clusters)
+        grown = Memory(self.capacity, counted, keep, self.base, (*self.newer, (places, rows)))
+        if sum(len(each) for each, _ in grown.newer) > self.capacity:
+            assert grown.blocks
+        return grown
 
     def take(self, rows: IntArray) -> "Memory":
         """Return the memory of some of its rows."""
         blocks = tuple(block[rows] for block in self.blocks)
-        return Memory(self.capacity, blocks, self.counted.take(rows), self.keep[rows])
+        return Memory(self.capacity, self.counted.take(rows), self.keep[rows], blocks)
 
     def recount(self, rows: IntArray, U: Indicator) -> "Memory":
         """Return the memory with some of its rows counted anew."""

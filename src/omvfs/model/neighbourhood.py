@@ -1,6 +1,7 @@
 """The graph of the constrained solver: who is near whom, as loud as it agrees with the clusters."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,8 +47,10 @@ def agreement(W: sp.csr_array, U: Indicator) -> float:
     filled = int(np.count_nonzero(unit.masses))
     if filled < 2:
         return 0.0
-    Ut = unit.transposed()
-    within = float((Ut @ W).multiply(Ut).sum())
+    counts = np.diff(W.indptr)
+    joined = np.repeat(unit.labels, counts) == unit.labels[W.indices]
+    pairs = np.repeat(unit.weights, counts) * unit.weights[W.indices]
+    within = float(np.sum(W.data * pairs, where=joined))
     return max(0.0, (within - 1) / (filled - 1))
 
 
@@ -65,9 +68,32 @@ def shares_of_views(graphs: Sequence[sp.csr_array], U: Indicator) -> Array:
     return agreements / (agreements.sum() or 1)
 
 
+@dataclass(frozen=True)
+class Laplacian:
+    """M = Σ_v c_v (I − Ŵ_v), as something that multiplies; rows without neighbours are zero.
+
+    Examples
+    --------
+    >>> W = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> Laplacian([W], [2.0]) @ np.array([[1.0], [0.0]])
+    array([[ 2.],
+           [-2.]])
+    """
+
+    graphs: Sequence[sp.csr_array]
+    scales: Sequence[float]
+
+    def __matmul__(self, U: Array) -> Array:
+        product = np.zeros_like(U)
+        for scale, W in zip(self.scales, self.graphs, strict=True):
+            joined = np.diff(W.indptr) > 0
+            product += scale * (U * joined[:, np.newaxis] - W @ U)
+        return product
+
+
 def graph_laplacian(
     graphs: Sequence[sp.csr_array], U: Indicator, weights: Sequence[float], energy: float
-) -> tuple[sp.csr_array | None, float]:
+) -> tuple[Laplacian | None, float]:
     """Return M = Σ_v α_v c_v (I − Ŵ_v) and a step bound: its diagonal.
 
     c_v is the energy that the clusters explain, per cluster, times the share of view v in the
@@ -88,7 +114,7 @@ def graph_laplacian(
 
     Returns
     -------
-    M : csr_array or None
+    M : Laplacian or None
         None if no view has a say.
     bound : float
         Σ_v α_v c_v.
@@ -96,10 +122,5 @@ def graph_laplacian(
     scales: Array = np.asarray(weights) * shares_of_views(graphs, U) * (energy / U.n_clusters)
     if not scales.any():
         return None, 0.0
-    n = graphs[0].shape[0]
-    M = sp.csr_array((n, n))
-    for scale, W in zip(scales, graphs, strict=True):
-        if scale:
-            joined = (np.diff(W.indptr) > 0).astype(W.dtype)
-            M = M + scale * (sp.diags_array(joined) - W)
-    return sp.csr_array(M), float(scales.sum())
+    heard = [(W, float(scale)) for W, scale in zip(graphs, scales, strict=True) if scale]
+    return Laplacian(*zip(*heard, strict=True)), float(scales.sum())

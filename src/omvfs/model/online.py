@@ -1,36 +1,45 @@
-"""One chunk of the constrained solver: start warm, alternate, count it, settle when due."""
+"""One chunk of the constrained solver: place its rows, count them, settle when due.
+
+The first chunk is clustered. Every later row goes, as it comes, to the cluster of its best fit and
+of its neighbours' votes. What that costs does not depend on how many features there are.
+"""
 
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from omvfs.model.arrays import Array, Block, in_ties, project, sums_by_label
-from omvfs.model.assign import Electorate
+from omvfs.model.assign import Electorate, assign, cast_votes
 from omvfs.model.constrained import Indicator, transposed_product, update_v
 from omvfs.model.graph import gaussian, laplacian
 from omvfs.model.neighbourhood import graph_laplacian, normalised_neighbours
-from omvfs.model.objective import l21, orthogonality_gap, squared_norm
+from omvfs.model.objective import l21, squared_norm
 from omvfs.model.settle import spectral_start, worth
 from omvfs.model.solve import (
     GraphTerm,
     History,
-    Solution,
     cluster_squares,
     nearest,
     solve,
     unit_directions,
 )
-from omvfs.model.state import Scales, Settings, State, StepInfo, count_columns
+from omvfs.model.state import Scales, Settings, State, StepInfo, begun, scale_factors
+from omvfs.model.totals import Change, Totals, on_columns, touched
 
 # The clusters are settled anew whenever the stream has grown by this factor.
-_GROWTH = 1.5
+_GROWTH = 8.0
 # Rows of which forgetting has left less have no say in that.
 _FADED = 0.05
+# Rows of the memory that new rows look for neighbours among.
+_ANCHORS = 128
+# On the way, clusters are settled with less effort than when something is asked of them: on at most
+# so many rows, with one start in so many, so many subspace iterations, and at most so many of the
+# solver.
+_ROWS, _STARTS, _SUBSPACE, _ITERATIONS = 1000, 4, 2, 10
 
 
 def step(
@@ -58,29 +67,102 @@ def step(
     -------
     State, StepInfo
     """
-    n, K = X[0].shape[0], settings.n_clusters
-    draft = count_columns(state, X, settings.forgetting)
+    following, info, change = advance(state, X, settings, start_U, start_V)
+    if change is not None:
+        _own_arrays(following)
+        change.after.put_into(following)
+    return following, info
+
+
+def advance(
+    state: State,
+    X: Sequence[Block],
+    settings: Settings,
+    start_U: Array | None = None,
+    start_V: Sequence[Array] | None = None,
+) -> tuple[State, StepInfo, Change | None]:
+    """Learn from one chunk, as `step`, but leave it to the caller to put the totals into place.
+
+    Returns
+    -------
+    State
+        It shares the arrays of totals with the state before, if a change is returned.
+    StepInfo
+    Change or None
+        What is to be put into the shared arrays.
+    """
+    n = X[0].shape[0]
+    draft = begun(state, n, settings.forgetting)
     draft.rng = copy.deepcopy(state.rng)
-    draft.window = state.window.append(X, U=np.zeros((n, K), X[0].dtype))
-    scales = Scales.of(draft, settings)
 
-    rows = scales.rows(draft.window.rows())
-    found = _solve_window(draft, rows, settings, scales, n, start_U, start_V)
-    U = found.U.take(slice(len(found.U.labels) - n, None))
-    _count(draft, X, U)
-    kept = replace(state.memory, keep=state.memory.keep * settings.forgetting)
-    draft.memory = kept.offer(X, U, state.n_rows, draft.count, draft.rng)
+    columns = [touched(X_v) for X_v in X]
+    rows = [on_columns(X_v, c) for X_v, c in zip(X, columns, strict=True)]
+    totals = Totals.of(draft, columns)
+    here = cluster_squares(totals.scaled(settings))
+    elsewhere = np.maximum(_faded_lengths(state, settings) - here, 0)
+    before, totals = totals, totals.counted(rows)
+    scaled = _scaled(rows, totals, settings)
+    history = History(draft.A, totals.scaled(settings), elsewhere)
 
-    due = state.n_rows > 0 and draft.n_rows >= _GROWTH * state.settled_at
-    settled = due and bool(np.any(draft.memory.keep > _FADED))
-    if settled:
-        _settle(draft, settings, scales)
-    if settled or state.n_rows == 0:
+    if state.n_rows == 0 or start_U is not None or start_V is not None:
+        U, info = _solved(draft, scaled, history, settings, columns, start_U, start_V)
+    else:
+        U, info = _placed(draft, scaled, history, settings, columns)
+
+    draft.A = draft.A + U.masses
+    totals = totals.placed(rows, U)
+    draft.weight_sums = draft.weight_sums + _sums(U)
+    draft.window = state.window.append(X, U=U.dense())
+    draft.lengths = history.elsewhere + cluster_squares(totals.scaled(settings))
+    draft.memory = draft.memory.offer(X, U, state.n_rows, draft.count, draft.rng)
+
+    if state.n_rows == 0:
         draft.settled_at = draft.n_rows
-    draft.V = _feature_matrices(draft, settings, scales)
-    U = nearest(project(rows, unit_directions(draft.V))) if settled else found.U
-    draft.window = draft.window.with_indicator(U.unit().dense())
-    return draft, _report(draft, settings, rows, U, found, n, settled)
+    due = state.n_rows > 0 and draft.n_rows >= _GROWTH * state.settled_at
+    if due and _can_settle(draft):
+        _own_arrays(draft)
+        totals.put_into(draft)
+        return _settle(draft, settings, on_the_way=True), replace(info, settled=True), None
+    if settings.forgetting < 1:
+        # The arrays are its own already.
+        totals.put_into(draft)
+        return draft, info, None
+    return draft, info, Change(before, totals)
+
+
+def settled(state: State, settings: Settings) -> State:
+    """Return the state with its clusters settled as well as they can be, for what is asked of them.
+
+    Examples
+    --------
+    >>> from omvfs._settings import resolve
+    >>> from omvfs import OMVFS
+    >>> settings = resolve(OMVFS(2, n_init=2).get_params(), ["x"])
+    >>> rng = np.random.default_rng(0)
+    >>> state = State.start([5], np.dtype(float), settings, rng)
+    >>> for _ in range(3):
+    ...     state, info = step(state, [rng.random((20, 5))], settings)
+    >>> info.settled, state.settled_at, settled(state, settings).settled_at
+    (False, 20, 60)
+    """
+    if not _can_settle(state):
+        return state
+    draft = replace(state)
+    draft.rng = copy.deepcopy(state.rng)
+    return _settle(draft, settings)
+
+
+def lengths_of(state: State, settings: Settings) -> NDArray[np.float64]:
+    """Return Σ_j B_jk² of scaled columns over all views, worked out anew."""
+    return cluster_squares(Scales.of(state, settings).features(state.B))
+
+
+def feature_matrices(state: State, settings: Settings) -> list[Array]:
+    """Return V: as the paper's solver left it, or the best one for what A and B hold."""
+    if settings.solver == "paper":
+        return state.V
+    B = Scales.of(state, settings).features(state.B)
+    return [update_v(state.A, B_v, beta) for B_v, beta in zip(B, settings.sparsity, strict=True)]
 
 
 def graph_term(X: Sequence[Block], settings: Settings) -> GraphTerm:
@@ -106,86 +188,191 @@ def electorate(state: State, settings: Settings) -> Electorate:
     return Electorate(rows, memory.counted, memory.keep, weights, k)
 
 
-def _solve_window(
+def _own_arrays(state: State) -> None:
+    """Give a state arrays of totals that it shares with no other."""
+    state.B = [each.copy() for each in state.B]
+    state.sums = [each.copy() for each in state.sums]
+    state.squares = [each.copy() for each in state.squares]
+
+
+def _faded_lengths(state: State, settings: Settings) -> NDArray[np.float64]:
+    """Return the lengths after what was known has faded; scaled columns fade by half as much."""
+    return state.lengths * settings.forgetting ** (1 if settings.scale_columns else 2)
+
+
+def _spaced(rows: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """Return at most n of some rows, evenly spaced."""
+    return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).astype(np.intp)]
+
+
+def _can_settle(state: State) -> bool:
+    return bool(np.any(state.memory.keep > _FADED))
+
+
+def _scaled(rows: Sequence[Block], totals: Totals, settings: Settings) -> list[Block]:
+    if not settings.scale_columns:
+        return list(rows)
+    factors = [scale_factors(q, X_v.dtype) for q, X_v in zip(totals.squares, rows, strict=True)]
+    return Scales(tuple(factors)).rows(rows)
+
+
+def _solved(
     draft: State,
-    rows: Sequence[Block],
+    X: Sequence[Block],
+    history: History,
     settings: Settings,
-    scales: Scales,
-    n_new: int,
+    columns: Sequence[NDArray[np.intp] | slice],
     start_U: Array | None,
     start_V: Sequence[Array] | None,
-) -> Solution:
-    """Fit U to the window and V to all rows so far, on the features that the window has."""
+) -> tuple[Indicator, StepInfo]:
+    """Cluster the rows of a chunk, with V fitted to all rows so far."""
     K = settings.n_clusters
-    X, columns = _compact(rows)
-    B = scales.features(draft.B)
-    B_window = _taken(B, columns)
-    elsewhere = cluster_squares(B) - cluster_squares(B_window)
-    history = History(draft.A, B_window, np.maximum(elsewhere, 0))
-
     if start_V is not None:
         directions = _taken(unit_directions(start_V), columns)
     elif draft.A.any():
-        # Not the last V: columns may have been raised or scaled anew since.
-        V = _feature_matrices(draft, settings, scales)
-        directions = _taken(unit_directions(V), columns)
+        directions = _directions(history, settings)[0]
     elif start_U is None:
-        directions = spectral_start(X, K, draft.rng, settings.n_init)
+        directions = _start(X, draft, settings, on_the_way=settings.memory > 0)
     else:
-        new = [X_v[X_v.shape[0] - n_new :] for X_v in X]
-        directions = unit_directions([X_v.T @ start_U for X_v in new])
+        directions = unit_directions([X_v.T @ start_U for X_v in X])
     U = None
     if start_U is not None:
         P = project(X, directions)
-        labels = P.argmax(axis=1)
-        labels[len(labels) - n_new :] = start_U.argmax(axis=1)
+        labels = start_U.argmax(axis=1)
         U = Indicator(labels, np.maximum(P[np.arange(len(P)), labels], 0), K)
-    return solve(
-        X,
-        directions,
-        history,
-        n_new,
-        graph_term(X, settings),
-        beta=settings.sparsity,
-        max_iter=settings.max_iter,
-        U=U,
+    n = X[0].shape[0]
+    graph = graph_term(X, settings)
+    max_iter = settings.max_iter
+    found = solve(X, directions, history, n, graph, beta=settings.sparsity, max_iter=max_iter, U=U)
+    A = history.A + found.U.masses
+    lengths = cluster_squares(found.V) + history.elsewhere / np.where(A > 0, A, 1)
+    P = project(X, unit_directions(found.V, lengths))
+    terms = _terms(X, P, found.U, found.V, lengths, A, settings)
+    return found.U, replace(terms, graph=found.graph, n_iter=found.n_iter)
+
+
+def _start(X: Sequence[Block], draft: State, settings: Settings, on_the_way: bool) -> list[Array]:
+    """Return directions to start from that owe nothing to those so far."""
+    K, n_init, rng = settings.n_clusters, settings.n_init, draft.rng
+    if on_the_way:
+        return spectral_start(X, K, rng, -(-n_init // _STARTS), _SUBSPACE)
+    return spectral_start(X, K, rng, n_init)
+
+
+def _directions(history: History, settings: Settings) -> tuple[list[Array], list[Array], Array]:
+    """Return unit directions of the clusters on some columns, V there, and ‖V_k‖² everywhere."""
+    views = zip(history.B, settings.sparsity, strict=True)
+    V = [update_v(history.A, B_v, beta) for B_v, beta in views]
+    lengths = cluster_squares(V) + history.elsewhere / np.where(history.A > 0, history.A, 1)
+    return unit_directions(V, lengths), V, lengths
+
+
+def _placed(
+    draft: State,
+    X: Sequence[Block],
+    history: History,
+    settings: Settings,
+    columns: Sequence[NDArray[np.intp] | slice],
+) -> tuple[Indicator, StepInfo]:
+    """Place every row by its fit to the clusters so far and by its neighbours."""
+    directions, V, lengths = _directions(history, settings)
+    P = project(X, directions)
+    labels = nearest(P).labels
+    apart = 0.0
+    if settings.graph == "neighbors" and any(settings.graph_weight) and len(draft.memory):
+        votes = _votes(draft, X, labels, settings, columns)
+        labels = assign(P, votes)
+        rows = np.arange(len(labels))
+        apart = sum(float(np.sum(vote.sum(axis=1) - vote[rows, labels])) for vote in votes)
+    weights = np.maximum(P[np.arange(len(P)), labels], 0)
+    U = Indicator(labels, weights, settings.n_clusters)
+    terms = _terms(X, P, U, V, lengths, history.A, settings)
+    energy = float(U.masses.sum()) / max(1, len(labels))
+    return U, replace(terms, graph=apart * energy)
+
+
+def _votes(
+    draft: State,
+    X: Sequence[Block],
+    labels: NDArray[np.intp],
+    settings: Settings,
+    columns: Sequence[NDArray[np.intp] | slice],
+) -> list[Array]:
+    """Return what neighbours among some rows of the memory say, view by view.
+
+    A view has the more of a say the more its neighbours agree with the fit.
+    """
+    live = np.flatnonzero(draft.memory.keep > _FADED)
+    anchors = draft.memory.take(_spaced(live, _ANCHORS))
+    scales = Scales.of(draft, settings)
+    say = Indicator(anchors.counted.labels, anchors.keep, settings.n_clusters).dense()
+    votes, agreements = [], []
+    for v, (X_v, rows, c) in enumerate(zip(X, scales.rows(anchors.blocks), columns, strict=True)):
+        vote = cast_votes(X_v, rows, c, say, settings.n_neighbors)
+        votes.append(settings.graph_weight[v] * vote)
+        chance = 1 / settings.n_clusters
+        agreement = float(vote[np.arange(len(labels)), labels].mean())
+        agreements.append(max(0.0, agreement - chance))
+    total = sum(agreements) or 1.0
+    return [vote * (a / total) for vote, a in zip(votes, agreements, strict=True) if a > 0]
+
+
+def _terms(
+    X: Sequence[Block],
+    P: Array,
+    U: Indicator,
+    V: Sequence[Array],
+    lengths: Array,
+    A: Array,
+    settings: Settings,
+) -> StepInfo:
+    """Return the terms of the objective over a chunk, with U as a slice of U over all rows."""
+    n = len(U.labels)
+    u = U.weights / np.sqrt(np.where(A > 0, A, 1))[U.labels]
+    along = np.sqrt(lengths)[U.labels]
+    fit = sum(squared_norm(X_v) for X_v in X)
+    fit += float(np.sum(u * along * (u * along - 2 * P[np.arange(n), U.labels])))
+    unit = U.unit().masses
+    return StepInfo(
+        n_rows=n,
+        reconstruction=max(0.0, fit),
+        graph=0.0,
+        sparsity=sum(b * l21(V_v) for b, V_v in zip(settings.sparsity, V, strict=True)),
+        orthogonality_error=float(np.linalg.norm(unit[unit > 0] - 1)),
+        n_iter=1,
+        settled=False,
     )
 
 
-def _count(draft: State, X: Sequence[Block], U: Indicator) -> None:
-    """Add the rows of a chunk to A, B and the sums of the weights."""
-    draft.A = draft.A + U.masses
-    draft.B = [B_v + transposed_product(X_v, U) for X_v, B_v in zip(X, draft.B, strict=True)]
-    draft.weight_sums = draft.weight_sums + _sums(U)
-
-
-def _settle(draft: State, settings: Settings, scales: Scales) -> None:
+def _settle(draft: State, settings: Settings, on_the_way: bool = False) -> State:
     """Cluster the memory anew, and move what A and B hold to the new clusters.
 
     Rows in the memory move exactly. The rest of A and B, whose rows are gone, moves as the memory's
-    rows of the same cluster did.
+    rows of the same cluster did. Arrays are made anew.
     """
+    scales = Scales.of(draft, settings)
     K = settings.n_clusters
     live = np.flatnonzero(draft.memory.keep > _FADED)
     memory = draft.memory.take(live)
-    X, columns = _compact(scales.rows(memory.blocks))
-    V = _taken(_feature_matrices(draft, settings, scales), columns)
-    graph = graph_term(X, settings)
-    starts = unit_directions(V), spectral_start(X, K, draft.rng, settings.n_init)
+    columns = [touched(X_v) for X_v in memory.blocks]
+    X = [on_columns(X_v, c) for X_v, c in zip(scales.rows(memory.blocks), columns, strict=True)]
+    V = _taken(feature_matrices(draft, settings), columns)
+    part, max_iter = X, settings.max_iter
+    if on_the_way:
+        chosen = _spaced(np.arange(len(memory)), _ROWS)
+        part, max_iter = [X_v[chosen] for X_v in X], min(max_iter, _ITERATIONS)
+    n, graph = part[0].shape[0], graph_term(part, settings)
+    none, beta = History.none(part, K), settings.sparsity
     options = [
-        solve(
-            X,
-            start,
-            History.none(X, K),
-            len(memory),
-            graph,
-            beta=settings.sparsity,
-            max_iter=settings.max_iter,
-        )
-        for start in starts
+        solve(part, start, none, n, graph, beta=beta, max_iter=max_iter)
+        for start in (unit_directions(V), _start(part, draft, settings, on_the_way))
     ]
     found = options[int(in_ties(np.array([worth(option.U) for option in options])).argmax())]
-    old, new = memory.counted, _matched(found.U, memory.counted)
+    U = found.U
+    if n < len(memory):
+        U = nearest(project(X, unit_directions(found.V)))
+        U = Indicator(U.labels, np.maximum(U.weights, 0), K)
+    old, new = memory.counted, _matched(U, memory.counted)
     shares = memory.keep * np.square(old.weights)
     moves = np.zeros((K, K))
     np.add.at(moves, (old.labels, new.labels), shares)
@@ -201,6 +388,9 @@ def _settle(draft: State, settings: Settings, scales: Scales) -> None:
         for X_v, B_v in zip(memory.blocks, draft.B, strict=True)
     ]
     draft.memory = draft.memory.recount(live, new)
+    draft.settled_at = draft.n_rows
+    draft.lengths = lengths_of(draft, settings)
+    return draft
 
 
 def _moved(total: Array, held: Array, moves: Array, gone: bool) -> Array:
@@ -229,64 +419,6 @@ def _masses(U: Indicator, keep: Array) -> NDArray[np.float64]:
 
 def _sums(U: Indicator) -> NDArray[np.float64]:
     return sums_by_label(U.labels, U.weights, U.n_clusters)
-
-
-def _feature_matrices(draft: State, settings: Settings, scales: Scales) -> list[Array]:
-    B = scales.features(draft.B)
-    return [update_v(draft.A, B_v, beta) for B_v, beta in zip(B, settings.sparsity, strict=True)]
-
-
-def _report(
-    draft: State,
-    settings: Settings,
-    X: Sequence[Block],
-    U: Indicator,
-    found: Solution,
-    n: int,
-    settled: bool,
-) -> StepInfo:
-    """Return the terms of the objective over the window, with U as a slice of U over all rows."""
-    lengths = np.sqrt(np.where(draft.A > 0, draft.A, 1))
-    u = U.weights / lengths[U.labels]
-    XV = project(X, draft.V)[np.arange(len(u)), U.labels]
-    VtV = cluster_squares(draft.V)[U.labels]
-    fit = sum(squared_norm(X_v) for X_v in X) + float(np.sum(u * (u * VtV - 2 * XV)))
-    unit = draft.window.indicator()
-    filled = unit.any(axis=0)
-    return StepInfo(
-        n_rows=n,
-        reconstruction=max(0.0, fit),
-        graph=found.graph,
-        sparsity=sum(b * l21(V_v) for b, V_v in zip(settings.sparsity, draft.V, strict=True)),
-        orthogonality_error=orthogonality_gap(unit[:, filled]) if filled.any() else 0.0,
-        n_iter=found.n_iter,
-        settled=settled,
-    )
-
-
-def _compact(X: Sequence[Block]) -> tuple[list[Block], list[NDArray[np.intp] | slice]]:
-    """Return rows on the features that they have, and which features those are."""
-    columns = [_columns(X_v) for X_v in X]
-    return [_take_columns(X_v, c) for X_v, c in zip(X, columns, strict=True)], columns
-
-
-def _columns(X: Block) -> NDArray[np.intp] | slice:
-    """Return the columns in which a CSR matrix has entries; all columns of an array."""
-    if not sp.issparse(X):
-        return slice(None)
-    touched = np.zeros(X.shape[1], bool)
-    touched[X.indices] = True
-    return np.flatnonzero(touched)
-
-
-def _take_columns(X: Block, columns: NDArray[np.intp] | slice) -> Block:
-    """Return X without the columns that hold nothing."""
-    if isinstance(columns, slice):
-        return X
-    place = np.zeros(X.shape[1], X.indices.dtype)
-    place[columns] = np.arange(len(columns))
-    shape = (X.shape[0], len(columns))
-    return sp.csr_array((X.data, place[X.indices], X.indptr), shape=shape)
 
 
 def _taken(V: Sequence[Array], columns: Sequence[NDArray[np.intp] | slice]) -> list[Array]:

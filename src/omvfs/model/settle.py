@@ -8,7 +8,6 @@ import numpy as np
 from omvfs.model.arrays import (
     Array,
     Block,
-    dense,
     in_ties,
     project,
     squared_row_norms,
@@ -23,8 +22,8 @@ _OVERSAMPLING = 5
 _SUBSPACE_ITERATIONS = 5
 # A row this much shorter than the longest is rounding error.
 _NOTHING = 1e-7
-# Most iterations of one start.
-_MAX_ITER = 30
+# Most iterations of one start. After the first few only the better ones, one in so many, go on.
+_MAX_ITER, _HEAT, _PROMOTED = 30, 4, 4
 
 
 @dataclass(frozen=True)
@@ -33,18 +32,22 @@ class Clusters:
 
     Attributes
     ----------
-    directions : list of array of shape (D_v, K)
-        Unit directions, over all views together.
+    directions : array of shape (D, K)
+        Unit directions.
     energy : float
         What they explain of the rows: Σ_i (x_i · c_{k(i)})².
     """
 
-    directions: list[Array]
+    directions: Array
     energy: float
 
 
 def spectral_start(
-    X: Sequence[Block], n_clusters: int, rng: np.random.Generator, n_init: int
+    X: Sequence[Block],
+    n_clusters: int,
+    rng: np.random.Generator,
+    n_init: int,
+    n_iter: int = _SUBSPACE_ITERATIONS,
 ) -> list[Array]:
     """Return directions to start from: those of clusters found in the leading singular space.
 
@@ -59,6 +62,8 @@ def spectral_start(
     rng : Generator
     n_init : int
         Number of random starts in the singular space; the one that explains most is kept.
+    n_iter : int
+        Iterations to find that space.
 
     Returns
     -------
@@ -71,17 +76,24 @@ def spectral_start(
     >>> np.sort(directions[0].argmax(axis=0))
     array([0, 1])
     """
-    E = [embedding(X, _DIMENSIONS * n_clusters, rng)]
-    squares = squared_row_norms(E[0])
-    starts = [seeds(E, squares, n_clusters, rng) for _ in range(n_init)]
-    found = [alternate(E, start, squares, _MAX_ITER) for start in starts]
-    best = found[int(in_ties(np.array([clusters.energy for clusters in found])).argmax())]
-    labels = nearest(project(E, best.directions)).labels
+    # Single precision is enough to tell starts apart.
+    E = embedding(X, _DIMENSIONS * n_clusters, rng, n_iter).astype(np.float32)
+    found = [alternate(E, seeds(E, n_clusters, rng), _HEAT) for _ in range(n_init)]
+    order = np.argsort(-in_ties(np.array([each.energy for each in found])), kind="stable")
+    promoted = [found[i] for i in order[: -(-n_init // _PROMOTED)]]
+    found = [alternate(E, each.directions, _MAX_ITER - _HEAT) for each in promoted]
+    best = found[int(in_ties(np.array([each.energy for each in found])).argmax())]
+    labels = nearest(E @ best.directions).labels
     U = Indicator(labels, np.ones(len(labels), X[0].dtype), n_clusters)
     return unit_directions([transposed_product(X_v, U) for X_v in X])
 
 
-def embedding(X: Sequence[Block], n_dimensions: int, rng: np.random.Generator) -> Array:
+def embedding(
+    X: Sequence[Block],
+    n_dimensions: int,
+    rng: np.random.Generator,
+    n_iter: int = _SUBSPACE_ITERATIONS,
+) -> Array:
     """Return the rows in their leading singular directions, of unit norm; zero rows stay zero.
 
     Subspace iteration on Σ_v X_v X_vᵀ. It starts from random numbers per row, none per feature, so
@@ -92,6 +104,8 @@ def embedding(X: Sequence[Block], n_dimensions: int, rng: np.random.Generator) -
     X : sequence of array or CSR matrix of shape (n, D_v)
     n_dimensions : int
     rng : Generator
+    n_iter : int
+        Subspace iterations.
 
     Returns
     -------
@@ -100,7 +114,7 @@ def embedding(X: Sequence[Block], n_dimensions: int, rng: np.random.Generator) -
     n = X[0].shape[0]
     r = min(n, n_dimensions)
     Q = rng.standard_normal((n, min(n, r + _OVERSAMPLING)))
-    for _ in range(_SUBSPACE_ITERATIONS):
+    for _ in range(n_iter):
         Q = np.linalg.qr(_gram_product(X, Q))[0]
     T = Q.T @ _gram_product(X, Q)
     values, vectors = np.linalg.eigh((T + T.T) / 2)
@@ -134,14 +148,23 @@ def worth(U: Indicator) -> float:
     return float(U.masses.sum() * -np.sum(shares * np.log(shares)))
 
 
-def seeds(
-    X: Sequence[Block], squares: Array, n_clusters: int, rng: np.random.Generator
-) -> list[Array]:
+def seeds(X: Array, n_clusters: int, rng: np.random.Generator) -> Array:
     """Return directions of rows drawn in turn, each with a chance of what is unexplained of it.
 
     The rule of k-means++ for directions: given those drawn, ‖x_i‖² − max_k (x_i · c_k)² is left of
     row i.
+
+    Parameters
+    ----------
+    X : array of shape (n, D)
+    n_clusters : int
+    rng : Generator
+
+    Returns
+    -------
+    array of shape (D, K)
     """
+    squares = squared_row_norms(X)
     left = np.asarray(squares, dtype=np.float64)
     # Less than this is left of a row by rounding.
     rest = tie_width(squares)
@@ -153,25 +176,37 @@ def seeds(
         row = int(np.searchsorted(total, rng.random() * total[-1], side="right"))
         row = min(row, len(left) - 1)
         chosen.append(row)
-        c = [dense(X_v[[row]]).T / np.sqrt(squares[row]) for X_v in X]
-        left = np.minimum(left, np.maximum(squares - np.square(project(X, c).ravel()), 0))
+        along = X @ (X[row] / np.sqrt(squares[row]))
+        left = np.minimum(left, np.maximum(squares - np.square(along), 0))
         left[row] = 0
         left[left < rest] = 0
-    spare = n_clusters - len(chosen)
-    return unit_directions([np.pad(dense(X_v[chosen]).T, ((0, 0), (0, spare))) for X_v in X])
+    drawn = np.zeros((X.shape[1], n_clusters), X.dtype)
+    drawn[:, : len(chosen)] = X[chosen].T
+    return unit_directions([drawn])[0]
 
 
-def alternate(X: Sequence[Block], start: list[Array], squares: Array, max_iter: int) -> Clusters:
-    """Alternate the half-steps without graph or sparsity, where both are exact and cheap."""
-    directions = start
-    labels = None
+def alternate(X: Array, start: Array, max_iter: int) -> Clusters:
+    """Alternate the half-steps without graph or sparsity, where both are exact and cheap.
+
+    Parameters
+    ----------
+    X : array of shape (n, D)
+    start : array of shape (D, K)
+        Unit directions.
+    max_iter : int
+
+    Returns
+    -------
+    Clusters
+    """
+    directions, squares, labels = start, squared_row_norms(X), None
     for _ in range(max_iter):
-        U = _fill_empty(nearest(project(X, directions)), squares)
-        directions = unit_directions([transposed_product(X_v, U) for X_v in X])
+        U = _fill_empty(nearest(X @ directions), squares)
+        directions = unit_directions([X.T @ U.dense()])[0]
         if labels is not None and unmoved(U.labels, labels):
             break
         labels = U.labels
-    return Clusters(directions, float(nearest(project(X, directions)).masses.sum()))
+    return Clusters(directions, float(nearest(X @ directions).masses.sum()))
 
 
 def _fill_empty(U: Indicator, squares: Array) -> Indicator:

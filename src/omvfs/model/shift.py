@@ -47,7 +47,7 @@ def raise_columns(state: State, raises: list[NDArray[np.float64]]) -> State:
     )
     if state.memory.blocks:
         blocks = tuple(raise_rows(state.memory.blocks, raises))
-        raised.memory = replace(state.memory, blocks=blocks)
+        raised.memory = replace(state.memory, base=blocks, newer=())
     return raised
 
 

@@ -78,23 +78,21 @@ def cluster_squares(V: Sequence[Array]) -> NDArray[np.float64]:
     return total
 
 
-def unit_directions(
-    V: Sequence[Array], elsewhere: NDArray[np.float64] | float = 0.0
-) -> list[Array]:
+def unit_directions(V: Sequence[Array], lengths: NDArray[np.float64] | None = None) -> list[Array]:
     """Return V with every column scaled to norm 1 over all views; empty columns stay empty.
 
     Parameters
     ----------
     V : sequence of array of shape (D_v, K)
-    elsewhere : array of shape (K,)
-        Squared norm that the columns have in features left out of V.
+    lengths : array of shape (K,), optional
+        Squared norms of the columns, where V is only a part of them.
 
     Examples
     --------
     >>> unit_directions([np.array([[3.0]]), np.array([[4.0]])])
     [array([[0.6]]), array([[0.8]])]
     """
-    norms = np.sqrt(cluster_squares(V) + elsewhere)
+    norms = np.sqrt(cluster_squares(V) if lengths is None else lengths)
     norms[norms == 0] = 1
     return [(V_v / norms).astype(V_v.dtype, copy=False) for V_v in V]
 
@@ -196,7 +194,8 @@ def solve(
             update_v(A, B_v + transposed_product(X_v, U_new), beta_v)
             for X_v, B_v, beta_v in zip(X_new, history.B, beta, strict=True)
         ]
-        directions = unit_directions(V, history.elsewhere / np.where(A > 0, A, 1))
+        elsewhere = history.elsewhere / np.where(A > 0, A, 1)
+        directions = unit_directions(V, cluster_squares(V) + elsewhere)
         if n_iter > 1 and unmoved(U.labels, before):
             break
     assert U is not None

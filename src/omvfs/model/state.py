@@ -48,7 +48,8 @@ class State:
     B : list of array of shape (D_v, K)
         Σ_i X_iᵀU_i per view, for unscaled columns.
     V : list of array of shape (D_v, K)
-        Feature matrices.
+        Feature matrices of the paper's solver. Those of the constrained one follow from A and B,
+        see `feature_matrices`, so that there the list is empty.
     sums, squares : list of array of shape (D_v,)
         Running Σ x and Σ x² of every column.
     weight_sums : array of shape (K,)
@@ -59,6 +60,8 @@ class State:
         Rows seen, faded by forgetting.
     settled_at : int
         Rows seen when the clusters were last settled on the memory.
+    lengths : array of shape (K,)
+        Σ_j B_jk² over all views, of scaled columns.
     window : Window
         The last chunks.
     memory : Memory
@@ -76,6 +79,7 @@ class State:
     window: Window
     memory: Memory
     rng: np.random.Generator
+    lengths: NDArray[np.float64]
     n_rows: int = 0
     n_chunks: int = 0
     count: float = 0.0
@@ -91,14 +95,34 @@ class State:
         return cls(
             A=np.zeros((K, K) if paper else K),
             B=[np.zeros((D, K), dtype) for D in widths],
-            V=[np.zeros((D, K), dtype) for D in widths],
+            V=[np.zeros((D, K), dtype) for D in widths] if paper else [],
             sums=[np.zeros(D) for D in widths],
             squares=[np.zeros(D) for D in widths],
             weight_sums=np.zeros(K),
             window=Window(settings.window),
             memory=Memory.empty(settings.memory, K, dtype),
             rng=rng,
+            lengths=np.zeros(K),
         )
+
+
+def begun(state: State, n_rows: int, forgetting: float) -> State:
+    """Return a copy of the state for a chunk of so many rows, what it knows faded.
+
+    Arrays are shared unless they fade; then they are made anew.
+    """
+    draft = replace(state)
+    draft.n_rows = state.n_rows + n_rows
+    draft.n_chunks = state.n_chunks + 1
+    draft.count = forgetting * state.count + n_rows
+    if forgetting < 1:
+        draft.A = forgetting * state.A
+        draft.B = [(forgetting * B_v).astype(B_v.dtype, copy=False) for B_v in state.B]
+        draft.sums = [forgetting * s for s in state.sums]
+        draft.squares = [forgetting * s for s in state.squares]
+        draft.weight_sums = forgetting * state.weight_sums
+        draft.memory = replace(state.memory, keep=state.memory.keep * forgetting)
+    return draft
 
 
 def count_columns(state: State, X: Sequence[Block], forgetting: float) -> State:
@@ -106,20 +130,25 @@ def count_columns(state: State, X: Sequence[Block], forgetting: float) -> State:
 
     What was known before fades by `forgetting`. Arrays are shared, never changed in place.
     """
-    draft = replace(state)
-    draft.n_rows = state.n_rows + X[0].shape[0]
-    draft.n_chunks = state.n_chunks + 1
-    draft.count = forgetting * state.count + X[0].shape[0]
-    draft.sums = [forgetting * s + column_sums(X_v) for s, X_v in zip(state.sums, X, strict=True)]
+    draft = begun(state, X[0].shape[0], forgetting)
+    draft.sums = [s + column_sums(X_v) for s, X_v in zip(draft.sums, X, strict=True)]
     draft.squares = [
-        forgetting * s + column_sums(squared_entries(X_v))
-        for s, X_v in zip(state.squares, X, strict=True)
+        s + column_sums(squared_entries(X_v)) for s, X_v in zip(draft.squares, X, strict=True)
     ]
-    if forgetting < 1:
-        draft.A = forgetting * state.A
-        draft.B = [(forgetting * B_v).astype(B_v.dtype, copy=False) for B_v in state.B]
-        draft.weight_sums = forgetting * state.weight_sums
     return draft
+
+
+def scale_factors(squares: NDArray[np.float64], dtype: np.dtype[Any]) -> Array:
+    """Return 1 / ‖X_j‖ of every column; empty columns get 0.
+
+    Examples
+    --------
+    >>> scale_factors(np.array([4.0, 0.0]), np.dtype(float))
+    array([0.5, 0. ])
+    """
+    factors = np.zeros_like(squares)
+    np.divide(1, np.sqrt(squares), out=factors, where=squares > 0)
+    return factors.astype(dtype)
 
 
 @dataclass(frozen=True)
@@ -137,12 +166,8 @@ class Scales:
         """Return the scales that a state has come to; empty columns get 0."""
         if not settings.scale_columns:
             return cls(None)
-        factors = []
-        for squares, B in zip(state.squares, state.B, strict=True):
-            factor = np.zeros_like(squares)
-            np.divide(1, np.sqrt(squares), out=factor, where=squares > 0)
-            factors.append(factor.astype(B.dtype))
-        return cls(tuple(factors))
+        columns = zip(state.squares, state.B, strict=True)
+        return cls(tuple(scale_factors(squares, B.dtype) for squares, B in columns))
 
     def rows(self, X: Sequence[Block]) -> list[Block]:
         """Return rows with their columns scaled."""
@@ -166,9 +191,11 @@ class StepInfo:
     n_rows : int
         Rows of the chunk.
     reconstruction, graph, sparsity : float
-        Terms of the objective over the window: Σ‖X − UVᵀ‖², tr(UᵀMU), Σ β‖V‖_{2,1}.
+        Terms of the objective: Σ‖X − UVᵀ‖², tr(UᵀMU), Σ β‖V‖_{2,1}. Of the paper's solver over the
+        window; else over the chunk and the features that it has, by the V that it came upon, with
+        the say of the neighbours that are in other clusters as graph term.
     orthogonality_error : float
-        ‖UᵀU − I‖_F over the window, over the clusters that have rows in it.
+        ‖UᵀU − I‖_F over the same rows, over the clusters that have some.
     n_iter : int
         Iterations done.
     settled : bool

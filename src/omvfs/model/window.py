@@ -19,7 +19,7 @@ class Window:
     chunks : tuple of (tuple of block)
         Rows of every chunk, per view.
     U : tuple of array of shape (m, K)
-        Cluster indicator of every chunk.
+        Cluster indicator of every chunk, in the units of A and B.
 
     Examples
     --------
