@@ -6,7 +6,8 @@ Four runs with checkpoints, each in a process of its own: 2,000,000 sparse rows 
 1,000,000 rows of a Parquet file, and 50,000 sparse rows of 100,000 features in chunks of 200 and of
 1,000. "Resident" is the largest of what the process holds after each chunk, "peak" the most it ever
 held; the libraries are part of both. The Parquet file is written to a temporary folder (TMPDIR),
-and takes 4 bytes a value.
+and takes 4 bytes a value. Ends with exit code 1 if a run grows by over 2 % after its first chunks,
+or takes over 600 MB.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from omvfs.run import run
 from omvfs.sources import IteratorSource, open_source
 
 FIRST = 20  # chunks after which memory must not grow
+MOST_GROWTH, MOST_MB = 0.02, 600
 PARQUET_VIEWS = ("text", "image")
 
 
@@ -107,6 +109,30 @@ def measure(source, args):
         f"| {peak:.1f} | {peak_end:.1f} | {peak_end / peak - 1:+.2%} |",
         flush=True,
     )
+    if missed := missed_bars(watch.first, watch.most):
+        sys.exit(f"{args.case}, chunks of {args.batch_size:,}: {' '.join(missed)}")
+
+
+def missed_bars(first, most):
+    """Return a sentence for every bar that a run has missed, given what it held in MB.
+
+    >>> missed_bars((300.0, 400.0), (305.0, 405.0))
+    []
+    >>> missed_bars((300.0, 400.0), (300.0, 601.0))
+    ['Peak memory grew by 50.2%, over 2%.', 'Peak memory was 601 MB, over 600 MB.']
+    """
+    growth = {
+        name: after / before - 1
+        for name, before, after in zip(("Resident", "Peak"), first, most, strict=True)
+    }
+    missed = [
+        f"{name} memory grew by {share:.1%}, over {MOST_GROWTH:.0%}."
+        for name, share in growth.items()
+        if share > MOST_GROWTH
+    ]
+    if most[1] > MOST_MB:
+        missed.append(f"Peak memory was {most[1]:.0f} MB, over {MOST_MB} MB.")
+    return missed
 
 
 CASES = {
@@ -145,6 +171,7 @@ def main():
             measure(open_source(args.parquet), args)
         return
     print(HEADER, flush=True)
+    code = 0
     for case, batch_size in PLAN:
         if args.case in (None, case):
             command = [sys.executable, __file__, "--batch-size", str(batch_size), *sys.argv[1:]]
@@ -153,7 +180,8 @@ def main():
                 command += ["--parquet", f"{folder}/rows.parquet"]
                 if case == "parquet":
                     subprocess.run(command, check=True)
-                subprocess.run(command, check=True)
+                code = max(code, abs(subprocess.run(command).returncode))
+    sys.exit(min(code, 1))
 
 
 if __name__ == "__main__":

@@ -80,6 +80,37 @@ def test_any_reader_of_the_format_reads_it_and_extra_comes_back(tmp_path):
     assert checkpoint.read(tmp_path / "model")[1]["extra"] == {"row": 60}
 
 
+def test_very_many_names_come_back(tmp_path):
+    X = sp.random_array((4, 600_000), density=1e-5, rng=np.random.default_rng(0), format="csr")
+    names = np.array([f"a column with a long name, number {j}" for j in range(600_000)], object)
+    kept = OMVFS(2, random_state=0, max_iter=1, n_init=1).fit(X)
+    kept.feature_names_in_ = names
+    kept.save(tmp_path / "model")
+    np.testing.assert_array_equal(OMVFS.load(tmp_path / "model").feature_names_in_, names)
+
+
+def test_a_file_that_could_not_be_read_again_is_not_written(tmp_path):
+    checkpoint.write(tmp_path / "model", {"a": np.zeros(1)}, {"n": 1})
+    with pytest.raises(CheckpointError, match="header of"):
+        checkpoint.write(tmp_path / "model", {}, {"n": "x" * checkpoint.MAX_HEADER_BYTES})
+    assert checkpoint.read(tmp_path / "model")[1] == {"n": 1}
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_names_of_files_of_before_are_read(tmp_path):
+    path, kept = tmp_path / "model", OMVFS(2, random_state=0).fit(frame())
+    kept.save(path)
+    arrays, meta = checkpoint.read(path)
+    for part in ("", "/ends"):
+        del arrays[f"feature_names_in{part}"]
+    meta["estimator"]["feature_names_in"] = list(kept.feature_names_in_)
+    checkpoint.write(path, arrays, meta)
+    np.testing.assert_array_equal(OMVFS.load(path).feature_names_in_, kept.feature_names_in_)
+    meta["estimator"]["feature_names_in"] = None
+    checkpoint.write(path, arrays, meta)
+    assert not hasattr(OMVFS.load(path), "feature_names_in_")
+
+
 def test_the_file_is_private_and_the_one_before_is_kept(tmp_path):
     path = tmp_path / "new folder" / "model"
     for n in (1, 2, 3):
@@ -295,7 +326,7 @@ def not_finite(arrays, meta):
 
 
 def another_dtype(arrays, meta):
-    arrays["V/1"] = arrays["V/1"].astype(np.float32)
+    arrays["B/1"] = arrays["B/1"].astype(np.float32)
 
 
 def a_piece_missing(arrays, meta):
@@ -327,6 +358,15 @@ def names_cut_off(arrays, meta):
     arrays["names/0"], arrays["names/0/ends"] = np.zeros(3, np.uint8), np.arange(12)
 
 
+def too_few_names_of_columns(arrays, meta):
+    meta["estimator"]["feature_names_in"] = ["a"]
+
+
+def names_of_columns_cut_off(arrays, meta):
+    arrays["feature_names_in"] = np.zeros(3, np.uint8)
+    arrays["feature_names_in/ends"] = np.arange(17)
+
+
 def a_list_for_meta(arrays, meta):
     meta.clear()
 
@@ -352,6 +392,8 @@ HOSTILE = [
     a_negative_counter,
     columns_out_of_range,
     names_cut_off,
+    too_few_names_of_columns,
+    names_of_columns_cut_off,
     a_list_for_meta,
     history_of_another_shape,
 ]

@@ -185,7 +185,7 @@ def test_killed_at_50_random_moments_and_resumed_the_end_is_the_same(tmp_path):
     assert model.n_rows_seen_ == n_rows
     assert fingerprint(model._learned) == expected[n_rows]
     cursor = checkpoint.read(path)[1]["extra"]["cursor"]
-    assert cursor == {"text": {"row": n_rows}, "image": {"row": n_rows}}
+    assert cursor["row"] == n_rows
     assert len(reached) >= 10
     assert len(cut_writes) >= 5
 

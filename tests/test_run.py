@@ -79,6 +79,43 @@ def test_other_parameters_are_no_continuation(tmp_path):
         run(ArraySource(rows()), selector(), save_to=path, resume=True)
 
 
+def test_equal_parameters_are_a_continuation(tmp_path):
+    path, weights = tmp_path / "model", {"text": 1.0, "image": 2.0}
+    first = selector(n_clusters=np.int64(3), graph_weight=weights, random_state=np.int64(0))
+    run(ArraySource(rows()), first, save_to=path)
+    turned = dict(reversed(weights.items()))
+    for given in ({"n_clusters": 3}, {"n_clusters": np.int32(3), "graph_weight": turned}):
+        again = selector(**{"graph_weight": weights, **given})
+        assert run(ArraySource(rows()), again, save_to=path, resume=True).finished
+    state = np.random.RandomState(0)
+    run(ArraySource(rows()), selector(random_state=state), save_to=path)
+    run(ArraySource(rows()), selector(random_state=state), save_to=path, resume=True)
+
+
+def test_other_data_are_no_continuation_and_checkpoints_of_before_do_not_tell(tmp_path):
+    path, other = tmp_path / "model", {"text": np.ones((230, 15)), "image": np.ones((230, 7))}
+    result = run(ArraySource(rows()), selector(), save_to=path)
+    with pytest.raises(CheckpointError, match=r"other data: .*image.*6, now 7\. Go on"):
+        run(ArraySource(other), selector(), save_to=path, resume=True)
+    with pytest.raises(CheckpointError, match="other data"):
+        run(IteratorSource(lambda: iter([rows()])), selector(), save_to=path, resume=True)
+    extra = {"cursor": {"row": 230}, "prepare": []}
+    result.selector.save(path, extra)
+    assert run(ArraySource(rows()), selector(), save_to=path, resume=True).finished
+
+
+@pytest.mark.parametrize("prepare", [(), ("log1p",)])
+def test_an_error_says_where_its_chunk_begins(prepare):
+    views = rows()
+    views["image"][53, 4] = -2
+    with pytest.raises(ValueError, match=r"^In the chunk that begins at row 40: .*-2") as caught:
+        run(ArraySource(views), selector(), prepare=prepare)
+    assert type(caught.value) is ValueError
+    views["image"][3, 4] = -2
+    with pytest.raises(ValueError, match=r"^(?!In the chunk).*-2"):
+        run(ArraySource(views), selector(), prepare=prepare)
+
+
 def test_an_error_of_the_source_comes_through_and_keeps_the_last_checkpoint(tmp_path):
     def batches():
         yield {name: X[:100] for name, X in rows().items()}

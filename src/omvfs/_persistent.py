@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs import checkpoint
-from omvfs._frozen import freeze, pack_params, thaw, unpack_params
+from omvfs._frozen import (
+    _pack_names,
+    _unpack_names,
+    freeze,
+    pack_params,
+    thaw,
+    unpack_params,
+)
 from omvfs._history import HISTORY, ChunkInfo
 from omvfs._learned import Learned
 from omvfs._schema import Schema
@@ -55,11 +62,12 @@ class Persistent:
         if self._columns is not None:
             arrays["columns"] = self._columns.astype(np.int64)
         names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            arrays |= _pack_names("feature_names_in", names)
         meta["estimator"] = {
             "class": type(self).__name__,
             "params": pack_params(self.get_params(deep=False)),
             "plain": self._plain,
-            "feature_names_in": None if names is None else list(names),
             "n_features_in": self.n_features_in_,
         }
         meta["extra"] = extra
@@ -120,9 +128,13 @@ class Persistent:
             if columns.shape != (width,) or set(columns.tolist()) - set(range(self.n_features_in_)):
                 raise ValueError("the columns do not fit the views")
             self._columns = columns
-        if own["feature_names_in"] is not None:
-            names = np.array(own["feature_names_in"], dtype=object)
-            if names.shape != (self.n_features_in_,):
+        # Files of before had the names here.
+        names = own.get("feature_names_in")
+        if "feature_names_in" in arrays:
+            ends = arrays["feature_names_in/ends"]
+            names = _unpack_names(arrays["feature_names_in"], ends, self.n_features_in_)
+        if names is not None:
+            if len(names) != self.n_features_in_:
                 raise ValueError("the names do not fit the features")
-            self.feature_names_in_ = names
+            self.feature_names_in_ = np.array(names, dtype=object)
         self.history_ = deque((ChunkInfo.of(row) for row in arrays["history"].tolist()), HISTORY)

@@ -56,6 +56,13 @@ def write(path: PathLike, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str,
         What to keep.
     meta : mapping of str to object
         What else to keep: anything that JSON can hold.
+
+    Raises
+    ------
+    CheckpointError
+        If there is too much in `meta` for `read`.
+    OSError
+        If it cannot be written.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,6 +75,11 @@ def write(path: PathLike, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str,
         "sha256": _digest(solid, text),
     }
     content = save(solid, metadata)
+    if (header := int.from_bytes(content[:8], "little")) > MAX_HEADER_BYTES:
+        raise CheckpointError(
+            f"{path} would have a header of {header:,} bytes; at most {MAX_HEADER_BYTES:,} are "
+            "read again."
+        )
     # Of mode 0600, as mkstemp makes it: the rows in it may be private.
     descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:

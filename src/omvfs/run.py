@@ -5,11 +5,13 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from omvfs import checkpoint
+from omvfs._frozen import pack_params, unpack_params
 from omvfs.omvfs import OMVFS
 from omvfs.preparation import Preparation
 from omvfs.sources import Chunk, Cursor, Source
@@ -115,7 +117,7 @@ def run(
     if save_to is not None:
         checkpoint.sweep(save_to)
     if resume and save_to is not None and Path(save_to).exists():
-        selector, preparation, cursor = restore(save_to, selector, tuple(prepare))
+        selector, preparation, cursor = restore(save_to, selector, tuple(prepare), source.identity)
     before = selector.n_rows_seen_ if cursor is not None else 0
     started, saved_at, finished = time.perf_counter(), 0, True
     n_chunks = 0
@@ -123,14 +125,15 @@ def run(
         if chunk is None:
             finished = False
             break
-        views, prepared = preparation.apply(chunk.views)
-        selector.partial_fit(views)
+        with _rows_from(chunk.start):
+            views, prepared = preparation.apply(chunk.views)
+            selector.partial_fit(views)
         preparation, cursor = prepared, chunk.cursor
         n_chunks += 1
         stop = should_stop()
         save = save_to is not None and (stop or n_chunks - saved_at >= save_every)
         if save:
-            keep(save_to, selector, preparation, cursor)
+            keep(save_to, selector, preparation, cursor, source.identity)
             saved_at = n_chunks
         seen = selector.n_rows_seen_
         seconds = time.perf_counter() - started
@@ -140,20 +143,40 @@ def run(
             finished = False
             break
     if save_to is not None and n_chunks > saved_at:
-        keep(save_to, selector, preparation, cursor)
+        keep(save_to, selector, preparation, cursor, source.identity)
     return Result(selector, preparation, finished)
 
 
-def keep(path: Any, selector: OMVFS, preparation: Preparation, cursor: Cursor | None) -> None:
+@contextmanager
+def _rows_from(start: int) -> Iterator[None]:
+    """Have errors say where the chunk begins within which they count rows."""
+    try:
+        yield
+    except ValueError as error:
+        if start:
+            error.args = (f"In the chunk that begins at row {start:,}: {error}",)
+        raise
+
+
+def keep(
+    path: Any,
+    selector: OMVFS,
+    preparation: Preparation,
+    cursor: Cursor | None,
+    identity: Any = None,
+) -> None:
     """Write all that a run needs to go on."""
-    extra = {"cursor": cursor, "prepare": list(preparation.steps)}
+    extra = {"cursor": cursor, "prepare": list(preparation.steps), "source": identity}
     selector.save(path, extra, preparation.known)
 
 
 def restore(
-    path: str | os.PathLike[str], selector: OMVFS, prepare: tuple[str, ...]
+    path: str | os.PathLike[str],
+    selector: OMVFS,
+    prepare: tuple[str, ...],
+    identity: Any = None,
 ) -> tuple[OMVFS, Preparation, Cursor]:
-    """Return what `keep` wrote; it must be of a run with the same parameters.
+    """Return what `keep` wrote; it must be of a run with the same parameters over the same data.
 
     Parameters
     ----------
@@ -162,6 +185,8 @@ def restore(
         With the parameters of this run.
     prepare : tuple of str
         Steps of this run.
+    identity : object, default=None
+        What the source of this run says of itself; by default any will do.
     """
     arrays, meta = checkpoint.read(path)
     loaded = OMVFS._of(arrays, meta, path)
@@ -171,26 +196,47 @@ def restore(
             f"{os.fspath(path)} is a model, not the checkpoint of a run: it has no cursor."
         )
     asked, kept = (
-        {**each.get_params(), "prepare": p}
-        for each, p in (
-            (selector, list(prepare)),
-            (loaded, extra.get("prepare")),
-        )
+        {**unpack_params(pack_params(each.get_params(deep=False))), "prepare": steps}
+        for each, steps in ((selector, list(prepare)), (loaded, extra.get("prepare")))
     )
     # What is selected in the end does not change what is learned.
     free = {"n_features_to_select", "score", "diversity", "views"}
-    other = sorted(k for k in asked if k not in free and repr(asked[k]) != repr(kept.get(k)))
-    if other:
-        differ = ", ".join(f"{k}={kept.get(k)!r}, now {asked[k]!r}" for k in other)
+    ours, theirs = ({k: v for k, v in p.items() if k not in free} for p in (asked, kept))
+    if other := _differences(theirs, ours):
         raise checkpoint.CheckpointError(
-            f"{os.fspath(path)} is of a run with other parameters: {differ}. Go on with those, or "
+            f"{os.fspath(path)} is of a run with other parameters: {other}. Go on with those, or "
             "begin anew."
         )
-    loaded.set_params(**{name: asked[name] for name in free})
+    # Checkpoints of before do not tell.
+    before = extra.get("source")
+    if None not in (before, identity) and (other := _differences(before, identity)):
+        raise checkpoint.CheckpointError(
+            f"{os.fspath(path)} is of a run over other data: {other}. Go on with the same, or "
+            "begin anew."
+        )
+    params = selector.get_params(deep=False)
+    loaded.set_params(**{name: params[name] for name in free})
     known = {
         name.removeprefix("extra/"): a for name, a in arrays.items() if name.startswith("extra/")
     }
     return loaded, Preparation.of(prepare, known), extra["cursor"]
+
+
+def _differences(kept: Any, now: Any, place: str = "") -> str:
+    """Say where two plain values differ, empty if nowhere.
+
+    Examples
+    --------
+    >>> _differences({"a": {"kind": "csv", "n": 1}}, {"a": {"kind": "npy", "n": 1}})
+    "a.kind='csv', now 'npy'"
+    """
+    if isinstance(kept, dict) and isinstance(now, dict):
+        found = (
+            _differences(kept.get(name), now.get(name), f"{place}.{name}" if place else str(name))
+            for name in {**kept, **now}
+        )
+        return ", ".join(each for each in found if each)
+    return "" if kept == now else f"{place}={kept!r}, now {now!r}"
 
 
 def ahead(

@@ -5,6 +5,8 @@ import gzip
 import json
 import os
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import fsspec
@@ -17,6 +19,9 @@ from pyarrow import csv as arrow_csv
 from pyarrow import feather, parquet
 from scipy.io import savemat
 
+import omvfs.run
+from omvfs import OMVFS
+from omvfs.cli import commands
 from omvfs.cli.commands import run_app
 from omvfs.sources import open_source
 from support import counts, dense
@@ -109,6 +114,12 @@ def by_key(path):
     return [str(path / "text.parquet"), str(path / "image.parquet"), "--key", "id"]
 
 
+def labelled(path):
+    with_class = table().append_column("class", pa.array(["cat", "dog"] * 30))
+    parquet.write_table(with_class, path / "labelled.parquet")
+    return [str(path / "labelled.parquet"), "--drop", "class"]
+
+
 def annotated(path, groups):
     with h5py.File(path, "w") as file:
         for group, X in groups.items():
@@ -192,6 +203,7 @@ FORMATS = {
     "rows73.mat": matlab_7,
     "memory://bucket/rows.parquet": from_afar,
     "text.parquet": by_key,
+    "labelled.parquet": labelled,
     "rows.h5ad": h5ad,
     "rows.h5mu": h5mu,
     "rows.jsonl": json_lines,
@@ -209,7 +221,8 @@ def ranking(out):
 
 # A table of a column a feature is dense, and sums of dense rows round in another order.
 TABLES = {"rows.parquet", "rows.feather", "rows.csv", "rows.csv.gz", "text.parquet"} | {
-    "memory://bucket/rows.parquet"
+    "labelled.parquet",
+    "memory://bucket/rows.parquet",
 }
 
 
@@ -225,7 +238,8 @@ def test_every_format_gives_the_same_ranking_and_is_written_as_it_came(
     assert run_app(["info", *given]) == 0
     assert run_app(["select", *given, *options, "-o", str(out)]) == 0
     assert ranking(out) == ranking(expected / "out")
-    assert_same_features(expected / "out/data", written(out / "data", given))
+    key = given[given.index("--key") + 1] if "--key" in given else None
+    assert_same_features(expected / "out/data", written(out / "data", given), key)
 
 
 def written(data, given):
@@ -238,8 +252,8 @@ def written(data, given):
     return [f"{view}{sign}{data / Path(file).name}" for view, sign, file in parts]
 
 
-def assert_same_features(expected, inputs):
-    with open_source(*inputs) as source, open_source(str(expected)) as truth:
+def assert_same_features(expected, inputs, key):
+    with open_source(*inputs, key=key) as source, open_source(str(expected)) as truth:
         got, right = (next(each.chunks(100)).views for each in (source, truth))
     for view in ("text", "image"):
         names = got.feature_names[view]
@@ -253,10 +267,116 @@ def dense_folder(path):
     return [str(path)]
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_stopped_run_of_every_format_goes_on_where_it_was(name, tmp_path, monkeypatch):
+    given, whole, out = FORMATS[name](tmp_path), tmp_path / "whole", tmp_path / "out"
+    options = ["-k", "3", "--batch-size", "7", "--prepare", "tfidf", "--checkpoint-every", "2"]
+    assert run_app(["select", *given, *options, "-o", str(whole)]) == 0
+    seen = [0]
+    with monkeypatch.context() as patched:
+        patched.setattr(commands.Bar, "__call__", lambda _, status: seen.append(status.n_rows))
+        patched.setattr(commands.Stop, "__call__", lambda _: seen[-1] >= 20)
+        assert run_app(["select", *given, *options, "-o", str(out)]) == 130
+    assert seen[-1] == OMVFS.load(out / "model.omvfs").n_rows_seen_ == 28
+    assert run_app(["select", *given, *options, "-o", str(out), "--resume"]) == 0
+    assert OMVFS.load(out / "model.omvfs").n_rows_seen_ == 60
+    assert ranking(out) == ranking(whole)
+
+
+# What the README shows.
+
+SECTION = README.read_text(encoding="utf-8").split("### In files")[1].split("\n## ")[0]
+TABLE = [line.split("|")[1:3] for line in SECTION.splitlines() if line.startswith("| ")][1:]
+
+
+def commands_of(section, data):
+    """Return the commands of a block of shell, with some data."""
+    block = re.search(r"```sh\n(.*?)```", section, re.DOTALL)[1]
+    lines = (shlex.split(line, comments=True) for line in block.splitlines())
+    for program, *arguments in lines:
+        assert program == "omvfs"
+        place = arguments.index("DATA")
+        yield [*arguments[:place], *shlex.split(data), *arguments[place + 1 :]]
+
+
+def promised():
+    """Return all that the README says `DATA` may be."""
+    for data, _ in TABLE:
+        if data.strip().startswith("a folder of"):
+            yield "."
+        else:
+            yield from re.findall("`([^`]+)`", data)
+
+
+@pytest.fixture(scope="module")
+def every_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files")
+    for make in FORMATS.values():
+        make(path)
+    return path
+
+
+@pytest.fixture
+def here(every_file, tmp_path, monkeypatch):
+    """Go to a folder that has the files of all formats."""
+    for file in every_file.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_section(data, capsys, *, n_rows=60):
+    done = list(commands_of(SECTION, data))
+    assert [each[0] for each in done] == ["info", "select", "select", "transform", "convert"]
+    for arguments in done:
+        assert run_app(arguments) == 0, capsys.readouterr().err
+    said = capsys.readouterr().out
+    assert said.count(f"{n_rows} rows") >= 4
+    assert OMVFS.load("out/model.omvfs").n_rows_seen_ == n_rows
+    for written in ("out", "reduced", "folder"):
+        assert os.listdir(written)
+    assert run_app(["info", "folder"]) == 0
+
+
+@pytest.mark.parametrize("data", [data for data in promised() if data != "-"])
+def test_the_commands_of_the_readme_take_all_that_it_promises(data, here, capsys):
+    run_section(data, capsys)
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "words.svm"])
+def test_the_commands_of_the_readme_take_standard_input(name, here, capsys, monkeypatch):
+    assert "-" in promised()
+    for arguments in commands_of(SECTION, "-"):
+        with open(name) as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            assert run_app(arguments) == 0, capsys.readouterr().err
+    assert OMVFS.load("out/model.omvfs").n_rows_seen_ == 60
+    assert run_app(["info", "reduced"]) == run_app(["info", "folder"]) == 0
+
+
+def test_the_line_of_json_in_the_readme_is_read(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    line = next(re.search("`({.*})`", cell)[1] for data, cell in TABLE if "rows.jsonl" in data)
+    (tmp_path / "rows.jsonl").write_text(f"{line}\n" * 30)
+    with open_source("rows.jsonl") as source:
+        views = next(source.chunks(1)).views
+    assert views.widths == {"text": 2, "tags": 1, "image": 2}
+    assert dense(views["text"]).tolist() == [[1, 1]]
+    run_section("rows.jsonl", capsys, n_rows=30)
+
+
+@pytest.mark.usefixtures("here")
+def test_the_line_of_python_in_the_readme_works():
+    (line,) = re.findall(r"`(omvfs\.run\.run\(.*?)`", SECTION)
+    result = eval(line, {"omvfs": omvfs, "OMVFS": OMVFS, "open_source": open_source})
+    assert result.finished
+    assert result.selector.n_rows_seen_ == 60
+
+
 def test_the_readme_promises_these_formats_and_no_others():
     start = README.read_text(encoding="utf-8").split("| `DATA` | read as |")[1]
     table = start.split("\n\n")[0]
     promised = re.findall(
-        r"(?:\w+://\w+/)?(?:view_0_text|words|rows\w*|long|text)(?:\.\w+)+", table
+        r"(?:\w+://\w+/)?(?:view_0_text|words|labelled|rows\w*|long|text)(?:\.\w+)+", table
     )
     assert set(promised) == set(FORMATS)

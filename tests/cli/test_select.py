@@ -62,9 +62,7 @@ def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     ("arguments", "code", "sentence"),
     [
         (["select", "nowhere"], 4, "There is no file nowhere"),
-        (["select", "{data}/view_1_image.npy", "--negative", "maybe"], 3, "negative='maybe'"),
-        (["select", "{data}", "--prepare", "l3"], 3, "Got preparation 'l3'"),
-        (["select", "{data}", "-k", "0"], 3, "n_clusters=0"),
+        (["select", "{data}", "--prepare", "sound:l2"], 3, "Got preparation 'sound:l2'"),
         (["select", "{data}", "-k", "many"], 2, "-k"),
         (["select"], 2, "inputs"),
         (["unknown"], 2, "unknown"),

@@ -21,6 +21,7 @@ from omvfs.sources import (
     NpySource,
     NpzSource,
     SideBySide,
+    SourceError,
     SvmlightSource,
     open_source,
 )
@@ -274,6 +275,37 @@ def test_reading_goes_on_from_any_cursor_kept_as_json(source):
         for a, b in zip(rest, chunks[i + 1 :], strict=True):
             np.testing.assert_array_equal(dense(a.views["text"]), dense(b.views["text"]))
             np.testing.assert_array_equal(dense(a.views["image"]), dense(b.views["image"]))
+
+
+def test_a_cursor_tells_the_row(source):
+    for chunk in source.chunks(10):
+        assert chunk.cursor["row"] == chunk.start + len(chunk.views)
+
+
+def test_going_on_after_more_rows_than_there_are_is_refused(source):
+    *_, last = source.chunks(10)
+    assert list(source.chunks(10, last.cursor)) == []
+    if source.n_rows is not None:
+        with pytest.raises(SourceError, match="fewer rows than were read before"):
+            list(source.chunks(10, {**last.cursor, "row": N + 1}))
+
+
+def test_the_cursor_of_something_else_is_refused(source):
+    for cursor in ({}, {"page": 3}, {"row": -1}, {"row": "3"}):
+        with pytest.raises(SourceError, match="The cursor is of other inputs"):
+            list(source.chunks(10, cursor))
+
+
+def test_identity_is_plain_and_has_views_and_widths(source):
+    def views(identity):
+        parts = identity.get("parts")
+        own = identity.get("views", {})
+        for part in (parts or {}).values():
+            own = own | views(part)
+        return own
+
+    assert json.loads(json.dumps(source.identity)) == source.identity
+    assert views(source.identity) == {"text": 11, "image": 4}
 
 
 def test_a_reader_can_stop_early_and_begin_again(source):

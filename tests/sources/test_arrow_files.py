@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 from omvfs import OMVFS
-from omvfs.sources import SourceError, open_source
+from omvfs.sources import SourceError, _lines, open_source
 from omvfs.sources.arrow_files import TableSource
 
 ROWS = pa.table({"a": [1.0, 2.0, 3.0], "b": [1, 2, 3], "id": ["x", "y", "z"]})
@@ -65,6 +65,33 @@ def test_fractions_after_whole_numbers_are_read(tmp_path):
     (tmp_path / "x.csv").write_text("\n".join(lines))
     *_, last = open_source(tmp_path / "x.csv").chunks(50_000)
     np.testing.assert_array_equal(last.views["x"], [[0.5, 2]])
+
+
+def test_lines_longer_than_a_block_are_read(tmp_path):
+    n = 50_000
+    header = ",".join(f"text__feature_number_{j:08}" for j in range(n))
+    # The first rows are short, those after them are long.
+    rows = [",".join(["0"] * n), *[",".join(["0.12345678901234567890123"] * n)] * 3]
+    (tmp_path / "x.csv").write_text("\n".join([header, *rows]))
+    chunks = list(open_source(tmp_path / "x.csv").chunks(3))
+    assert [chunk.views["text"].shape for chunk in chunks] == [(3, n), (1, n)]
+    assert chunks[1].views["text"].min() == 0.12345678901234568
+
+
+def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(_lines, "MAX_LINE_BYTES", 1000)
+    (tmp_path / "x.csv").write_text("a,b\n" + "1" * 2000)
+    with pytest.raises(SourceError, match=r"x\.csv is longer than 1,000"):
+        open_source(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_truths_are_numbers(tmp_path, name):
+    (tmp_path / "x.csv").write_text("a,b\ntrue,1\nfalse,2\n,3\n")
+    rows = pa.table({"a": [True, False, None], "b": [1.0, 2.0, 3.0]})
+    parquet.write_table(rows, tmp_path / "x.parquet")
+    (chunk,) = open_source(tmp_path / name).chunks(10)
+    np.testing.assert_array_equal(chunk.views["x"], [[1, 1], [0, 2], [np.nan, 3]])
 
 
 @every_table

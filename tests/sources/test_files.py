@@ -33,6 +33,13 @@ def test_names(given, stem, ending, compression, remote):
     assert str(File(file)) == given
 
 
+def test_a_view_asked_for_twice_is_read_once(tmp_path):
+    np.save(tmp_path / "view_0_text.npy", np.eye(2))
+    assert open_source(tmp_path, views=["text", "text"]).schema.names == ("text",)
+    file = tmp_path / "view_0_text.npy"
+    assert open_source(f"text={file}", views=["text", "text"]).schema.names == ("text",)
+
+
 def test_what_is_not_there_is_told(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no file"):
         open_source(tmp_path / "rows.npy")

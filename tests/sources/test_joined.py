@@ -127,3 +127,37 @@ def test_the_command_line_tells_what_was_left_out(tmp_path, capsys):
     assert "5 rows left out" in said.err
     assert said.out.startswith("55 rows")
     assert len((tmp_path / "out/data/image.csv").read_text().splitlines()) == 56
+
+
+@given(st.lists(keys.filter(len), min_size=1, max_size=3), st.integers(1, 12), st.integers(1, 12))
+def test_every_row_is_read_or_left_out(parts, batch_size, other):
+    parts = [sorted(own) for own in parts]
+    common = set.intersection(*map(set, parts))
+    expected = sum(len(own) - len(common) for own in parts)
+    source = joined(parts)
+    chunks = list(source.chunks(batch_size))
+    assert source.n_left_out == expected
+    for chunk in chunks:
+        source = joined(parts)
+        list(source.chunks(other, json.loads(json.dumps(chunk.cursor))))
+        assert source.n_left_out == expected
+
+
+def test_what_comes_after_the_end_of_another_must_be_sorted_too():
+    with pytest.raises(SourceError, match="6 comes after 7"):
+        list(joined([[1, 2], [1, 2, 7, 6]]).chunks(2))
+
+
+@pytest.mark.parametrize("views", [["text"], ["image"]])
+def test_rows_are_those_of_all_files_whatever_views_are_read(tmp_path, views):
+    (tmp_path / "text.csv").write_text("id,a\n1,1\n2,2\n3,3\n5,5\n")
+    (tmp_path / "image.csv").write_text("id,b\n2,2\n3,3\n4,4\n5,5\n6,6\n")
+    files = tmp_path / "text.csv", tmp_path / "image.csv"
+    with open_source(*files, key="id", views=views) as source:
+        assert list(source.parts) == list(source.schema.names) == views
+        chunks = list(source.chunks(2))
+        assert [key for chunk in chunks for key in chunk.keys] == [2, 3, 5]
+        assert [x for chunk in chunks for x in chunk.views[views[0]].ravel()] == [2, 3, 5]
+        assert source.n_left_out == 3
+        (rest,) = source.chunks(2, json.loads(json.dumps(chunks[0].cursor)))
+        assert rest.keys.tolist() == [5]

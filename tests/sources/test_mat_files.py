@@ -15,7 +15,8 @@ from scipy.io import loadmat, savemat
 
 from omvfs.sources import SourceError, _mat5
 from omvfs.sources._files import File
-from omvfs.sources.mat_files import MatSource, MatWriter
+from omvfs.sources.mat_files import MatSource
+from omvfs.sources.writing.mat_files import MatWriter
 from omvfs.views import Views
 from support import counts, dense
 

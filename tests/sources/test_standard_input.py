@@ -27,7 +27,12 @@ CSV = "\n".join([HEADER, *(",".join(map(repr, row)) for row in X.tolist())])
 SVM = "\n".join(
     " ".join(["1", *(f"{j + 1}:{x}" for j, x in enumerate(row) if x)]) for row in X.tolist()
 )
-KINDS = {"rows.jsonl": NUMBERS, "words.jsonl": WORDS, "rows.csv": CSV, "text.svm": SVM}
+LONG = "\n".join(
+    ["row,feature,value", *(f"{i},{j},{x}" for i, row in enumerate(X) for j, x in enumerate(row))]
+)
+KINDS = {"rows.jsonl": NUMBERS, "words.jsonl": WORDS, "rows.csv": CSV, "text.svm": SVM} | {
+    "text.csv": LONG
+}
 
 
 def source_of(text, view="text"):
@@ -56,6 +61,18 @@ def test_a_stream_that_begins_anew_goes_on_from_a_cursor(name):
     assert [chunk.start for chunk in rest] == [10, 20, 30]
     (view,) = first.views.names
     np.testing.assert_array_equal(dense(rest[0].views[view]), X[10:20])
+
+
+def test_a_long_table_may_have_several_views():
+    with source_of("view,row,feature,value\ntext,0,a,1\ntags,1,b,2\n") as source:
+        assert source.schema.names == ("text", "tags")
+        assert source.schema.feature_names == (("a",), ("b",))
+        assert source.n_rows == 2
+
+
+def test_truths_are_numbers():
+    (chunk,) = source_of("a,b\ntrue,1\nFalse,\n").chunks(5)
+    np.testing.assert_array_equal(chunk.views["text"], [[1, 1], [0, np.nan]])
 
 
 def test_rows_of_numbers_are_there_before_the_stream_ends():

@@ -78,6 +78,16 @@ def test_a_line_that_is_no_row_is_named(tmp_path, lines, message):
         list(open_source(tmp_path / "x.jsonl").chunks(10))
 
 
+@pytest.mark.parametrize("large", ["[0.5, {}]", '{{"x": 1, "y": -{}}}'])
+def test_a_number_beyond_all_doubles_is_named_by_its_row(tmp_path, large):
+    good, bad = large.format(2), large.format("9" * 400)
+    (tmp_path / "x.jsonl").write_text("".join(f'{{"a": {each}}}\n' for each in (good, good, bad)))
+    with pytest.raises(SourceError, match=r"View 'a' .* row 3 of .*x\.jsonl"):
+        list(open_source(tmp_path / "x.jsonl").chunks(2))
+    with pytest.raises(SourceError, match=r"View 'a' .* row 3 of .*x\.jsonl"):
+        list(open_source(tmp_path / "x.jsonl").chunks(10))
+
+
 def test_numbers_must_be_in_every_row(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"a": [1]}\n{"b": [1]}\n')
     with pytest.raises(SourceError, match=r"Row 2 .* has no view 'a'"):

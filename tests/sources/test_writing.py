@@ -1,5 +1,8 @@
 """Every format that is written reads back as the same rows."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -118,3 +121,119 @@ def test_too_wide_a_table_is_told(tmp_path):
         open_writer(tmp_path / "rows.parquet") as writer,
     ):
         writer.append(wide)
+
+
+COMPRESSED = ["npy", "npz", "parquet", "feather", "arrow", "h5ad", "h5mu", "mat"]
+
+
+@pytest.mark.parametrize("kind", COMPRESSED)
+@pytest.mark.parametrize("compression", ["gz", "zst"])
+def test_what_is_no_text_is_not_compressed(tmp_path, kind, compression):
+    name = f"rows.{kind}.{compression}"
+    with pytest.raises(SourceError, match=rf"ends in '\.{kind}\.{compression}'"):
+        open_writer(tmp_path / name)
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(SourceError, match=rf"ends in '\.{kind}\.{compression}'"):
+        open_source(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", sorted(SEVERAL | ONE))
+@pytest.mark.parametrize("view", ["a/b", "a\0b"])
+def test_names_that_no_file_can_have_are_refused(tmp_path, name, view):
+    with (
+        pytest.raises(SourceError, match=r"its name has a '/' or NUL\. Rename it"),
+        open_writer(tmp_path / name) as writer,
+    ):
+        writer.append(Views({view: np.eye(2)}))
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == []
+
+
+@pytest.mark.parametrize("view", ["a__b", "a_", "__a", "_", ""])
+def test_views_of_a_table_read_back_as_themselves_or_are_refused(tmp_path, view):
+    with (
+        pytest.raises(SourceError, match=r"'view__feature'; got a view .*Rename it"),
+        open_writer(tmp_path / "x.csv") as writer,
+    ):
+        writer.append(Views({view: np.eye(2)}, feature_names={view: ["x", "y"]}))
+
+
+@pytest.mark.parametrize("view", ["a", "_a", "a_b", "a b", "1"])
+@pytest.mark.parametrize("feature", ["x", "_x", "x_", "__", "x__y", "_"])
+def test_columns_of_a_table_read_back_as_they_were(tmp_path, view, feature):
+    views = Views({view: np.eye(1)}, feature_names={view: [feature]})
+    back = written(tmp_path / "x.csv", [views])
+    assert back.names == (view,)
+    assert list(back.feature_names[view]) == [feature]
+
+
+@pytest.mark.parametrize("name", ["rows.h5mu", "rows", "rows.jsonl"])
+def test_views_keep_their_order(tmp_path, name):
+    views = Views({"text": np.eye(3), "image": np.eye(3), "audio": np.eye(3)})
+    back = written(tmp_path / name, [views[:2], views[2:].only(["audio", "image", "text"])])
+    assert back.names == ("text", "image", "audio")
+
+
+WITH_KEYS = sorted(name for name in SEVERAL if "." in name and name[5:9] not in ("h5mu", "mat"))
+
+
+@pytest.mark.parametrize("name", WITH_KEYS)
+@pytest.mark.parametrize("kind", [int, str])
+def test_keys_are_written_where_they_can_be(tmp_path, name, kind):
+    keys = np.array([kind(k) for k in (3, 5, 7)], object)
+    views = Views({"text": np.eye(3), "image": np.ones((3, 2))})
+    with open_writer(tmp_path / name, key="id") as writer:
+        writer.append(views[:2], keys[:2])
+        writer.append(views[2:], keys[2:])
+    with open_source(tmp_path / name, key="id") as source:
+        (chunk,) = source.chunks(10)
+    assert list(map(kind, chunk.keys)) == keys.tolist()
+    np.testing.assert_array_equal(dense(chunk.views["text"]), np.eye(3))
+
+
+@pytest.mark.parametrize("name", sorted((SEVERAL | ONE) - set(WITH_KEYS)))
+def test_keys_are_left_out_elsewhere(tmp_path, name):
+    views, keys = Views({"text": np.eye(3)}), np.array([3, 5, 7], object)
+    with open_writer(tmp_path / name, key="id") as writer:
+        writer.append(views, keys)
+    with opened(tmp_path / name) as source:
+        assert source.schema.widths == (3,)
+
+
+@pytest.mark.parametrize("name", WITH_KEYS)
+def test_keys_need_a_name_of_their_own_and_must_be_there(tmp_path, name):
+    views, keys = Views({"id": np.eye(2)}), np.array([3, 5], object)
+    key = "id" if "jsonl" in name else "id__0"
+    with (
+        pytest.raises(SourceError, match="Rename the key"),
+        open_writer(tmp_path / name, key=key) as w,
+    ):
+        w.append(views, keys)
+    with (
+        pytest.raises(SourceError, match="keys called 'key'; got rows without"),
+        open_writer(tmp_path / name, key="key") as w,
+    ):
+        w.append(views)
+    with open_writer(tmp_path / name) as w:
+        w.append(views, keys)
+    assert open_source(tmp_path / name).schema.widths == (2,)
+
+
+PROGRAM = """
+import sys
+for name in ("pyarrow", "h5py"):
+    sys.modules[name] = None
+import numpy as np
+from omvfs.sources import open_writer
+try:
+    open_writer(sys.argv[1])
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.h5ad", "x.h5mu", "x.mat", "x.svm.zst"])
+def test_a_missing_library_is_told_with_the_extra(tmp_path, name):
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "pip install omvfs[files]" in done.stdout, done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,15 @@ from omvfs._schema import listed
 
 # Parameters of the method, in the file only.
 PARAMETERS = "parameters"
+# Options that are parameters too.
+_OPTIONS = {
+    "clusters": "n_clusters",
+    "features": "n_features_to_select",
+    "batch_size": "batch_size",
+    "negative": "negative",
+    "forgetting": "forgetting",
+    "seed": "random_state",
+}
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -44,3 +53,17 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     context.default_map = values
     context.meta[PARAMETERS] = parameters
     return path
+
+
+def parameters_of(context: typer.Context) -> dict[str, Any]:
+    """Return the parameters of the file, without those that were typed as options.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    """
+    sources = {own: context.get_parameter_source(name) for name, own in _OPTIONS.items()}
+    typed = {own for own, source in sources.items() if source and source.name == "COMMANDLINE"}
+    given = context.meta.get(PARAMETERS, {})
+    return {name: value for name, value in given.items() if name not in typed}

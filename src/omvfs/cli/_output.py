@@ -5,8 +5,7 @@ import json
 import platform
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -17,10 +16,9 @@ import sklearn
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from omvfs import OMVFS, Views, __version__
+from omvfs import __version__
 from omvfs.run import Result, Status
-from omvfs.sources import SideBySide, Source, open_writer
-from omvfs.sources.opening import named_files
+from omvfs.sources import Source
 
 
 class Stop:
@@ -137,60 +135,6 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
         "byte_order": sys.byteorder,
     }
     _write_json(out / "run.json", about)
-
-
-def write_rows(
-    source: Source,
-    inputs: Sequence[str],
-    out: Path,
-    change: Callable[[Views], Views] = lambda views: views,
-) -> int:
-    """Write the rows of a source, changed, in the format they came in, and count them.
-
-    Parameters
-    ----------
-    source : Source
-        As `open_source` returns it.
-    inputs : sequence of str
-        What was opened.
-    out : Path
-        Folder, or a file with an ending that tells another format.
-    change : callable
-        From views to views.
-    """
-    n_rows, all_views = 0, source.schema.names
-    with ExitStack() as stack:
-        writers: list[tuple[Any, Sequence[str]]] = []
-        if out.suffix or Path(inputs[0]).is_dir() or inputs[0] == "-":
-            writers.append((stack.enter_context(open_writer(out)), all_views))
-        else:
-            assert isinstance(source, SideBySide)
-            files = named_files(inputs)
-            for name, part in source.parts.items():
-                writer = stack.enter_context(open_writer(out / files[name].name))
-                writers.append((writer, part.schema.names))
-        for chunk in source.chunks(1000):
-            rows = change(chunk.views)
-            for writer, names in writers:
-                writer.append(rows.only(names))
-            n_rows += len(rows)
-    return n_rows
-
-
-def selected(selector: OMVFS) -> Callable[[Views], Views]:
-    """Return what leaves the selected features of some rows, called by name or by number.
-
-    Parameters
-    ----------
-    selector : OMVFS
-    """
-    schema, support = selector.schema_, selector.view_support_
-    described = zip(schema.names, schema.widths, schema.feature_names, strict=True)
-    names = {
-        view: [str(j if known is None else known[j]) for j in range(width) if support[view][j]]
-        for view, width, known in described
-    }
-    return lambda views: Views(selector.transform_views(views), feature_names=names)
 
 
 def _memory() -> str:

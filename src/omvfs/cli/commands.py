@@ -1,7 +1,11 @@
 """The commands, each a few lines over the library."""
 
+import os
+import re
+import select as polling
 import sys
 import traceback
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,16 +14,19 @@ from rich.console import Console
 from rich.table import Table
 
 from omvfs import OMVFS, __version__
-from omvfs._schema import listed
+from omvfs._schema import Schema
 from omvfs.cli._about import COLUMNS, figures, remarks
-from omvfs.cli._config import PARAMETERS, read_config
-from omvfs.cli._output import Bar, Stop, selected, write_results, write_rows
+from omvfs.cli._checks import check_key, check_out, check_parameters, local
+from omvfs.cli._config import parameters_of, read_config
+from omvfs.cli._output import Bar, Stop, write_results
+from omvfs.cli._rows import as_they_came, chunks_of, no_rows, selected, write_rows
 from omvfs.run import run
-from omvfs.sources import Joined, SourceError, open_source, open_writer
+from omvfs.sources import Joined, Source, open_source
 
-BAD_DATA, BAD_FILE, INTERRUPTED = 3, 4, 130
+USAGE, BAD_DATA, BAD_FILE, INTERRUPTED = 2, 3, 4, 130
 # Older versions of typer use click, newer ones have their own copy of it.
 _ClickError: Any = typer.BadParameter.__bases__[0].__bases__[0]
+_EXTRAS = {"pyarrow": "files", "h5py": "files", "fsspec": "remote"}
 
 app = typer.Typer(
     name="omvfs",
@@ -28,6 +35,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+class _Negative(StrEnum):
+    ERROR, CLIP, SHIFT = "error", "clip", "shift"
+
+
 _Inputs = Annotated[
     list[str],
     typer.Argument(
@@ -38,9 +51,20 @@ _Key = Annotated[
     str | None, typer.Option(help="Column by which files are aligned; all are sorted by it.")
 ]
 _Out = Annotated[
-    Path, typer.Option("-o", "--out", help="Folder, or a file whose ending tells the format.")
+    Path,
+    typer.Option(
+        "-o",
+        "--out",
+        parser=local,
+        metavar="PATH",
+        help="Folder, or a file whose ending tells the format.",
+    ),
 ]
 _Views = Annotated[list[str] | None, typer.Option("--view", help="Read this view only; repeat.")]
+_Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Leave this column out, such as a label; repeat."),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -58,20 +82,30 @@ def omvfs(
 def select(
     context: typer.Context,
     inputs: _Inputs,
-    clusters: Annotated[int, typer.Option("-k", "--clusters", help="Consensus clusters.")] = 8,
-    features: Annotated[int, typer.Option("-n", "--features", help="Features per view.")] = 100,
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the results.")] = Path("out"),
-    batch_size: Annotated[int, typer.Option(help="Rows of a chunk.")] = 200,
+    clusters: Annotated[
+        int, typer.Option("-k", "--clusters", min=1, help="Consensus clusters.")
+    ] = 8,
+    features: Annotated[
+        int, typer.Option("-n", "--features", min=1, help="Features per view.")
+    ] = 100,
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", parser=local, metavar="PATH", help="Folder of the results."),
+    ] = Path("out"),
+    batch_size: Annotated[int, typer.Option(min=1, help="Rows of a chunk.")] = 200,
     prepare: Annotated[
         list[str] | None,
         typer.Option(help="l2, log1p, tfidf or scale, or VIEW:STEP; repeat, in order."),
     ] = None,
-    negative: Annotated[str, typer.Option(help="error, clip or shift negative values.")] = "error",
+    negative: Annotated[
+        _Negative, typer.Option(help="What to do with negative values.")
+    ] = _Negative.ERROR,
     forgetting: Annotated[float, typer.Option(help="What a chunk leaves of all before it.")] = 1.0,
     view: _Views = None,
     key: _Key = None,
+    drop: _Drop = None,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
-    checkpoint_every: Annotated[int, typer.Option(help="Chunks between checkpoints.")] = 50,
+    checkpoint_every: Annotated[int, typer.Option(min=1, help="Chunks between checkpoints.")] = 50,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     write_data: Annotated[
         bool, typer.Option("--write-data", help="Write the selected features of all rows too.")
@@ -88,15 +122,16 @@ def select(
         clusters,
         n_features_to_select=features,
         batch_size=batch_size,
-        negative=negative,  # type: ignore[arg-type] # checked when learning begins
+        negative=negative.value,
         forgetting=forgetting,
         random_state=seed,
     )
-    selector.set_params(**context.meta.get(PARAMETERS, {}))
-    if write_data and "-" in inputs:
-        raise typer.BadParameter("--write-data reads the rows again, which standard input cannot.")
+    selector.set_params(**parameters_of(context))
+    check_parameters(selector, prepare or ())
+    check_key(inputs, key)
+    check_out(out, inputs, write_data)
     console = Console(stderr=True)
-    opened = open_source(*inputs, views=view, key=key)
+    opened = _opened(inputs, view, key, drop)
     with opened as source, Stop() as stop, Bar(console, source) as bar:
         result = run(
             source,
@@ -108,13 +143,16 @@ def select(
             listeners=(bar,),
             should_stop=stop,
         )
+    began = hasattr(result.selector, "schema_")
     if not result.finished:
-        console.print(f"Stopped; the checkpoint is in {out}. Go on with --resume.", soft_wrap=True)
+        kept = f"the checkpoint is in {out}. Go on with --resume." if began else "nothing was read."
+        console.print(f"Stopped; {kept}", soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
+    if not began:
+        raise no_rows(inputs)
     write_results(out, result, inputs)
     if write_data:
-        with open_source(*inputs, views=view, key=key) as source:
-            write_rows(source, inputs, out / "data", selected(result.selector))
+        _write_selected(result.selector, inputs, out / "data", view, key, drop)
     if isinstance(opened, Joined) and opened.n_left_out:
         console.print(f"{opened.n_left_out:,} rows left out: not all files have their keys.")
     typer.echo(f"{result.selector.n_rows_seen_:,} rows; ranking in {out / 'ranking.csv'}")
@@ -125,21 +163,27 @@ def info(
     inputs: _Inputs,
     view: _Views = None,
     key: _Key = None,
-    rows: Annotated[int, typer.Option(help="Rows to look at.")] = 10_000,
+    drop: _Drop = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows to look at.")] = 10_000,
 ) -> None:
     """Tell views, shapes, sparsity, and what is wrong with the data."""
-    with open_source(*inputs, views=view, key=key) as source:
+    check_key(inputs, key)
+    with _opened(inputs, view, key, drop) as source:
         total = source.n_rows
-        chunk = next(iter(source.chunks(rows)), None)
-    if chunk is None:
-        raise SourceError(f"There are no rows in {listed(inputs)}.")
-    table = Table(*COLUMNS)
-    for line in figures(chunk.views):
-        table.add_row(*line)
-    Console().print(table)
+        views = next(chunks_of(source, inputs, rows)).views
+    if sys.stdout.isatty():
+        table = Table()
+        for name in COLUMNS:
+            table.add_column(name, overflow="fold")
+        for line in figures(views):
+            table.add_row(*line)
+        Console().print(table)
+    else:
+        for line in (list(COLUMNS), *figures(views)):
+            typer.echo("\t".join(line))
     known = "unknown" if total is None else f"{total:,}"
-    typer.echo(f"{known} rows; figures of the first {len(chunk.views):,}.")
-    for sentence in remarks(chunk.views):
+    typer.echo(f"{known} rows; figures of the first {len(views):,}.")
+    for sentence in remarks(views):
         typer.echo(sentence)
 
 
@@ -148,16 +192,17 @@ def transform(
     model: Annotated[Path, typer.Argument(help="model.omvfs of a run.")],
     inputs: _Inputs,
     out: _Out,
-    features: Annotated[int | None, typer.Option("-n", help="Features per view.")] = None,
+    features: Annotated[int | None, typer.Option("-n", min=1, help="Features per view.")] = None,
     view: _Views = None,
     key: _Key = None,
+    drop: _Drop = None,
 ) -> None:
     """Write the selected features of every view, in the format they come in."""
+    check_key(inputs, key)
     selector = OMVFS.load(model)
     if features is not None:
         selector.set_params(n_features_to_select=features)
-    with open_source(*inputs, views=view, key=key) as source:
-        n_rows = write_rows(source, inputs, out, selected(selector))
+    n_rows = _write_selected(selector, inputs, out, view, key, drop)
     typer.echo(f"{n_rows:,} rows; selected features in {out}")
 
 
@@ -167,13 +212,12 @@ def convert(
     out: _Out,
     view: _Views = None,
     key: _Key = None,
+    drop: _Drop = None,
 ) -> None:
     """Write data in another format: by default a folder of a file a view, which is read fastest."""
-    n_rows = 0
-    with open_source(*inputs, views=view, key=key) as source, open_writer(out) as writer:
-        for chunk in source.chunks(1000):
-            writer.append(chunk.views)
-            n_rows += len(chunk.views)
+    check_key(inputs, key)
+    with _opened(inputs, view, key, drop) as source:
+        n_rows = write_rows(chunks_of(source, inputs), {out: source.schema.names}, key)
     typer.echo(f"{n_rows:,} rows in {out}")
 
 
@@ -185,16 +229,42 @@ def demo() -> None:
     main()
 
 
+def _opened(
+    inputs: list[str],
+    view: list[str] | None,
+    key: str | None,
+    drop: list[str] | None,
+    schema: Schema | None = None,
+) -> Source:
+    return open_source(*inputs, views=view, key=key, drop=tuple(drop or ()), schema=schema)
+
+
+def _write_selected(
+    selector: OMVFS,
+    inputs: list[str],
+    out: Path,
+    view: list[str] | None,
+    key: str | None,
+    drop: list[str] | None,
+) -> int:
+    with _opened(inputs, view, key, drop, selector.schema_) as source:
+        targets = as_they_came(source, inputs, out)
+        return write_rows(chunks_of(source, inputs), targets, key, selected(selector))
+
+
 def run_app(arguments: list[str]) -> int:
     """Run a command and return its exit code; errors are one sentence on stderr.
 
     Parameters
     ----------
     arguments : list of str
+        Among them, anywhere, ``--debug`` to show where an error comes from.
     """
     debug = "--debug" in arguments
     try:
-        code: Any = app(arguments, standalone_mode=False)
+        given = [each for each in arguments if each != "--debug"]
+        code: Any = app(given, standalone_mode=False)
+        sys.stdout.flush()
         return int(code or 0)
     except typer.Exit as done:
         return done.exit_code
@@ -203,6 +273,14 @@ def run_app(arguments: list[str]) -> int:
         return int(error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         return _told("Interrupted.", INTERRUPTED, debug)
+    except ImportError as error:
+        return _told(_missing(error), USAGE, debug)
+    except (SystemExit, BrokenPipeError) as end:
+        # Typer exits when a pipe breaks, be it that of the output, whose reader has enough.
+        broken = end if isinstance(end, BrokenPipeError) else end.__context__
+        if not isinstance(broken, BrokenPipeError):
+            raise
+        return 0 if _has_no_reader() else _told(str(broken), BAD_FILE, debug)
     except OSError as error:
         return _told(str(error), BAD_FILE, debug)
     except (ValueError, TypeError) as error:
@@ -212,5 +290,28 @@ def run_app(arguments: list[str]) -> int:
 def _told(sentence: str, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    sys.stderr.write(f"omvfs: {' '.join(sentence.split())}\n")
+    # What errors of the library say to those who call it from Python.
+    sentence = re.sub(r"[,;] (or )?call fit\(\) to start anew", "", " ".join(sentence.split()))
+    sys.stderr.write(f"omvfs: {sentence}\n")
     return code
+
+
+def _missing(error: ImportError) -> str:
+    """Say what to install."""
+    package = (error.name or "").partition(".")[0]
+    if package in _EXTRAS and isinstance(error, ModuleNotFoundError):
+        return f"This needs {package}: pip install 'omvfs[{_EXTRAS[package]}]'"
+    return str(error)
+
+
+def _has_no_reader() -> bool:
+    """Tell whether nobody reads the output any more; if so, let nothing more be said of it."""
+    out = sys.__stdout__
+    assert out is not None
+    if hasattr(polling, "poll"):
+        poll = polling.poll()
+        poll.register(out, 0)
+        if not poll.poll(0):
+            return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+    return True

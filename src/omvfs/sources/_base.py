@@ -1,7 +1,7 @@
 """What every source is: rows of named views, read in order, from wherever a cursor says."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -52,9 +52,12 @@ class Source(ABC):
     ----------
     name : str
         What it is called in errors.
+    dropped : frozenset of str
+        What was asked to be left out, and is there.
     """
 
     name: str = "The source"
+    dropped: frozenset[str] = frozenset()
 
     @property
     @abstractmethod
@@ -62,9 +65,34 @@ class Source(ABC):
         """Views, their widths and the names of their features."""
 
     @property
+    def identity(self) -> dict[str, Any]:
+        """What the rows are, wherever they are: plain values that JSON can hold.
+
+        Sources that differ in it have other rows. The number of rows is not in it, as there may
+        be more of them later.
+
+        Examples
+        --------
+        >>> from omvfs.sources import ArraySource
+        >>> ArraySource({"text": [[1.0, 2.0]]}).identity
+        {'kind': 'ArraySource', 'views': {'text': 2}}
+        """
+        views = dict(zip(self.schema.names, self.schema.widths, strict=True))
+        return {"kind": type(self).__name__, "views": views}
+
+    @property
     def n_rows(self) -> int | None:
         """Number of rows, None if only reading them will tell."""
         return None
+
+    def lengthen(self, n_rows: int) -> None:  # noqa: B027 (most know how many rows they have)
+        """Take rows after the last for empty, if this is a source that does not store such rows.
+
+        Parameters
+        ----------
+        n_rows : int
+            As many as there are at least.
+        """
 
     def chunks(self, batch_size: int, cursor: Cursor | None = None) -> Iterator[Chunk]:
         """Yield the rows in chunks of `batch_size`, the last as long as it comes.
@@ -77,19 +105,17 @@ class Source(ABC):
             The cursor of the chunk after which to go on; by default from the first row.
         """
         whole("batch_size", batch_size, least=1)
-        n_rows, row = self.n_rows, (cursor or {"row": 0}).get("row")
-        if n_rows is not None and row is not None and row > n_rows:
-            raise SourceError(
-                f"{self.name} has {n_rows:,} rows; {row:,} were read before. It is not the same."
-            )
+        n_rows, row = self.n_rows, row_of(cursor)
+        if n_rows is not None and row > n_rows:
+            raise fewer_rows(self.name, n_rows, row)
         return self._to_the_end(self._chunks(batch_size, cursor), row)
 
-    def _to_the_end(self, chunks: Iterator[Chunk], row: int | None) -> Iterator[Chunk]:
+    def _to_the_end(self, chunks: Iterator[Chunk], row: int) -> Iterator[Chunk]:
         """Yield chunks, and refuse to end before the last row."""
         for chunk in chunks:
             row = chunk.start + len(chunk.views)
             yield chunk
-        if self.n_rows is not None and row is not None and row < self.n_rows:
+        if self.n_rows is not None and row < self.n_rows:
             raise SourceError(
                 f"{self.name} ended after row {row:,} of {self.n_rows:,}: it has changed since it "
                 "was opened."
@@ -135,15 +161,52 @@ class RowSource(Source):
             yield Chunk(start, named(self.read(start, stop), self.schema), {"row": stop})
 
 
-def row_of(cursor: Cursor | None) -> int:
-    """Return the number of the row at which to go on.
+def row_of(cursor: Cursor | None, what: str = "row") -> int:
+    """Return the number of the row at which to go on, or of something else.
 
     Examples
     --------
-    >>> row_of(None), row_of({"row": 200})
-    (0, 200)
+    >>> row_of(None), row_of({"row": 200}), row_of({"row": 200, "byte": 4096}, "byte")
+    (0, 200, 4096)
     """
-    return 0 if cursor is None else whole("cursor['row']", cursor.get("row"), least=0)
+    if cursor is None:
+        return 0
+    number = cursor.get(what)
+    if type(number) is not int or number < 0:
+        raise SourceError(
+            f"The cursor is of other inputs: it has {what} {number!r}; expected a whole number "
+            "from 0. Go on with the inputs of the run, or begin anew."
+        )
+    return number
+
+
+def places_of(cursor: Cursor | None, parts: Iterable[str]) -> dict[str, Cursor | None]:
+    """Return where to go on in every part of a source.
+
+    Examples
+    --------
+    >>> places_of(None, ["text"]), places_of({"row": 5, "parts": {"text": {"row": 5}}}, ["text"])
+    ({'text': None}, {'text': {'row': 5}})
+    """
+    parts = list(parts)
+    if cursor is None:
+        return dict.fromkeys(parts)
+    places = cursor.get("parts")
+    if not isinstance(places, dict) or set(places) != set(parts):
+        got = listed(places) if isinstance(places, dict) else "one input"
+        raise SourceError(
+            f"The cursor is of other inputs: {got}; expected {listed(parts)}. Go on with the "
+            "inputs of the run, or begin anew."
+        )
+    return places
+
+
+def fewer_rows(name: str, n_rows: int, row: int) -> SourceError:
+    """Return the error of a source that ends before the row at which to go on."""
+    return SourceError(
+        f"{name} has fewer rows than were read before: {n_rows:,}; expected at least {row:,}. Go "
+        "on with the same input, or begin anew."
+    )
 
 
 def named(blocks: Mapping[str, Block], schema: Schema) -> Views:
@@ -171,6 +234,7 @@ class Only(Source):
 
     def __init__(self, source: Source, views: Sequence[str]) -> None:
         self._source, all_views = source, source.schema
+        self.name, self.dropped = source.name, source.dropped
         kept = [all_views.names.index(view) for view in views]
         self._schema = Schema(
             tuple(views),
@@ -187,6 +251,15 @@ class Only(Source):
     def n_rows(self) -> int | None:
         """Number of rows, None if only reading them will tell."""
         return self._source.n_rows
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """That of the source, with these views."""
+        return {**self._source.identity, "views": super().identity["views"]}
+
+    def lengthen(self, n_rows: int) -> None:
+        """Take rows of the source after the last for empty."""
+        self._source.lengthen(n_rows)
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         for chunk in self._source.chunks(batch_size, cursor):
@@ -217,6 +290,7 @@ class SideBySide(Source):
 
     def __init__(self, parts: Mapping[str, Source]) -> None:
         self._parts = dict(parts)
+        self.name = ", ".join(part.name for part in self._parts.values())
         self._n_rows = self._check_rows()
         schemas = [part.schema for part in self._parts.values()]
         names = [name for schema in schemas for name in schema.names]
@@ -255,27 +329,39 @@ class SideBySide(Source):
         """Number of rows, None if no part knows."""
         return self._n_rows
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the rows of every part are, by its name."""
+        parts = {name: part.identity for name, part in self._parts.items()}
+        return {"kind": type(self).__name__, "parts": parts}
+
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        cursors = cursor or dict.fromkeys(self._parts)
-        readers = [part.chunks(batch_size, cursors[name]) for name, part in self._parts.items()]
+        row, places = row_of(cursor), places_of(cursor, self._parts)
+        readers = [part.chunks(batch_size, places[name]) for name, part in self._parts.items()]
         while True:
             chunks = [next(reader, None) for reader in readers]
             if all(chunk is None for chunk in chunks):
                 return
-            yield self._joined(chunks)
+            yield self._joined(chunks, row)
+            row += batch_size
 
-    def _joined(self, chunks: Sequence[Chunk | None]) -> Chunk:
+    def _joined(self, chunks: Sequence[Chunk | None], start: int) -> Chunk:
         lengths = [0 if chunk is None else len(chunk.views) for chunk in chunks]
         there = [chunk for chunk in chunks if chunk is not None]
+        if any(chunk.start != start for chunk in there):
+            raise SourceError(
+                f"The cursor is of other inputs: not all of {listed(self._parts)} go on at row "
+                f"{start:,}. Go on with the inputs of the run, or begin anew."
+            )
         if len(set(lengths)) > 1:
-            start = there[0].start
             ends = ", ".join(
                 f"{name} {start + n:,}" for name, n in zip(self._parts, lengths, strict=True)
             )
             raise SourceError(f"Got different numbers of rows: {ends}. Views are aligned by row.")
         blocks = {view: X for chunk in there for view, X in chunk.views.blocks.items()}
-        cursor = {name: chunk.cursor for name, chunk in zip(self._parts, there, strict=True)}
-        return Chunk(there[0].start, named(blocks, self._schema), cursor)
+        places = {name: chunk.cursor for name, chunk in zip(self._parts, there, strict=True)}
+        cursor = {"row": start + lengths[0], "parts": places}
+        return Chunk(start, named(blocks, self._schema), cursor)
 
     def close(self) -> None:
         """Close all parts, whatever happens to some."""

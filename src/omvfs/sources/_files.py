@@ -10,7 +10,10 @@ from omvfs.sources._base import SourceError
 
 PathLike = str | os.PathLike[str]
 
-_COMPRESSED = (".gz", ".zst")
+# By the end of a name: how pyarrow calls the compression.
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+# What may be compressed.
+_TEXT = (".csv", ".jsonl", ".svm", ".svmlight", ".libsvm")
 
 
 class File:
@@ -39,7 +42,7 @@ class File:
             place = text.partition("::")[0].partition("://")[2].partition("?")[0]
         self.name = PurePosixPath(place).name
         suffixes = PurePosixPath(self.name).suffixes[-2:]
-        packed = len(suffixes) == 2 and suffixes[1] in _COMPRESSED
+        packed = len(suffixes) == 2 and suffixes[1] in COMPRESSIONS
         self.ending = "" if not suffixes else suffixes[0] if packed else suffixes[-1]
         self.compression = suffixes[1] if packed else ""
         # A view called after its file has no dots in its name.
@@ -47,6 +50,17 @@ class File:
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def kind(self) -> str:
+        """The ending that tells the format; with that of a compression where none may be.
+
+        Examples
+        --------
+        >>> File("words.svm.gz").kind, File("rows.parquet.gz").kind
+        ('.svm', '.parquet.gz')
+        """
+        return self.ending + ("" if self.ending in _TEXT else self.compression)
 
     def open(self) -> IO[bytes]:
         """Return the file, opened for reading bytes as they are stored."""

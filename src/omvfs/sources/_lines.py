@@ -1,7 +1,7 @@
 """Lines of a text file, plain or compressed, from wherever a cursor says."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import IO
 
 from omvfs.sources._base import Cursor, SourceError, row_of
@@ -13,7 +13,9 @@ MAX_LINE_BYTES = 1 << 26
 MAX_BLANK_LINES = 1 << 20
 
 
-def lines(path: PathLike | File, cursor: Cursor | None = None) -> Iterator[tuple[bytes, Cursor]]:
+def lines(
+    path: PathLike | File, cursor: Cursor | None = None
+) -> Generator[tuple[bytes, Cursor], None, None]:
     r"""Yield every line of a file that is not blank, and where to go on after it.
 
     Parameters
@@ -33,7 +35,7 @@ def lines(path: PathLike | File, cursor: Cursor | None = None) -> Iterator[tuple
     """
     file = File(path)
     file.check()
-    place = int(cursor["byte"]) if cursor else 0
+    place = row_of(cursor, "byte")
     with file.open_text() as opened:
         try:
             _pass_over(opened, place, file)

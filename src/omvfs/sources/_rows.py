@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from omvfs._schema import Schema, listed
 from omvfs.sources._base import SourceError
+from omvfs.sources._known import known_places, known_width
 from omvfs.views import Block
 
 # A list of as many numbers as the view is wide, an object of features and values, tokens to count.
@@ -22,6 +23,8 @@ class Shape:
     ----------
     name : str
         Of where the rows come from, for errors.
+    schema : Schema, default=None
+        Views whose features, where they have names, are these: others are passed over.
 
     Examples
     --------
@@ -34,8 +37,8 @@ class Shape:
     array([[0.5, 1. ]])
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, schema: Schema | None = None) -> None:
+        self._name, self._known = name, schema
         self.kinds: dict[str, str] = {}
         self._places: dict[str, dict[str, int]] = {}
         self._widths: dict[str, int] = {}
@@ -82,7 +85,8 @@ class Shape:
         if kind not in _KINDS:
             raise SourceError(
                 f"View {view!r} is {kind} in row {number:,} of {self._name}; expected "
-                f"{listed(_KINDS)}: a list of numbers, features with values, or a list of words."
+                f"{listed(_KINDS)}: a list of numbers, features with values, or a list of words. "
+                "Leave it out: drop=[...], or --drop NAME."
             )
         known = self.kinds.setdefault(view, kind)
         if kind != known and value != []:
@@ -98,11 +102,24 @@ class Shape:
                     f"and {width:,} before."
                 )
         else:
-            places = self._places.setdefault(view, {})
-            for feature in value:
-                places.setdefault(feature, len(places))
+            if view not in self._places:
+                self._places[view] = known_places(self._known, view, self._name) or {}
+            if known_width(self._known, view) is None:
+                places = self._places[view]
+                for feature in value:
+                    places.setdefault(feature, len(places))
 
     def _block(self, view: str, values: list[Any], number: int, width: int) -> Block:
+        try:
+            return self._made(view, values, number, width)
+        except OverflowError as error:
+            row = number + next(i for i, value in enumerate(values) if _is_too_large(value))
+            raise SourceError(
+                f"View {view!r} has a number of over 308 digits in row {row:,} of {self._name}; "
+                "expected numbers that a double can hold."
+            ) from error
+
+    def _made(self, view: str, values: list[Any], number: int, width: int) -> Block:
         if self.kinds[view] == "numbers":
             if missing := [i for i, value in enumerate(values) if value is None]:
                 raise SourceError(
@@ -111,9 +128,11 @@ class Shape:
             return np.array(values, np.float64).reshape(len(values), width)
         places = self._places[view]
         counted = [value if isinstance(value, dict) else Counter(value or ()) for value in values]
+        if known_width(self._known, view) is not None:
+            counted = [{f: x for f, x in row.items() if f in places} for row in counted]
         indptr = np.cumsum([0, *map(len, counted)])
         indices = [places[feature] for row in counted for feature in row]
-        data = [float(number) for row in counted for number in row.values()]
+        data = [float(each) for row in counted for each in row.values()]
         parts = np.array(data, np.float64), np.array(indices, np.int64), indptr
         return sp.csr_array(parts, shape=(len(values), width))
 
@@ -131,3 +150,12 @@ def _kind(value: Any) -> str:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_too_large(value: Any) -> bool:
+    """Tell whether a view of a row has a whole number that no double comes near."""
+    try:
+        list(map(float, value.values() if isinstance(value, dict) else value))
+    except OverflowError:
+        return True
+    return False

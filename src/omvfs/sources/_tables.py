@@ -1,17 +1,27 @@
 """Parquet, Feather and CSV files as batches of rows, read one after another with pyarrow."""
 
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cached_property
+from itertools import islice
 from typing import Any, Protocol
 
-from omvfs.sources._base import SourceError
-from omvfs.sources._files import File
+from omvfs.sources._base import SourceError, fewer_rows
+from omvfs.sources._files import COMPRESSIONS, File
+from omvfs.sources._lines import MAX_LINE_BYTES, lines
 
 try:
     import pyarrow as pa
     from pyarrow import csv, ipc, parquet
 except ImportError as missing:
     raise ImportError("Reading this file needs pyarrow: pip install omvfs[files]") from missing
+
+__all__ = ["Reader", "errors_of", "index_of", "is_key", "is_number", "open_table", "pa"]
+
+_INDEX = re.compile(r"|__index_level_\d+__")
+# CSV is read by blocks, which hold a line at least: a number takes no more bytes than this.
+_BLOCK_BYTES, _NUMBER_BYTES = 1 << 20, 32
 
 
 class Reader(Protocol):
@@ -61,6 +71,23 @@ def is_key(kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in kinds)
 
 
+def index_of(arrow: Any) -> set[str]:
+    """Return the columns that are the index of a frame of pandas, not its data.
+
+    Examples
+    --------
+    >>> index_of(pa.schema({"a": pa.float64(), "__index_level_0__": pa.int64()}))
+    {'__index_level_0__'}
+    """
+    found = {name for name in arrow.names if _INDEX.fullmatch(name)}
+    try:
+        told = arrow.pandas_metadata["index_columns"]
+        found |= {name for name in told if isinstance(name, str) and name in arrow.names}
+    except (TypeError, KeyError, ValueError, RecursionError):
+        pass  # not written by pandas
+    return found
+
+
 @contextmanager
 def errors_of(file: File) -> Iterator[None]:
     """Turn what pyarrow has to say of a file into an error that names it."""
@@ -82,8 +109,7 @@ def _opened(file: File) -> Iterator[Any]:
         if not file.compression:
             yield raw
             return
-        kind = {".gz": "gzip", ".zst": "zstd"}[file.compression]
-        with pa.CompressedInputStream(raw, kind) as unpacked:
+        with pa.CompressedInputStream(raw, COMPRESSIONS[file.compression]) as unpacked:
             yield unpacked
 
 
@@ -106,7 +132,7 @@ class _Parquet:
                 first += file.metadata.row_group(groups.pop(0)).num_rows
             if groups:
                 batches = file.iter_batches(n, row_groups=groups, columns=numbers + others)
-                yield from _without(batches, row - first)
+                yield from _without(batches, row - first, self._file)
 
 
 class _Feather:
@@ -124,7 +150,8 @@ class _Feather:
         with _opened(self._file) as raw:
             reader = ipc.open_file(raw)
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-            yield from _without((batch.select(numbers + others) for batch in batches), row)
+            chosen = (batch.select(numbers + others) for batch in batches)
+            yield from _without(chosen, row, self._file)
 
 
 class _Csv:
@@ -134,16 +161,39 @@ class _Csv:
         self._file = file
 
     def describe(self) -> tuple[Any, None]:
-        with _opened(self._file) as raw, csv.open_csv(raw) as reader:
-            return reader.schema, None
+        return self._columns, None
 
     def batches(self, numbers: list[str], others: list[str], row: int, n: int) -> Iterator[Any]:
         # A column of whole numbers in the first block may have fractions further on.
-        types = csv.ConvertOptions(
-            include_columns=numbers + others, column_types=dict.fromkeys(numbers, pa.float64())
-        )
-        with _opened(self._file) as raw, csv.open_csv(raw, convert_options=types) as reader:
-            yield from _without(iter(reader), row)
+        types = {
+            name: pa.bool_() if pa.types.is_boolean(kind) else pa.float64()
+            for name, kind in ((name, self._columns.field(name).type) for name in numbers)
+        }
+        options = csv.ConvertOptions(include_columns=numbers + others, column_types=types)
+        with self._reader(convert_options=options) as reader:
+            yield from _without(iter(reader), row, self._file)
+
+    @cached_property
+    def _columns(self) -> Any:
+        with self._reader() as reader:
+            return reader.schema
+
+    @contextmanager
+    def _reader(self, **options: Any) -> Iterator[Any]:
+        read = csv.ReadOptions(block_size=self._block_bytes)
+        with (
+            _opened(self._file) as raw,
+            csv.open_csv(raw, read_options=read, **options) as reader,
+        ):
+            yield reader
+
+    @cached_property
+    def _block_bytes(self) -> int:
+        """As many bytes as the longest line may have, judged by the first ones."""
+        with closing(lines(self._file)) as all_lines:
+            first = [line for line, _ in islice(all_lines, 3)]
+        sizes = [max(2 * len(line), _NUMBER_BYTES * line.count(b",")) for line in first]
+        return min(max([_BLOCK_BYTES, *sizes]), MAX_LINE_BYTES)
 
 
 _READERS: dict[str, Any] = {
@@ -154,9 +204,12 @@ _READERS: dict[str, Any] = {
 }
 
 
-def _without(batches: Iterator[Any], n: int) -> Iterator[Any]:
-    """Yield batches without their first n rows."""
+def _without(batches: Iterator[Any], n: int, file: File) -> Iterator[Any]:
+    """Yield batches without their first n rows, which are there."""
+    left = n
     for batch in batches:
-        if n < len(batch):
-            yield batch.slice(n)
-        n -= min(n, len(batch))
+        if left < len(batch):
+            yield batch.slice(left)
+        left -= min(left, len(batch))
+    if left:
+        raise fewer_rows(str(file), n - left, n)

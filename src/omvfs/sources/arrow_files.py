@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from omvfs._schema import Schema, listed
 from omvfs.sources._base import Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.sources._column_names import columns_by_view, schema_of
 from omvfs.sources._files import File, PathLike
-from omvfs.sources._tables import errors_of, is_key, is_number, open_table
+from omvfs.sources._tables import errors_of, index_of, is_key, is_number, open_table, pa
 
 Columns = Mapping[str, Sequence[str]]
 
@@ -27,10 +26,14 @@ class TableSource(Source):
     view : str
         Name of the view of columns that name none.
     columns : mapping of str to sequence of str, default=None
-        Columns by view. By default a column called ``view__feature`` belongs to that view; if not
-        all are called so, all columns are one view.
+        Columns by view. By default a column called ``view__feature`` belongs to that view; if none
+        is called so, all columns are one view. The index of a pandas frame is no feature.
     key : str, default=None
         The column that tells rows apart; it is no feature.
+    drop : sequence of str, default=()
+        Columns to leave out, such as labels; `dropped` tells which of them there are.
+    schema : Schema, default=None
+        Views whose features, where it names them, are taken by their names, in its order.
 
     Examples
     --------
@@ -51,12 +54,15 @@ class TableSource(Source):
         view: str,
         columns: Columns | None = None,
         key: str | None = None,
+        drop: Sequence[str] = (),
+        schema: Schema | None = None,
     ) -> None:
         self._file, self._keys = File(path), [] if key is None else [key]
         self.name, self._reader = str(self._file), open_table(self._file)
         with errors_of(self._file):
             arrow, self._n_rows = self._reader.describe()
-        self._columns = self._by_view(arrow, view, columns)
+            self.dropped = frozenset(drop) & frozenset(arrow.names)
+            self._columns = self._by_view(arrow, view, columns, schema)
         self._schema = schema_of(self._columns)
 
     @property
@@ -88,7 +94,9 @@ class TableSource(Source):
         keys = np.array(rows.column(self._keys[0]).to_pylist(), object) if self._keys else None
         return Chunk(start, named(blocks, self._schema), {"row": start + len(rows)}, keys)
 
-    def _by_view(self, arrow: Any, view: str, columns: Columns | None) -> dict[str, list[str]]:
+    def _by_view(
+        self, arrow: Any, view: str, columns: Columns | None, schema: Schema | None
+    ) -> dict[str, list[str]]:
         """Return the columns of every view."""
         if len(set(arrow.names)) < len(arrow.names):
             raise SourceError(f"{self._file} has two columns of the same name.")
@@ -100,20 +108,23 @@ class TableSource(Source):
                     f"{self._file} has keys of type {arrow.field(key).type} in column {key!r}; "
                     "expected whole numbers or strings."
                 )
-        names = [name for name in arrow.names if name not in self._keys]
+        names = [name for name in arrow.names if name not in {*self._keys, *self.dropped}]
         if columns is not None:
             chosen = {each: list(own) for each, own in columns.items()}
         else:
-            chosen = columns_by_view(names, view)
+            index = index_of(arrow)
+            data = [name for name in names if name not in index]
+            chosen = columns_by_view(data, view, str(self._file), schema)
+        there = set(names)
         for own in chosen.values():
             for name in own:
-                if name not in names:
+                if name not in there:
                     raise SourceError(f"{self._file} has no column {name!r}.")
                 if not is_number(arrow.field(name).type):
                     raise SourceError(
                         f"{self._file} has values of type {arrow.field(name).type} in column "
-                        f"{name!r}; expected numbers. Leave it out by naming the columns of each "
-                        "view, or name it as the key."
+                        f"{name!r}; expected numbers. Leave it out: drop=[...], or --drop "
+                        "NAME; or name it as the key: --key NAME."
                     )
         if not all(chosen.values()):
             raise SourceError(f"{self._file} has no columns for view {listed(chosen)}.")
@@ -132,5 +143,6 @@ def _block(rows: Any, names: list[str]) -> NDArray[Any]:
     single = all(column.type == pa.float32() for column in columns)
     block = np.empty((len(rows), len(names)), np.float32 if single else np.float64)
     for j, column in enumerate(columns):
-        block[:, j] = column.to_numpy()
+        is_truth = pa.types.is_boolean(column.type)
+        block[:, j] = (column.cast(pa.float64()) if is_truth else column).to_numpy()
     return block

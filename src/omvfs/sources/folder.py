@@ -38,10 +38,11 @@ class FolderSource(SideBySide):
 
     def __init__(self, path: str | os.PathLike[str], views: Sequence[str] | None = None) -> None:
         files = view_files(Path(path))
-        names = list(files) if views is None else list(views)
+        names = list(dict.fromkeys(files if views is None else views))
         if unknown := [name for name in names if name not in files]:
             raise SourceError(f"Got views {listed(unknown)}; folder {path} has {listed(files)}.")
         super().__init__({name: _KINDS[files[name].suffix](files[name], name) for name in names})
+        self.name = f"Folder {path}"
         features = (
             _feature_names(files[name], width)
             for name, width in zip(names, self._schema.widths, strict=True)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -10,7 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.sources._base import Chunk, Cursor, SideBySide, Source, SourceError, named, row_of
+from omvfs.sources._base import (
+    Chunk,
+    Cursor,
+    SideBySide,
+    Source,
+    SourceError,
+    named,
+    places_of,
+    row_of,
+)
 from omvfs.views import Block, Views, rechunk
 
 
@@ -23,6 +33,8 @@ class Joined(SideBySide):
     ----------
     parts : mapping of str to Source
         Their chunks have `keys`, which rise. By names that tell them apart.
+    only_keys : mapping of str to Source, default=None
+        More sources, whose views are left out: rows must be in them too.
 
     Attributes
     ----------
@@ -41,9 +53,24 @@ class Joined(SideBySide):
     (array([0.5, 1. ]), 2)
     """
 
-    def __init__(self, parts: Mapping[str, Source]) -> None:
+    def __init__(
+        self, parts: Mapping[str, Source], only_keys: Mapping[str, Source] | None = None
+    ) -> None:
         super().__init__(parts)
+        self._all = {**self._parts, **(only_keys or {})}
         self.n_left_out = 0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the rows of every source are, by its name."""
+        parts = {name: part.identity for name, part in self._all.items()}
+        return {"kind": type(self).__name__, "parts": parts}
+
+    def close(self) -> None:
+        """Close all sources, whatever happens to some."""
+        with ExitStack() as stack:
+            for part in self._all.values():
+                stack.callback(part.close)
 
     def _check_rows(self) -> None:
         """Only reading will tell how many keys all parts have."""
@@ -53,30 +80,32 @@ class Joined(SideBySide):
         drawn: deque[_Piece] = deque()
 
         def views() -> Iterator[Views]:
-            for piece in self._pieces(batch_size, cursor or {}):
+            for piece in self._pieces(batch_size, cursor):
                 drawn.append(piece)
                 yield piece.views
 
         for chunk in rechunk(views(), batch_size, negative="allow"):
             keys, left = [], len(chunk)
             while left:
-                taken = drawn[0].keys[:left]
+                taken, rest = drawn[0].keys[:left], drawn[0].keys[left:]
                 keys.append(taken)
                 left -= len(taken)
                 # The key to go on after tells what of a piece was used already.
-                where = {"after": taken[-1], "parts": drawn[0].places}
-                drawn[0] = replace(drawn[0], keys=drawn[0].keys[len(taken) :])
-                if not len(drawn[0].keys):
+                left_out = int(drawn[0].left_out[-len(rest) - 1])
+                where = {"after": taken[-1], "parts": drawn[0].places, "left_out": left_out}
+                if len(rest):
+                    drawn[0] = replace(drawn[0], keys=rest)
+                else:
                     drawn.popleft()
             row += len(chunk)
             yield Chunk(row - len(chunk), chunk, {"row": row, **where}, np.concatenate(keys))
 
-    def _pieces(self, batch_size: int, cursor: Cursor) -> Iterator["_Piece"]:
-        """Yield rows of all parts that have the same keys, as many as come together."""
-        after, places = cursor.get("after"), cursor.get("parts", {})
+    def _pieces(self, batch_size: int, cursor: Cursor | None) -> Iterator["_Piece"]:
+        """Yield rows of all sources that have the same keys, as many as come together."""
+        places, self.n_left_out = places_of(cursor, self._all), row_of(cursor, "left_out")
+        after = None if cursor is None else cursor.get("after")
         rolls = [
-            _Roll(name, part, batch_size, places.get(name), after)
-            for name, part in self._parts.items()
+            _Roll(name, part, batch_size, places[name], after) for name, part in self._all.items()
         ]
         while all(roll.fill() for roll in rolls):
             if len({type(roll.keys[0]) for roll in rolls}) > 1:
@@ -86,21 +115,34 @@ class Joined(SideBySide):
             heads = [roll.keys[: np.searchsorted(roll.keys, last, "right")] for roll in rolls]
             common = reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), heads)
             if len(common):
-                blocks = {view: X for roll in rolls for view, X in roll.rows(common).items()}
+                given = rolls[: len(self._parts)]
+                blocks = {view: X for roll in given for view, X in roll.rows(common).items()}
                 places = {roll.name: roll.place for roll in rolls}
-                yield _Piece(named(blocks, self._schema), common, places)
+                # Up to and with every key: rows that were passed over.
+                passed = sum(np.searchsorted(head, common, "right") for head in heads)
+                left_out = self.n_left_out + passed - len(rolls) * np.arange(1, len(common) + 1)
+                yield _Piece(named(blocks, self._schema), common, places, left_out)
             for roll, head in zip(rolls, heads, strict=True):
                 self.n_left_out += len(head) - len(common)
                 roll.drop(len(head))
+        # One has ended: of the others the rest is left out.
+        for roll in rolls:
+            while roll.fill():
+                self.n_left_out += len(roll.keys)
+                roll.drop(len(roll.keys))
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """Rows of all parts, their keys, and cursors of the parts from which they can be read again."""
+    """Rows of all parts, their keys, and cursors of the parts from which they can be read again.
+
+    Also how many rows were left out up to every key, of which the last are those of `keys`.
+    """
 
     views: Views
     keys: NDArray[Any]
     places: dict[str, Cursor | None]
+    left_out: NDArray[Any]
 
 
 class _Roll:

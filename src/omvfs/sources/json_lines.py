@@ -1,7 +1,7 @@
 """JSON Lines: a row a line, an object with a value for every view."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -26,6 +26,11 @@ class JsonLinesSource(Source):
     path : path
     key : str, default=None
         Name of the value that tells rows apart; it is no view.
+    drop : sequence of str, default=()
+        Names of values to leave out, such as labels; `dropped` tells which of them there are.
+    schema : Schema, default=None
+        Views whose features, where they have names, are these: others are passed over, and those
+        that do not appear are zero.
 
     Examples
     --------
@@ -41,10 +46,16 @@ class JsonLinesSource(Source):
            [0., 0.]])
     """
 
-    def __init__(self, path: PathLike | File, key: str | None = None) -> None:
-        self._file, self._key = File(path), key
+    def __init__(
+        self,
+        path: PathLike | File,
+        key: str | None = None,
+        drop: Sequence[str] = (),
+        schema: Schema | None = None,
+    ) -> None:
+        self._file, self._key, self._drop = File(path), key, frozenset(drop)
         self.name = str(self._file)
-        self._shape, self._n_rows = Shape(str(self._file)), 0
+        self._shape, self._n_rows = Shape(str(self._file), schema), 0
         for row, _, after in self._rows(None):
             self._n_rows += 1
             self._shape.see(row, after["row"])
@@ -72,6 +83,9 @@ class JsonLinesSource(Source):
     def _rows(self, cursor: Cursor | None) -> Iterator[tuple[dict[str, Any], Any, Cursor]]:
         """Yield every row, its key if rows have one, and where to go on after it."""
         for row, after in parsed(lines(self._file, cursor), str(self._file)):
+            for name in self._drop & row.keys():
+                del row[name]
+                self.dropped |= {name}
             if self._key is None:
                 yield row, None, after
                 continue

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -12,10 +11,10 @@ from omvfs._params import whole
 from omvfs._schema import Schema, listed
 from omvfs.sources._base import Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.sources._files import File, PathLike
-from omvfs.sources._tables import errors_of, is_key, is_number, open_table
+from omvfs.sources._known import known_places, known_width
+from omvfs.sources._tables import errors_of, is_key, is_number, open_table, pa
 from omvfs.views import Block
 
-COLUMNS = {"row", "feature", "value"}
 # Entries read at a time.
 _ENTRIES = 1 << 16
 # More empty rows than so many, and so many for each entry, are taken for damage.
@@ -36,6 +35,11 @@ class LongSource(Source):
         ``.zst`` too.
     view : str
         Name of the view if there is no column ``view``.
+    n_rows : int, default=None
+        Number of rows, if the last may be empty; by default one more than the highest number.
+    schema : Schema, default=None
+        Views whose features are these. Names that it does not know are passed over, and features
+        that do not appear are zero.
 
     Examples
     --------
@@ -51,8 +55,14 @@ class LongSource(Source):
            [0., 1.]])
     """
 
-    def __init__(self, path: PathLike | File, view: str) -> None:
-        self._file, self._view = File(path), view
+    def __init__(
+        self,
+        path: PathLike | File,
+        view: str,
+        n_rows: int | None = None,
+        schema: Schema | None = None,
+    ) -> None:
+        self._file, self._view, self._known = File(path), view, schema
         self.name, self._reader = str(self._file), open_table(self._file)
         with errors_of(self._file):
             arrow, _ = self._reader.describe()
@@ -63,6 +73,22 @@ class LongSource(Source):
             self._widths: dict[str, int] = {}
             self._n_rows = 0
             self._scan()
+        if n_rows is not None and whole("n_rows", n_rows, least=0) < self._n_rows:
+            raise SourceError(
+                f"{self._file} has entries up to row {self._n_rows - 1:,}; expected {n_rows:,} "
+                "rows, numbered from 0."
+            )
+        self.lengthen(n_rows or 0)
+
+    def lengthen(self, n_rows: int) -> None:
+        """Take rows after the last entry for empty.
+
+        Parameters
+        ----------
+        n_rows : int
+            As many as there are at least.
+        """
+        self._n_rows = max(self._n_rows, n_rows)
 
     @property
     def schema(self) -> Schema:
@@ -72,12 +98,12 @@ class LongSource(Source):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows: one more than the highest number."""
+        """Number of rows: one more than the highest number, or as many as it was told."""
         return self._n_rows
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         start = row_of(cursor)
-        entry = whole("cursor['entry']", cursor.get("entry"), least=0) if cursor else 0
+        entry = row_of(cursor, "entry")
         schema = self.schema
         with errors_of(self._file):
             entries = self._entries(entry)
@@ -133,18 +159,23 @@ class LongSource(Source):
             )
 
     def _see(self, view: str, features: NDArray[Any]) -> None:
+        width = known_width(self._known, view)
         if features.dtype.kind == "O":
-            places = self._places.setdefault(view, {})
-            for feature in dict.fromkeys(features.tolist()):
+            if view not in self._places:
+                self._places[view] = known_places(self._known, view, str(self._file)) or {}
+            places = self._places[view]
+            for feature in dict.fromkeys(features.tolist()) if width is None else ():
                 places.setdefault(feature, len(places))
             self._widths[view] = len(places)
             return
         low, high = int(features.min()), int(features.max())
-        if low < 0 or high >= 1 << 31:
+        if low < 0 or high >= (1 << 31 if width is None else width):
+            most = "" if width is None else f", fewer than {width:,} in view {view!r}"
             raise SourceError(
-                f"{self._file} has features from {low:,} to {high:,}; expected numbers from 0."
+                f"{self._file} has features from {low:,} to {high:,}; expected numbers from 0"
+                f"{most}."
             )
-        self._widths[view] = max(self._widths.get(view, 0), high + 1)
+        self._widths[view] = max(self._widths.get(view, 0), high + 1) if width is None else width
 
     def _entries(self, first: int) -> Iterator["_Entries"]:
         for batch in self._reader.batches(["value"], self._others, first, _ENTRIES):
@@ -165,10 +196,12 @@ class LongSource(Source):
     ) -> Block:
         own = entries.views[:n] == view
         rows, features = entries.rows[:n][own] - span[0], entries.features[:n][own]
+        values = entries.values[:n][own]
         places = self._places.get(view)
         if places is not None:
-            features = np.array([places[feature] for feature in features.tolist()], np.int64)
-        values = entries.values[:n][own]
+            features = np.array([places.get(each, -1) for each in features.tolist()], np.int64)
+            there = features >= 0
+            rows, features, values = rows[there], features[there], values[there]
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
         shape = span[1] - span[0], width

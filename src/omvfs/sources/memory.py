@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from omvfs._schema import Schema
-from omvfs.sources._base import Chunk, Cursor, RowSource, Source, SourceError, row_of
+from omvfs.sources._base import Chunk, Cursor, RowSource, Source, SourceError, fewer_rows, row_of
 from omvfs.views import Block, as_views, rechunk
 
 
@@ -80,11 +80,14 @@ class IteratorSource(Source):
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         first = row = row_of(cursor)
         for views in rechunk(self._after(first), batch_size, negative="allow"):
+            # Not to be asked for by a call of its own: the function may have but one stream.
+            self._schema = self._schema or views.schema
             yield Chunk(row, views, {"row": row + len(views)})
             row += len(views)
 
     def _after(self, row: int) -> Iterator[Any]:
         """Yield the batches without the rows before a given one."""
+        n_rows = 0
         for batch in self._batches():
             if not row:
                 yield batch
@@ -92,4 +95,7 @@ class IteratorSource(Source):
             views = as_views(batch, negative="allow")
             if row < len(views):
                 yield views[row:]
-            row -= min(row, len(views))
+            passed = min(row, len(views))
+            row, n_rows = row - passed, n_rows + passed
+        if row:
+            raise fewer_rows("The iterator", n_rows, n_rows + row)

@@ -87,19 +87,21 @@ class SvmlightSource(Source):
 
     def _rows(self, cursor: Cursor | None) -> Iterator[tuple[Any, Any, Cursor]]:
         """Yield indices and values of every row, and where to go on after it."""
+        row = row_of(cursor)
         for line, after in lines(self._file, cursor):
             entries = line.partition(b"#")[0].split()
             if not entries:
                 continue
+            row += 1  # a comment is none
             pairs = [entry.split(b":") for entry in entries[1:] if not entry.startswith(b"qid:")]
             try:
                 columns = np.array([int(index) for index, _ in pairs], np.int64)
                 values = np.array([float(value) for _, value in pairs], np.float64)
             except (ValueError, OverflowError) as error:
                 raise SourceError(
-                    f"Row {after['row']:,} of {self._file} is not 'label index:value ...': {error}"
+                    f"Row {row:,} of {self._file} is not 'label index:value ...': {error}"
                 ) from error
-            yield columns, values, after
+            yield columns, values, {**after, "row": row}
 
     def _scan(self) -> tuple[int, int, int]:
         low, high, n = 1, 0, 0

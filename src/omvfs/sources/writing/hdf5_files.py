@@ -2,14 +2,18 @@
 
 from typing import Any
 
-import h5py
 import numpy as np
 import scipy.sparse as sp
 
 from omvfs.model.arrays import dense
 from omvfs.sources._files import File, PathLike
-from omvfs.sources.writing._base import Writer, only_block
+from omvfs.sources.writing._base import Keys, Writer, only_block
 from omvfs.views import Block, Views
+
+try:
+    import h5py
+except ImportError as missing:
+    raise ImportError("Writing this file needs h5py: pip install omvfs[files]") from missing
 
 _TEXT = h5py.string_dtype("utf-8")
 
@@ -29,15 +33,12 @@ class AnnDataWriter(Writer):
         self._several = File(path).ending == ".h5mu"
         self._file = h5py.File(self._temporary, "w")
         self._n_rows = 0
+        self._names: list[str] = []
 
-    def append(self, views: Views) -> None:
-        """Write more rows.
-
-        Parameters
-        ----------
-        views : Views
-        """
-        if not self._several:
+    def _append(self, views: Views, keys: Keys) -> None:
+        if self._several:
+            self._names = self._names or list(views.names)
+        else:
             only_block(views, self._path)
         for view, X in views.blocks.items():
             group = self._file.require_group(f"mod/{view}") if self._several else self._file
@@ -52,14 +53,13 @@ class AnnDataWriter(Writer):
         with self._file as file:
             if not whole:
                 return
-            names = list(file["mod"]) if self._several and "mod" in file else []
-            for group in [file, *(file["mod"][name] for name in names)]:
+            for group in [file, *(file["mod"][name] for name in self._names)]:
                 _frame(group, "obs", range(self._n_rows))
                 _encode(group, "anndata", "0.1.0")
             if self._several:
                 _encode(file, "MuData", "0.1.0")
-                file.require_group("mod").attrs["mod-order"] = np.array(names, _TEXT)
-                index = (file[f"mod/{name}/var/_index"].asstr()[:] for name in names)
+                file.require_group("mod").attrs["mod-order"] = np.array(self._names, _TEXT)
+                index = (file[f"mod/{name}/var/_index"].asstr()[:] for name in self._names)
                 _frame(file, "var", [feature for each in index for feature in each])
 
 

@@ -1,6 +1,5 @@
 """NumPy's files, written chunk by chunk: ``.npy``, ``.npz``, and folders of them."""
 
-import os
 import shutil
 import tempfile
 import zipfile
@@ -13,9 +12,8 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 
 from omvfs.model.arrays import dense
-from omvfs.sources._base import SourceError
 from omvfs.sources._files import PathLike
-from omvfs.sources.writing._base import Writer, only_block
+from omvfs.sources.writing._base import Keys, Writer, check_names, only_block
 from omvfs.views import Block, Views
 
 
@@ -33,13 +31,7 @@ class NpyWriter(Writer):
 
     _values: "_Column | None"
 
-    def append(self, views: Views) -> None:
-        """Write more rows.
-
-        Parameters
-        ----------
-        views : Views
-        """
+    def _append(self, views: Views, keys: Keys) -> None:
         X = only_block(views, self._path)
         if self._values is None:
             self._width = X.shape[1]
@@ -67,13 +59,7 @@ class NpzWriter(Writer):
         self._stack, self._width, self._total = ExitStack(), 0, 0
         self._parts: dict[str, _Column] = {}
 
-    def append(self, views: Views) -> None:
-        """Write more rows.
-
-        Parameters
-        ----------
-        views : Views
-        """
+    def _append(self, views: Views, keys: Keys) -> None:
         X = sp.csr_array(only_block(views, self._path))
         if not self._parts:
             self._width = X.shape[1]
@@ -133,14 +119,17 @@ class FolderWriter:
         self._writers: dict[str, Writer] = {}
         self._names: dict[Path, Any] = {}
 
-    def append(self, views: Views) -> None:
+    def append(self, views: Views, keys: Keys = None) -> None:
         """Write more rows.
 
         Parameters
         ----------
         views : Views
             With the same views each time, sparse or dense as in the first.
+        keys : array, default=None
+            Not written.
         """
+        check_names(views.names, self._folder)
         if not self._writers:
             for number, (name, X) in enumerate(views.blocks.items()):
                 self._begin(number, name, X)
@@ -151,8 +140,6 @@ class FolderWriter:
             self._writers[name].append(Views({name: X}))
 
     def _begin(self, number: int, name: str, X: Block) -> None:
-        if "/" in name or "\0" in name or os.sep in name:
-            raise SourceError(f"View {name!r} has a name that no file can have.")
         kind, ending = (NpzWriter, "npz") if sp.issparse(X) else (NpyWriter, "npy")
         writer = kind(self._folder / f"view_{number}_{name}.{ending}")
         self._writers[name] = self._stack.enter_context(writer)

@@ -13,30 +13,34 @@ from omvfs.sources.writing.text_files import JsonLinesWriter, SvmlightWriter
 AnyWriter: TypeAlias = Writer | FolderWriter
 
 
-def _table(path: PathLike) -> Writer:
+def _table(path: PathLike, key: str | None) -> Writer:
     # pyarrow is large, and an extra.
     from omvfs.sources.writing.tables import TableWriter
 
-    return TableWriter(path)
+    return TableWriter(path, key)
 
 
-def _anndata(path: PathLike) -> Writer:
+def _anndata(path: PathLike, key: str | None) -> Writer:
     from omvfs.sources.writing.hdf5_files import AnnDataWriter
 
     return AnnDataWriter(path)
 
 
-def _matlab(path: PathLike) -> Writer:
-    from omvfs.sources.mat_files import MatWriter
+def _matlab(path: PathLike, key: str | None) -> Writer:
+    from omvfs.sources.writing.mat_files import MatWriter
 
     return MatWriter(path)
 
 
+def _without_key(writer: Callable[[PathLike], AnyWriter]) -> Callable[..., AnyWriter]:
+    return lambda path, key: writer(path)
+
+
 # By the end of a file's name: who writes it.
-WRITERS: dict[str, Callable[[PathLike], AnyWriter]] = {
-    "": FolderWriter,
-    ".npy": NpyWriter,
-    ".npz": NpzWriter,
+WRITERS: dict[str, Callable[[PathLike, str | None], AnyWriter]] = {
+    "": _without_key(FolderWriter),
+    ".npy": _without_key(NpyWriter),
+    ".npz": _without_key(NpzWriter),
     ".parquet": _table,
     ".feather": _table,
     ".arrow": _table,
@@ -45,18 +49,25 @@ WRITERS: dict[str, Callable[[PathLike], AnyWriter]] = {
     ".h5mu": _anndata,
     ".mat": _matlab,
     ".jsonl": JsonLinesWriter,
-    ".svm": SvmlightWriter,
-    ".svmlight": SvmlightWriter,
-    ".libsvm": SvmlightWriter,
+    ".svm": _without_key(SvmlightWriter),
+    ".svmlight": _without_key(SvmlightWriter),
+    ".libsvm": _without_key(SvmlightWriter),
 }
 
 
-def open_writer(path: PathLike) -> AnyWriter:
+def open_writer(path: PathLike, key: str | None = None) -> AnyWriter:
     """Return what writes a file by the end of its name; without an ending, a folder.
+
+    Each is the kind of its format that can be written row by row: a table has a column a feature,
+    whatever was read in long form, and ``.mat`` is of version 7.3. Text may end in ``.gz`` or
+    ``.zst`` too.
 
     Parameters
     ----------
     path : path
+    key : str, default=None
+        What the keys of the rows are called in a table and in JSON Lines, so that they can be
+        matched; by default, and in other formats, they are not written.
 
     Examples
     --------
@@ -72,6 +83,6 @@ def open_writer(path: PathLike) -> AnyWriter:
     file = File(path)
     if file.remote:
         raise SourceError(f"{file} is not of this machine; files are written here only.")
-    if file.ending not in WRITERS:
-        raise SourceError(f"{file} ends in {file.ending!r}; expected {listed(WRITERS)}.")
-    return WRITERS[file.ending](path)
+    if file.kind not in WRITERS:
+        raise SourceError(f"{file} ends in {file.kind!r}; expected {listed(WRITERS)}.")
+    return WRITERS[file.kind](path, key)

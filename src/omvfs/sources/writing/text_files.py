@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from abc import abstractmethod
 from contextlib import ExitStack
 from itertools import pairwise
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from omvfs.sources._base import SourceError
 from omvfs.sources._files import File, PathLike
-from omvfs.sources.writing._base import Writer, only_block
+from omvfs.sources.writing._base import Keys, Writer, named_keys, only_block
 from omvfs.views import Views
 
 
@@ -19,28 +21,26 @@ class _TextWriter(Writer):
 
     def __init__(self, path: PathLike) -> None:
         super().__init__(path)
+        compression = File(path).compression
+        if compression == ".zst":
+            try:
+                import pyarrow as pa
+            except ImportError as missing:
+                raise ImportError("Writing .zst needs: pip install omvfs[files]") from missing
         self._stack = ExitStack()
         self._text: Any = self._stack.enter_context(self._temporary.open("wb"))
-        compression = File(path).compression
         if compression == ".gz":
             self._text = self._stack.enter_context(gzip.GzipFile(fileobj=self._text, mode="wb"))
         elif compression == ".zst":
-            import pyarrow as pa
-
             packed = pa.CompressedOutputStream(pa.PythonFile(self._text, "w"), "zstd")
             self._text = self._stack.enter_context(packed)
 
-    def append(self, views: Views) -> None:
-        """Write more rows.
+    def _append(self, views: Views, keys: Keys) -> None:
+        self._text.write("".join(f"{line}\n" for line in self._lines(views, keys)).encode())
 
-        Parameters
-        ----------
-        views : Views
-        """
-        self._text.write("".join(f"{line}\n" for line in self._lines(views)).encode())
-
-    def _lines(self, views: Views) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def _lines(self, views: Views, keys: Keys) -> list[str]:
+        """Return some rows as lines without their ends."""
 
     def _finish(self, whole: bool) -> None:
         self._stack.close()
@@ -53,13 +53,22 @@ class JsonLinesWriter(_TextWriter):
     ----------
     path : path
         Ends in ``.jsonl``, with ``.gz`` or ``.zst`` too.
+    key : str, default=None
+        Name of a first value for the keys of the rows; by default they have none.
     """
 
-    def _lines(self, views: Views) -> list[str]:
-        values = {
-            view: _objects(X, views.feature_names[view]) if sp.issparse(X) else X.tolist()
-            for view, X in views.blocks.items()
-        }
+    def __init__(self, path: PathLike, key: str | None = None) -> None:
+        super().__init__(path)
+        self._key = key
+
+    def _lines(self, views: Views, keys: Keys) -> list[str]:
+        if self._key in views.names:
+            raise SourceError(f"{self._path} has a view {self._key!r}. Rename the key.")
+        given = named_keys(self._key, keys, self._path)
+        values: dict[str, list[Any]] = {name: own.tolist() for name, own in given.items()}
+        for view, X in views.blocks.items():
+            names = views.feature_names[view]
+            values[view] = _objects(X, names) if sp.issparse(X) else X.tolist()
         rows = zip(*values.values(), strict=True)
         return [json.dumps(dict(zip(values, row, strict=True)), ensure_ascii=False) for row in rows]
 
@@ -73,7 +82,7 @@ class SvmlightWriter(_TextWriter):
         Ends in ``.svm``, ``.svmlight`` or ``.libsvm``, with ``.gz`` or ``.zst`` too.
     """
 
-    def _lines(self, views: Views) -> list[str]:
+    def _lines(self, views: Views, keys: Keys) -> list[str]:
         X = only_block(views, self._path)
         numbers = np.arange(1, X.shape[1] + 1)
         entries = _objects(sp.csr_array(X), numbers)

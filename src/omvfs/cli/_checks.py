@@ -1,0 +1,97 @@
+"""What can be told to be wrong with a command before anything is read."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from omvfs import OMVFS
+from omvfs._params import one_of
+from omvfs._settings import resolve
+from omvfs.preparation import Preparation
+from omvfs.sources.opening import named_files
+
+
+def local(given: str | Path) -> Path:
+    """Return where to write, which must be on this machine.
+
+    Parameters
+    ----------
+    given : str or Path
+        As typed.
+
+    Examples
+    --------
+    >>> local("out").name
+    'out'
+    """
+    if "://" in str(given):
+        raise typer.BadParameter(f"{given} is not of this machine; files are written here only.")
+    return Path(given)
+
+
+def check_key(inputs: Sequence[str], key: str | None) -> None:
+    """Refuse a key for a folder, which has none.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+    key : str or None
+    """
+    if key is not None and any(Path(each).is_dir() for each in inputs):
+        raise typer.BadParameter("--key is for files; the views of a folder are aligned by row.")
+
+
+def check_out(out: Path, inputs: Sequence[str], write_data: bool) -> None:
+    """Make the folder of the results, and see that all of them can be written.
+
+    Parameters
+    ----------
+    out : Path
+        Folder.
+    inputs : sequence of str
+        What will be read.
+    write_data : bool
+        Whether selected features are written too.
+    """
+    if write_data and any(file.text == "-" for file in named_files(inputs).values()):
+        raise typer.BadParameter("--write-data reads the rows again, which standard input cannot.")
+    data = out / "data"
+    if write_data and (data.is_file() or (data.is_dir() and _shown(data))):
+        raise typer.BadParameter(
+            f"{data} is there already: remove it for --write-data, or take another folder for -o."
+        )
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise OSError(f"Results cannot be written to {out}: {error.strerror}.") from error
+
+
+def check_parameters(selector: OMVFS, prepare: Sequence[str]) -> None:
+    """Refuse parameters and steps of which no data make sense.
+
+    Parameters
+    ----------
+    selector : OMVFS
+    prepare : sequence of str
+    """
+    params = selector.get_params()
+    # Which views there are is not known yet.
+    alone: dict[str, Any] = {
+        name: 1.0 if isinstance(value, Mapping) else value for name, value in params.items()
+    }
+    try:
+        one_of("negative", params["negative"], ("error", "clip", "shift"))
+        resolve(alone, ["view"])
+        Preparation(tuple(prepare))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _shown(folder: Path) -> list[Path]:
+    """Return the files of a folder, without what a killed write may have left."""
+    return [file for file in folder.iterdir() if not file.name.startswith(".")]

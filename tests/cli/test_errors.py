@@ -1,0 +1,256 @@
+"""What goes wrong at the command line: one sentence, told as early as can be, and a code."""
+
+import builtins
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import omvfs.cli._rows
+from omvfs import OMVFS
+from omvfs.cli import commands
+from omvfs.cli.commands import run_app
+from omvfs.sources import numpy_files
+from support import counts
+
+
+@pytest.fixture
+def rows(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, counts(np.random.default_rng(0), 120, 8))
+    return str(path)
+
+
+@pytest.fixture
+def read_nothing(monkeypatch):
+    def opened(*args, **named):
+        raise AssertionError("opened")
+
+    monkeypatch.setattr(commands, "open_source", opened)
+
+
+def said_once(capsys, sentence):
+    said = capsys.readouterr()
+    assert sentence in " ".join(said.err.split())
+    assert "Traceback" not in said.err
+    assert said.out == ""
+
+
+@pytest.mark.usefixtures("read_nothing")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-k", "0"], "'--clusters'"),
+        (["-n", "0"], "'--features'"),
+        (["--batch-size", "0"], "'--batch-size'"),
+        (["--checkpoint-every", "0"], "'--checkpoint-every'"),
+        (["--negative", "foo"], "'--negative'"),
+        (["--prepare", "foo"], "Got preparation 'foo'"),
+        (["--forgetting", "2"], "Got forgetting=2.0"),
+        (["-o", "s3://bucket/out"], "s3://bucket/out is not of this machine"),
+    ],
+)
+def test_a_wrong_option_is_told_before_anything_is_read(
+    rows, tmp_path, options, sentence, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert run_app(["select", rows, *options]) == 2
+    said_once(capsys, sentence)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["x.npy"]
+
+
+@pytest.mark.usefixtures("read_nothing")
+def test_wrong_parameters_of_a_file_are_told_before_anything_is_read(rows, tmp_path, capsys):
+    (tmp_path / "run.toml").write_text("[parameters]\nwindow = 0\nsparsity = {x = 1}\n")
+    assert run_app(["select", rows, "--config", str(tmp_path / "run.toml")]) == 2
+    said_once(capsys, "Got window=0")
+
+
+@pytest.mark.parametrize("command", ["transform", "convert"])
+def test_rows_are_written_here_only(rows, tmp_path, command, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_app([command, *["m"] * (command == "transform"), rows, "-o", "s3://bucket/x"]) == 2
+    said_once(capsys, "not of this machine")
+    assert not (tmp_path / "s3:").exists()
+
+
+@pytest.mark.usefixtures("read_nothing")
+def test_results_that_cannot_be_written_are_told_before_anything_is_read(rows, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert run_app(["select", rows, "-o", str(tmp_path / "file")]) == 4
+    said_once(capsys, "Results cannot be written to")
+    assert run_app(["select", rows, "-o", str(tmp_path / "file" / "out")]) == 4
+    said_once(capsys, "Results cannot be written to")
+    data = tmp_path / "out" / "data"
+    data.mkdir(parents=True)
+    (data / "x.npy").touch()
+    assert run_app(["select", rows, "-o", str(tmp_path / "out"), "--write-data"]) == 2
+    said_once(capsys, "data is there already: remove it")
+    for given in ("-", "text=-"):
+        assert run_app(["select", given, "-o", str(tmp_path / "new"), "--write-data"]) == 2
+        said_once(capsys, "which standard input cannot")
+
+
+@pytest.mark.parametrize("command", ["select", "info", "convert", "transform"])
+def test_no_rows_are_told(tmp_path, command, capsys):
+    np.save(tmp_path / "x.npy", np.zeros((0, 3)))
+    (tmp_path / "table.csv").write_text("a,b,c\n")
+    model = tmp_path / "model"
+    OMVFS(2, random_state=0).fit({"table": np.eye(3), "x": np.eye(3)}).save(model)
+    given = [str(model)] if command == "transform" else []
+    for inputs in (["x.npy"], ["table.csv"], ["table.csv", "x.npy"]):
+        if command == "transform" and len(inputs) == 1:
+            continue
+        files = [str(tmp_path / each) for each in inputs]
+        options = [] if command == "info" else ["-o", str(tmp_path / "out")]
+        assert run_app([command, *given, *files, *options]) == 3
+        said_once(capsys, f"omvfs: There are no rows in {', '.join(map(repr, files))}.")
+        assert not list((tmp_path).glob("out/*"))
+
+
+def test_a_missing_extra_is_told(tmp_path, capsys, monkeypatch):
+    (tmp_path / "rows.parquet").touch()
+    genuine = builtins.__import__
+
+    def without(name, *args):
+        if name.partition(".")[0] == "pyarrow":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return genuine(name, *args)
+
+    for module in [each for each in sys.modules if each.startswith("omvfs.sources.")]:
+        if hasattr(sys.modules[module], "pa") or module.endswith(("arrow_files", "long_tables")):
+            monkeypatch.delitem(sys.modules, module)
+            owner, _, name = module.rpartition(".")
+            monkeypatch.delattr(sys.modules[owner], name, raising=False)
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert run_app(["info", str(tmp_path / "rows.parquet")]) == 2
+    said_once(capsys, "omvfs[files]")
+
+
+def test_wide_rows_are_read_few_at_a_time(rows, tmp_path, monkeypatch, capsys):
+    for module in (numpy_files, omvfs.cli._rows):
+        monkeypatch.setattr(module, "MAX_CHUNK_BYTES", 16 * 8 * 10)
+    assert run_app(["info", rows]) == 0
+    assert "120 rows; figures of the first 10." in capsys.readouterr().out
+    assert run_app(["convert", rows, "-o", str(tmp_path / "again.npy")]) == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "again.npy"), np.load(rows))
+    monkeypatch.setattr(omvfs.cli._rows, "MAX_CHUNK_BYTES", 1)
+    assert run_app(["info", rows]) == 0
+    assert "figures of the first 1." in capsys.readouterr().out
+
+
+def test_an_error_tells_the_row_of_the_file(tmp_path, capsys):
+    X = np.ones((700, 3))
+    X[613, 2] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    assert run_app(["select", str(tmp_path / "x.npy"), "-o", str(tmp_path / "out")]) == 3
+    said_once(capsys, "In the chunk that begins at row 600: Input X contains NaN: view 'x', row 13")
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_debug_may_stand_anywhere(place, capsys):
+    arguments = ["select", "nowhere"]
+    arguments.insert(place, "--debug")
+    assert run_app(arguments) == 4
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_pipe_gets_plain_lines_and_may_be_closed(tmp_path, capsys):
+    name = "a_view_with_a_name_" * 8
+    np.save(tmp_path / "x.npy", np.eye(3))
+    given = ["info", f"{name}={tmp_path / 'x.npy'}"]
+    assert run_app(given) == 0
+    head, line, *_ = capsys.readouterr().out.splitlines()
+    assert head.split("\t")[:3] == ["view", "features", "named"]
+    assert line.split("\t")[:3] == [name, "3", "no"]
+    command = [sys.executable, "-m", "omvfs.cli", *given]
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    job.stdout.close()
+    assert job.stderr.read() == ""
+    job.stderr.close()
+    assert job.wait() == 0
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_stopped_before_the_first_chunk_there_is_no_checkpoint_to_go_on_from(
+    rows, tmp_path, monkeypatch, capsys, fitted
+):
+    limit = [int(fitted)]
+
+    def asked(self):
+        limit[0] -= 1
+        return limit[0] <= 0
+
+    monkeypatch.setattr(commands.Stop, "__call__", asked)
+    if not fitted:
+        monkeypatch.setattr(commands, "open_source", lambda *args, **named: _Silent())
+    assert run_app(["select", rows, "-o", str(tmp_path / "out")]) == 130
+    assert (tmp_path / "out/model.omvfs").exists() is fitted
+    assert ("--resume" in capsys.readouterr().err) is fitted
+
+
+class _Silent(numpy_files.NpySource):
+    """Has rows, which never come."""
+
+    def __init__(self):
+        pass
+
+    @property
+    def n_rows(self):
+        return None
+
+    def chunks(self, batch_size, cursor=None):
+        import threading
+
+        threading.Event().wait(1)
+        yield from ()
+
+    def close(self):
+        pass
+
+
+def test_typed_options_win_over_parameters_of_a_file(rows, tmp_path):
+    out = tmp_path / "out"
+    (tmp_path / "run.toml").write_text(
+        f"out = '{out}'\n[parameters]\nn_clusters = 3\nn_features_to_select = {{x = 0.5}}\n"
+    )
+    assert run_app(["select", rows, "--config", str(tmp_path / "run.toml"), "-k", "5"]) == 0
+    model = OMVFS.load(out / "model.omvfs")
+    assert model.n_clusters == 5
+    assert model.view_support_["x"].sum() == 4
+
+
+@pytest.mark.parametrize("command", ["select", "info", "convert", "transform"])
+def test_a_folder_has_no_key(tmp_path, command, capsys):
+    (tmp_path / "data").mkdir()
+    np.save(tmp_path / "data" / "view_0_x.npy", np.eye(3))
+    options = [] if command == "info" else ["-o", str(tmp_path / "out")]
+    model = ["model"] * (command == "transform")
+    assert run_app([command, *model, str(tmp_path / "data"), "--key", "id", *options]) == 2
+    said_once(capsys, "--key is for files")
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_data_are_no_continuation(rows, tmp_path, capsys):
+    out = ["-o", str(tmp_path / "out"), "-k", "3"]
+    assert run_app(["select", rows, *out]) == 0
+    capsys.readouterr()
+    table = pa.table({str(j): np.load(rows)[:, j] for j in range(8)})
+    parquet.write_table(table, tmp_path / "x.parquet")
+    assert run_app(["select", str(tmp_path / "x.parquet"), *out, "--resume"]) == 3
+    said_once(capsys, "is of a run over other data: ")
+    np.save(rows, np.ones((120, 9)))
+    assert run_app(["select", rows, *out, "--resume"]) == 3
+    said_once(capsys, "8, now 9")
+
+
+def test_advice_is_for_the_shell(tmp_path, capsys):
+    model = tmp_path / "model"
+    OMVFS(2, random_state=0).fit({"x": np.eye(3)}).save(model)
+    np.save(tmp_path / "x.npy", np.eye(4))
+    out = ["-o", str(tmp_path / "out")]
+    assert run_app(["transform", str(model), str(tmp_path / "x.npy"), *out]) == 3
+    assert "fit()" not in capsys.readouterr().err
