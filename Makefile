@@ -4,13 +4,20 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format bench bench-quick clean
 
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo
 
 test: lint
 	$(BIN)/pytest -n 2
+
+bench: $(STAMP)
+	rm -f docs/performance.json
+	$(BIN)/python benchmarks/speed.py --json docs/performance.json --write docs/performance.md
+
+bench-quick: $(STAMP)
+	$(BIN)/python benchmarks/speed.py --quick
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

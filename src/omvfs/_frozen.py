@@ -98,6 +98,7 @@ class _Reader:
         K, widths = self.K, self.schema.widths
         paper = self._paper
         views = range(len(widths))
+        counted = views if self.meta["raised"] or self.settings.scale_columns else []
         counters = {name: self.meta["counters"][name] for name in _COUNTERS}
         for name, value in counters.items():
             kinds = (int, float) if name == "count" else (int,)
@@ -107,8 +108,8 @@ class _Reader:
             A=self._floats("A", (K, K) if paper else (K,), np.float64),
             B=[self._floats(f"B/{v}", (widths[v], K)) for v in views],
             V=[self._floats(f"V/{v}", (widths[v], K)) for v in views] if paper else [],
-            sums=[self._floats(f"sums/{v}", (widths[v],), np.float64) for v in views],
-            squares=[self._floats(f"squares/{v}", (widths[v],), np.float64) for v in views],
+            sums=[self._floats(f"sums/{v}", (widths[v],), np.float64) for v in counted],
+            squares=[self._floats(f"squares/{v}", (widths[v],), np.float64) for v in counted],
             weight_sums=self._floats("weight_sums", (K,), np.float64),
             lengths=self._floats("lengths", (K,), np.float64),
             window=self._window(),

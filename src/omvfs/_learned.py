@@ -51,7 +51,7 @@ class Learned:
     ) -> "Learned":
         """Return what is known before the first chunk."""
         widths = list(first.widths.values())
-        state = State.start(widths, first.dtype, settings, rng)
+        state = State.start(widths, first.dtype, settings, rng, raises=shift)
         raised = tuple(np.zeros(width) for width in widths) if shift else None
         return cls(first.schema, settings, state, raised)
 
@@ -169,8 +169,9 @@ class Learned:
 
     def _check_finite(self, known: State | Totals) -> None:
         """Refuse a state in which sums over the stream have overflowed."""
-        for name, B_v, squares in zip(self.schema.names, known.B, known.squares, strict=True):
-            if not (np.isfinite(squares).all() and np.isfinite(B_v).all()):
+        for v, (name, B_v) in enumerate(zip(self.schema.names, known.B, strict=True)):
+            counted = known.squares[v : v + 1]
+            if not all(np.isfinite(each).all() for each in (B_v, *counted)):
                 raise ValueError(
                     f"View {name!r} has values so large that their sums over the stream overflow "
                     f"{B_v.dtype}. Scale the view down, or pass float64."

@@ -37,7 +37,8 @@ kinds = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense"
 
 
 def begin(settings, dtype=np.float64, widths=(9, 6)):
-    return State.start(list(widths), np.dtype(dtype), settings, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    return State.start(list(widths), np.dtype(dtype), settings, rng, raises=True)
 
 
 def chunk(seed, n, kind=np.asarray, dtype=np.float64, widths=(9, 6)):

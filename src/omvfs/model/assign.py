@@ -75,7 +75,7 @@ def cast_votes(
     --------
     >>> rows = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]])
     >>> cast_votes(np.array([[2.0, 0.0]]), rows, slice(None), np.eye(2)[[0, 0, 1]], 2)
-    array([[1., 0.]])
+    array([[1., 0.]], dtype=float32)
     """
     # All columns count for the length of a row, those that X has for the products. Dense and single
     # is faster than a product of two sparse matrices, and precise enough to tell who is near.

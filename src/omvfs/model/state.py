@@ -51,7 +51,8 @@ class State:
         Feature matrices of the paper's solver. Those of the constrained one follow from A and B,
         see `feature_matrices`, so that there the list is empty.
     sums, squares : list of array of shape (D_v,)
-        Running Σ x and Σ x² of every column.
+        Running Σ x and Σ x² of every column; empty if nothing asks for them, which scaling and
+        raising columns do.
     weight_sums : array of shape (K,)
         Σ_i u_i over the rows of each cluster.
     n_rows, n_chunks : int
@@ -87,17 +88,23 @@ class State:
 
     @classmethod
     def start(
-        cls, widths: list[int], dtype: np.dtype[Any], settings: Settings, rng: np.random.Generator
+        cls,
+        widths: list[int],
+        dtype: np.dtype[Any],
+        settings: Settings,
+        rng: np.random.Generator,
+        raises: bool = False,
     ) -> "State":
         """Return what is known before the first chunk: nothing."""
+        counted = widths if raises or settings.scale_columns else []
         K = settings.n_clusters
         paper = settings.solver == "paper"
         return cls(
             A=np.zeros((K, K) if paper else K),
             B=[np.zeros((D, K), dtype) for D in widths],
             V=[np.zeros((D, K), dtype) for D in widths] if paper else [],
-            sums=[np.zeros(D) for D in widths],
-            squares=[np.zeros(D) for D in widths],
+            sums=[np.zeros(D) for D in counted],
+            squares=[np.zeros(D) for D in counted],
             weight_sums=np.zeros(K),
             window=Window(settings.window),
             memory=Memory.empty(settings.memory, K, dtype),
@@ -131,10 +138,11 @@ def count_columns(state: State, X: Sequence[Block], forgetting: float) -> State:
     What was known before fades by `forgetting`. Arrays are shared, never changed in place.
     """
     draft = begun(state, X[0].shape[0], forgetting)
-    draft.sums = [s + column_sums(X_v) for s, X_v in zip(draft.sums, X, strict=True)]
-    draft.squares = [
-        s + column_sums(squared_entries(X_v)) for s, X_v in zip(draft.squares, X, strict=True)
-    ]
+    if state.sums:
+        draft.sums = [s + column_sums(X_v) for s, X_v in zip(draft.sums, X, strict=True)]
+        draft.squares = [
+            s + column_sums(squared_entries(X_v)) for s, X_v in zip(draft.squares, X, strict=True)
+        ]
     return draft
 
 

@@ -38,13 +38,15 @@ class Totals:
     def of(cls, state: State, columns: Sequence[Columns]) -> "Totals":
         """Return a copy of what a state knows of some columns."""
         B, sums, squares = (
-            [np.array(each[c]) for each, c in zip(parts, columns, strict=True)]
+            [np.array(each[c]) for each, c in zip(parts, columns, strict=True)] if parts else []
             for parts in (state.B, state.sums, state.squares)
         )
         return cls(list(columns), B, sums, squares)
 
     def counted(self, X: Sequence[Block]) -> "Totals":
-        """Return the totals with rows on these columns added to the sums."""
+        """Return the totals with rows on these columns added to the sums, if there are any."""
+        if not self.sums:
+            return self
         sums = [s + column_sums(X_v) for s, X_v in zip(self.sums, X, strict=True)]
         squares = [
             q + column_sums(squared_entries(X_v)) for q, X_v in zip(self.squares, X, strict=True)
@@ -69,8 +71,9 @@ class Totals:
         """Put these values in the place of those that a state has, in its own arrays."""
         for v, c in enumerate(self.columns):
             state.B[v][c] = self.B[v]
-            state.sums[v][c] = self.sums[v]
-            state.squares[v][c] = self.squares[v]
+            if self.sums:
+                state.sums[v][c] = self.sums[v]
+                state.squares[v][c] = self.squares[v]
 
 
 @dataclass(frozen=True)

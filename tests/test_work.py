@@ -1,0 +1,109 @@
+"""What a chunk costs, counted in work: it must not grow with what the chunk does not have."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from omvfs import OMVFS
+from omvfs.model import online
+
+N, WORDS = 60, 5
+
+
+class Counting(np.ndarray):
+    """Counts the entries that are read and written by index."""
+
+    entries = 0
+
+    def __getitem__(self, key):
+        part = super().__getitem__(key)
+        Counting.entries += np.size(part)
+        return part
+
+    def __setitem__(self, key, value):
+        Counting.entries += np.size(value)
+        super().__setitem__(key, value)
+
+
+def chunk(seed, width, n_words=400):
+    """Rows with a few of the same features, however many there are."""
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(np.arange(N), WORDS)
+    columns = rng.integers(n_words, size=len(rows)) * (width // n_words)
+    return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(N, width))
+
+
+def begun(width, **params):
+    model = OMVFS(3, random_state=0, n_init=2, **params)
+    for seed in range(3):
+        model.partial_fit(chunk(seed, width))
+    return model
+
+
+def entries_of_a_chunk(width):
+    model = begun(width)
+    state = model._learned.state
+    for name in ("B", "sums", "squares"):
+        arrays = getattr(state, name)
+        arrays[:] = [array.view(Counting) for array in arrays]
+    Counting.entries = 0
+    model.partial_fit(chunk(3, width))
+    return Counting.entries
+
+
+def test_a_chunk_reads_and_writes_the_totals_of_its_own_features():
+    few, many = entries_of_a_chunk(1_000), entries_of_a_chunk(1_000_000)
+    assert few == many
+    touched = len(np.unique(chunk(3, 1_000).indices))
+    # B of 3 clusters: read once, written once.
+    assert few == 2 * touched * 3
+
+
+def test_a_chunk_costs_one_product_with_v_and_no_settling(monkeypatch):
+    calls = {"project": 0, "_settle": 0, "solve": 0, "spectral_start": 0}
+
+    def counted(name, function):
+        def call(*args, **kwargs):
+            calls[name] += 1
+            return function(*args, **kwargs)
+
+        return call
+
+    model = begun(1_000)
+    for name in calls:
+        monkeypatch.setattr(online, name, counted(name, getattr(online, name)))
+    model.partial_fit(chunk(3, 1_000))
+    assert calls == {"project": 1, "_settle": 0, "solve": 0, "spectral_start": 0}
+
+
+def test_settling_on_the_way_is_rare(monkeypatch):
+    times = []
+    genuine = online._settle
+
+    def settle(draft, settings, on_the_way=False):
+        times.append((draft.n_rows, on_the_way))
+        return genuine(draft, settings, on_the_way)
+
+    monkeypatch.setattr(online, "_settle", settle)
+    model = OMVFS(3, random_state=0, n_init=2)
+    for seed in range(70):
+        model.partial_fit(chunk(seed, 1_000))
+    assert times == [(8 * N, True), (64 * N, True)]
+    for _ in range(2):
+        assert len(model.view_scores_) == len(model.V_) == 1
+    assert times[2:] == [(70 * N, False)]
+
+
+@pytest.mark.parametrize("graph_weight", [0.0, 3.0])
+def test_a_chunk_allocates_next_to_nothing_for_features_that_it_lacks(graph_weight):
+    peaks = []
+    for width in (10_000, 1_000_000):
+        model, rows = begun(width, graph_weight=graph_weight), chunk(3, width)
+        tracemalloc.start()
+        model.partial_fit(rows)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # A mark and a place for every feature, while they are looked up: far from B's 24 bytes.
+    assert peaks[1] - peaks[0] < 8 * 990_000
