@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from omvfs import OMVFS
-from omvfs.datasets import make_planted
+from omvfs.datasets import make_planted, planted_stream
 from omvfs.evaluation import clustering_accuracy
 from support import dense, naive_objective, unit_indicator
 
@@ -69,3 +69,21 @@ def test_the_constrained_solver_ends_below_the_printed_one(seed, graph):
         values.append(naive_objective(X, U, list(model.V_.values()), 0.1, 0.1, graph))
     constrained, printed = values
     assert constrained < 0.95 * printed
+
+
+def test_a_long_stream_is_not_spoilt_by_its_first_chunk():
+    # What tells the classes apart is too faint for a first chunk; most rows are soon gone.
+    stream = planted_stream(
+        16_000,
+        n_features=(20_000, 5_000),
+        n_informative=(1_000, 500),
+        n_classes=10,
+        row_length=(100, 50),
+        random_state=0,
+    )
+    selector = OMVFS(10, random_state=0)
+    for chunk in stream:
+        selector.partial_fit(chunk.views)
+    found = recovered(stream, selector.view_scores_)
+    assert found["view_0"] > 0.9
+    assert found["view_1"] > 0.98

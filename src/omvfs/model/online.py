@@ -30,16 +30,16 @@ from omvfs.model.solve import (
 from omvfs.model.state import Scales, Settings, State, StepInfo, begun, scale_factors
 from omvfs.model.totals import Change, Totals, on_columns, touched
 
-# The clusters are settled anew whenever the stream has grown by this factor.
+# The clusters are settled anew when the memory is full, and whenever the stream has grown by this
+# factor.
 _GROWTH = 8.0
 # Rows of which forgetting has left less have no say in that.
 _FADED = 0.05
 # Rows of the memory that new rows look for neighbours among.
 _ANCHORS = 128
-# On the way, clusters are settled with less effort than when something is asked of them: on at most
-# so many rows, with one start in so many, so many subspace iterations, and at most so many of the
-# solver.
-_ROWS, _STARTS, _SUBSPACE, _ITERATIONS = 1000, 4, 2, 10
+# On the way, clusters are settled with less effort than when something is asked of them: with one
+# start in so many, so many subspace iterations, and at most so many of the solver.
+_STARTS, _SUBSPACE, _ITERATIONS = 4, 2, 10
 
 
 def step(
@@ -118,8 +118,7 @@ def advance(
 
     if state.n_rows == 0:
         draft.settled_at = draft.n_rows
-    due = state.n_rows > 0 and draft.n_rows >= _GROWTH * state.settled_at
-    if due and _can_settle(draft):
+    if state.n_rows and draft.n_rows >= _next_settling(state) and _can_settle(draft):
         _own_arrays(draft)
         totals.put_into(draft)
         return _settle(draft, settings, on_the_way=True), replace(info, settled=True), None
@@ -203,6 +202,13 @@ def _faded_lengths(state: State, settings: Settings) -> NDArray[np.float64]:
 def _spaced(rows: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """Return at most n of some rows, evenly spaced."""
     return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).astype(np.intp)]
+
+
+def _next_settling(state: State) -> float:
+    """Return after how many rows to settle: once the memory is full, then by growth."""
+    if state.settled_at < state.memory.capacity:
+        return min(state.memory.capacity, _GROWTH * state.settled_at)
+    return _GROWTH * state.settled_at
 
 
 def _can_settle(state: State) -> bool:
@@ -357,22 +363,14 @@ def _settle(draft: State, settings: Settings, on_the_way: bool = False) -> State
     columns = [touched(X_v) for X_v in memory.blocks]
     X = [on_columns(X_v, c) for X_v, c in zip(scales.rows(memory.blocks), columns, strict=True)]
     V = _taken(feature_matrices(draft, settings), columns)
-    part, max_iter = X, settings.max_iter
-    if on_the_way:
-        chosen = _spaced(np.arange(len(memory)), _ROWS)
-        part, max_iter = [X_v[chosen] for X_v in X], min(max_iter, _ITERATIONS)
-    n, graph = part[0].shape[0], graph_term(part, settings)
-    none, beta = History.none(part, K), settings.sparsity
+    max_iter = min(settings.max_iter, _ITERATIONS) if on_the_way else settings.max_iter
+    graph, beta = graph_term(X, settings), settings.sparsity
     options = [
-        solve(part, start, none, n, graph, beta=beta, max_iter=max_iter)
-        for start in (unit_directions(V), _start(part, draft, settings, on_the_way))
+        solve(X, start, History.none(X, K), len(memory), graph, beta=beta, max_iter=max_iter)
+        for start in (unit_directions(V), _start(X, draft, settings, on_the_way))
     ]
     found = options[int(in_ties(np.array([worth(option.U) for option in options])).argmax())]
-    U = found.U
-    if n < len(memory):
-        U = nearest(project(X, unit_directions(found.V)))
-        U = Indicator(U.labels, np.maximum(U.weights, 0), K)
-    old, new = memory.counted, _matched(U, memory.counted)
+    old, new = memory.counted, _matched(found.U, memory.counted)
     shares = memory.keep * np.square(old.weights)
     moves = np.zeros((K, K))
     np.add.at(moves, (old.labels, new.labels), shares)
