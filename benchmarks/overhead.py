@@ -4,9 +4,10 @@
 
 Runs `omvfs select` on a folder of views, and the same calls of `partial_fit` on arrays in memory,
 in turn, each in a process of its own. The first is timed from outside, start of Python included; of
-the second only the calls count. Then one more `omvfs select` tells where its time goes; what is
+the second the import, the calls and the ranking count, which is worked out when it is asked for.
+Then one more `omvfs select` tells where its time goes; what is
 read ahead in the other thread shows only as far as learning waits for it. Ends with exit code 1 if
-`omvfs select` takes over 1.5 times as long as the calls.
+`omvfs select` takes over 1.5 times as long.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import time
 from contextlib import redirect_stdout
 from pathlib import Path
 
-MOST = 1.5  # times the calls of partial_fit
+MOST = 1.5  # times the same in memory
 
 
 def in_memory(args):
@@ -142,6 +143,7 @@ def main():
         whole.append(seconds)
     learn = [each["learn"] for each in inside]
     imports = [each["learn"] + each["import"] for each in inside]
+    ranks = [each["import"] + each["learn"] + each["scores"] for each in inside]
     learn_work = [each["learn (processor)"] for each in inside]
     print(f"omvfs select, s: {spread(outside)}, of processor {spread(work)}")
     for name in inside[0]:
@@ -152,14 +154,15 @@ def main():
         ("learn", outside, learn),
         ("learn, processor time", work, learn_work),
         ("import and learn", outside, imports),
+        ("import, learn and rank", outside, ranks),
         ("whole process", outside, whole),
     ):
         found[name] = ratios = [a / b for a, b in zip(above, below, strict=True)]
         print(f"omvfs select / in memory, {name}: {spread(ratios)}")
     spent = json.loads(timed_command([*again, "parts"])[2])
     print("parts of omvfs select, s: " + ", ".join(f"{k} {v:.2f}" for k, v in spent.items()))
-    if (ratio := statistics.median(found["learn"])) > MOST:
-        sys.exit(f"omvfs select takes {ratio:.2f} times as long as learning, over {MOST}.")
+    if (ratio := statistics.median(found["import, learn and rank"])) > MOST:
+        sys.exit(f"omvfs select takes {ratio:.2f} times as long as in memory, over {MOST}.")
 
 
 if __name__ == "__main__":
