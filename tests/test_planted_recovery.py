@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import normalize
 
 from omvfs import OMVFS
 from omvfs.datasets import make_planted, planted_stream
@@ -71,7 +72,8 @@ def test_the_constrained_solver_ends_below_the_printed_one(seed, graph):
     assert constrained < 0.95 * printed
 
 
-def test_a_long_stream_is_not_spoilt_by_its_first_chunk():
+@pytest.mark.parametrize("prepare", [lambda X: X, normalize], ids=["counts", "unit rows"])
+def test_a_long_stream_is_not_spoilt_by_its_first_chunk(prepare):
     # What tells the classes apart is too faint for a first chunk; most rows are soon gone.
     stream = planted_stream(
         16_000,
@@ -83,7 +85,7 @@ def test_a_long_stream_is_not_spoilt_by_its_first_chunk():
     )
     selector = OMVFS(10, random_state=0)
     for chunk in stream:
-        selector.partial_fit(chunk.views)
+        selector.partial_fit({view: prepare(X) for view, X in chunk.views.items()})
     found = recovered(stream, selector.view_scores_)
     assert found["view_0"] > 0.9
     assert found["view_1"] > 0.98

@@ -38,8 +38,8 @@ _FADED = 0.05
 # Rows of the memory that new rows look for neighbours among.
 _ANCHORS = 128
 # On the way, clusters are settled with less effort than when something is asked of them: with one
-# start in so many, so many subspace iterations, and at most so many of the solver.
-_STARTS, _SUBSPACE, _ITERATIONS = 4, 2, 10
+# start in so many, and at most so many iterations of the solver.
+_STARTS, _ITERATIONS = 4, 10
 
 
 def step(
@@ -261,7 +261,7 @@ def _start(X: Sequence[Block], draft: State, settings: Settings, on_the_way: boo
     """Return directions to start from that owe nothing to those so far."""
     K, n_init, rng = settings.n_clusters, settings.n_init, draft.rng
     if on_the_way:
-        return spectral_start(X, K, rng, -(-n_init // _STARTS), _SUBSPACE)
+        n_init = -(-n_init // _STARTS)
     return spectral_start(X, K, rng, n_init)
 
 

@@ -19,6 +19,7 @@ from omvfs.model.solve import nearest, unit_directions, unmoved
 # Dimensions of the singular space, per cluster: some directions matter that no cluster owns.
 _DIMENSIONS = 3
 _OVERSAMPLING = 5
+# With 2 a faint signal is lost: of the planted words of the demo 58 % are found instead of 96 %.
 _SUBSPACE_ITERATIONS = 5
 # A row this much shorter than the longest is rounding error.
 _NOTHING = 1e-7
@@ -43,11 +44,7 @@ class Clusters:
 
 
 def spectral_start(
-    X: Sequence[Block],
-    n_clusters: int,
-    rng: np.random.Generator,
-    n_init: int,
-    n_iter: int = _SUBSPACE_ITERATIONS,
+    X: Sequence[Block], n_clusters: int, rng: np.random.Generator, n_init: int
 ) -> list[Array]:
     """Return directions to start from: those of clusters found in the leading singular space.
 
@@ -62,8 +59,6 @@ def spectral_start(
     rng : Generator
     n_init : int
         Number of random starts in the singular space; the one that explains most is kept.
-    n_iter : int
-        Iterations to find that space.
 
     Returns
     -------
@@ -77,7 +72,7 @@ def spectral_start(
     array([0, 1])
     """
     # Single precision is enough to tell starts apart.
-    E = embedding(X, _DIMENSIONS * n_clusters, rng, n_iter).astype(np.float32)
+    E = embedding(X, _DIMENSIONS * n_clusters, rng).astype(np.float32)
     found = [alternate(E, seeds(E, n_clusters, rng), _HEAT) for _ in range(n_init)]
     order = np.argsort(-in_ties(np.array([each.energy for each in found])), kind="stable")
     promoted = [found[i] for i in order[: -(-n_init // _PROMOTED)]]
@@ -88,12 +83,7 @@ def spectral_start(
     return unit_directions([transposed_product(X_v, U) for X_v in X])
 
 
-def embedding(
-    X: Sequence[Block],
-    n_dimensions: int,
-    rng: np.random.Generator,
-    n_iter: int = _SUBSPACE_ITERATIONS,
-) -> Array:
+def embedding(X: Sequence[Block], n_dimensions: int, rng: np.random.Generator) -> Array:
     """Return the rows in their leading singular directions, of unit norm; zero rows stay zero.
 
     Subspace iteration on Σ_v X_v X_vᵀ. It starts from random numbers per row, none per feature, so
@@ -104,8 +94,6 @@ def embedding(
     X : sequence of array or CSR matrix of shape (n, D_v)
     n_dimensions : int
     rng : Generator
-    n_iter : int
-        Subspace iterations.
 
     Returns
     -------
@@ -114,7 +102,7 @@ def embedding(
     n = X[0].shape[0]
     r = min(n, n_dimensions)
     Q = rng.standard_normal((n, min(n, r + _OVERSAMPLING)))
-    for _ in range(n_iter):
+    for _ in range(_SUBSPACE_ITERATIONS):
         Q = np.linalg.qr(_gram_product(X, Q))[0]
     T = Q.T @ _gram_product(X, Q)
     values, vectors = np.linalg.eigh((T + T.T) / 2)
