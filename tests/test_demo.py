@@ -16,7 +16,7 @@ def test_the_demo_shows_what_it_promises(capsys, monkeypatch):
         (found,) = filter(None, (re.match(pattern, line) for line in lines))
         return found.groups()
 
-    the(r"([\d,]+) rows per second \(.+ s\), peak memory (\d+) MB")
+    the(r"([\d,]+) rows per second \(.+ s\), peak memory ([\d,]+) MB")
     for view in ("words", "tags"):
         omvfs, column_sum, variance = map(float, the(rf"{view} .* (\S+)% +(\S+)% +(\S+)%$"))
         assert omvfs > 3 * max(column_sum, variance)
