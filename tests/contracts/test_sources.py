@@ -121,14 +121,20 @@ def from_a_long_parquet(path):
     return open_source(path / "l.parquet", views=["text", "image"])
 
 
-def from_a_long_csv(path):
-    arrow_csv.write_csv(long_table(), path / "rows.csv")
+def packed(path):
+    """Compress a file, and return the new one."""
+    zst = path.with_name(f"{path.name}.zst")
     with (
-        pa.OSFile(str(path / "rows.csv.zst"), "w") as raw,
+        pa.OSFile(str(zst), "w") as raw,
         pa.CompressedOutputStream(raw, "zstd") as file,
     ):
-        file.write((path / "rows.csv").read_bytes())
-    return open_source(path / "rows.csv.zst")
+        file.write(path.read_bytes())
+    return zst
+
+
+def from_a_long_csv(path):
+    arrow_csv.write_csv(long_table(), path / "rows.csv")
+    return open_source(packed(path / "rows.csv"))
 
 
 def from_files_joined_by_a_key(path):
@@ -165,12 +171,7 @@ def from_h5mu_afar(path):
 
 def from_compressed_json_lines(path):
     from_json_lines(path)
-    with (
-        pa.OSFile(str(path / "rows.jsonl.zst"), "w") as raw,
-        pa.CompressedOutputStream(raw, "zstd") as file,
-    ):
-        file.write((path / "rows.jsonl").read_bytes())
-    return open_source(path / "rows.jsonl.zst")
+    return open_source(packed(path / "rows.jsonl"))
 
 
 def from_some_of_its_views(path):

@@ -28,7 +28,7 @@ from omvfs.model.solve import (
     unit_directions,
 )
 from omvfs.model.state import Scales, Settings, State, StepInfo, begun, scale_factors
-from omvfs.model.totals import Change, Totals, on_columns, touched
+from omvfs.model.totals import Change, Columns, Totals, on_columns, touched
 
 # The clusters are settled anew when the memory is full, and whenever the stream has grown by this
 # factor.
@@ -227,7 +227,7 @@ def _solved(
     X: Sequence[Block],
     history: History,
     settings: Settings,
-    columns: Sequence[NDArray[np.intp] | slice],
+    columns: Sequence[Columns],
     start_U: Array | None,
     start_V: Sequence[Array] | None,
 ) -> tuple[Indicator, StepInfo]:
@@ -251,7 +251,7 @@ def _solved(
     max_iter = settings.max_iter
     found = solve(X, directions, history, n, graph, beta=settings.sparsity, max_iter=max_iter, U=U)
     A = history.A + found.U.masses
-    lengths = cluster_squares(found.V) + history.elsewhere / np.where(A > 0, A, 1)
+    lengths = history.lengths(found.V, A)
     P = project(X, unit_directions(found.V, lengths))
     terms = _terms(X, P, found.U, found.V, lengths, A, settings)
     return found.U, replace(terms, graph=found.graph, n_iter=found.n_iter)
@@ -269,7 +269,7 @@ def _directions(history: History, settings: Settings) -> tuple[list[Array], list
     """Return unit directions of the clusters on some columns, V there, and ‖V_k‖² everywhere."""
     views = zip(history.B, settings.sparsity, strict=True)
     V = [update_v(history.A, B_v, beta) for B_v, beta in views]
-    lengths = cluster_squares(V) + history.elsewhere / np.where(history.A > 0, history.A, 1)
+    lengths = history.lengths(V, history.A)
     return unit_directions(V, lengths), V, lengths
 
 
@@ -278,7 +278,7 @@ def _placed(
     X: Sequence[Block],
     history: History,
     settings: Settings,
-    columns: Sequence[NDArray[np.intp] | slice],
+    columns: Sequence[Columns],
 ) -> tuple[Indicator, StepInfo]:
     """Place every row by its fit to the clusters so far and by its neighbours."""
     directions, V, lengths = _directions(history, settings)
@@ -302,7 +302,7 @@ def _votes(
     X: Sequence[Block],
     labels: NDArray[np.intp],
     settings: Settings,
-    columns: Sequence[NDArray[np.intp] | slice],
+    columns: Sequence[Columns],
 ) -> list[Array]:
     """Return what neighbours among some rows of the memory say, view by view.
 
@@ -419,5 +419,5 @@ def _sums(U: Indicator) -> NDArray[np.float64]:
     return sums_by_label(U.labels, U.weights, U.n_clusters)
 
 
-def _taken(V: Sequence[Array], columns: Sequence[NDArray[np.intp] | slice]) -> list[Array]:
+def _taken(V: Sequence[Array], columns: Sequence[Columns]) -> list[Array]:
     return [V_v[c] for V_v, c in zip(V, columns, strict=True)]

@@ -58,6 +58,10 @@ class History:
     B: list[Array]
     elsewhere: NDArray[np.float64]
 
+    def lengths(self, V: Sequence[Array], A: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ‖V_k‖² over all features, V being on those of the window, for masses A."""
+        return cluster_squares(V) + self.elsewhere / np.where(A > 0, A, 1)
+
     @classmethod
     def none(cls, X: Sequence[Block], n_clusters: int) -> "History":
         """Return the history before the first chunk."""
@@ -194,8 +198,7 @@ def solve(
             update_v(A, B_v + transposed_product(X_v, U_new), beta_v)
             for X_v, B_v, beta_v in zip(X_new, history.B, beta, strict=True)
         ]
-        elsewhere = history.elsewhere / np.where(A > 0, A, 1)
-        directions = unit_directions(V, cluster_squares(V) + elsewhere)
+        directions = unit_directions(V, history.lengths(V, A))
         if n_iter > 1 and unmoved(U.labels, before):
             break
     assert U is not None
