@@ -319,7 +319,7 @@ def test_an_interruption_anywhere_changes_nothing(monkeypatch, make, module, nam
 
 def test_an_interruption_while_settling_changes_nothing(monkeypatch):
     model = OMVFS(3, random_state=0)
-    for seed in range(7):
+    for seed in range(3):
         model.partial_fit(good(seed))
     before = everything(model)
 
@@ -327,11 +327,11 @@ def test_an_interruption_while_settling_changes_nothing(monkeypatch):
         raise KeyboardInterrupt("now")
 
     with monkeypatch.context() as patch:
-        patch.setattr(omvfs.model.online, "_settle", interrupt)
+        patch.setattr(omvfs.model.online, "settle", interrupt)
         with pytest.raises(KeyboardInterrupt, match="now"):
-            model.partial_fit(good(7))
+            model.partial_fit(good(3))
     assert everything(model) == before
-    assert model.partial_fit(good(7)).history_[-1].settled
+    assert model.partial_fit(good(3)).history_[-1].settled
 
 
 @pytest.mark.parametrize("at", range(2))

@@ -516,7 +516,7 @@ def test_orthogonality_is_reported_as_it_is():
 @pytest.mark.parametrize("graph", ["neighbors", "gaussian", "none"])
 def test_history_tells_the_objective_of_one_chunk(graph):
     blocks = two_views(0, 40)
-    model = OMVFS(3, graph=graph, sparsity=0.3, random_state=0).partial_fit(blocks)
+    model = OMVFS(3, graph=graph, sparsity=0.3, memory=0, random_state=0).partial_fit(blocks)
     state = model._learned.state
     U = state.window.indicator() / np.sqrt(np.where(state.A > 0, state.A, 1))
     info = model.history_[-1]
@@ -526,6 +526,8 @@ def test_history_tells_the_objective_of_one_chunk(graph):
     assert info.reconstruction <= fit * (1 + 1e-12)  # of the best weights for this V
     assert info.reconstruction == pytest.approx(fit, rel=0.02)
     assert (info.graph > 0) == (graph != "none")
+    # With a memory, on which the clusters are settled later, the fit is enough to begin with.
+    assert OMVFS(3, graph=graph, random_state=0).partial_fit(blocks).history_[-1].graph == 0
 
 
 # Memory

@@ -36,6 +36,9 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Names | None]:
         The column names of a frame, if they are strings.
     """
     try:
+        if view is not None and sp.issparse(X) and X.dtype.kind in "fiub":
+            # It has no names, and all that `check_array` would ask of numbers is asked here.
+            return _csr(X), None
         names = _frame_names(X)
         # Emptiness in a view gets our own message, which knows the other views.
         least = 1 if view is None else 0

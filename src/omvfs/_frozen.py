@@ -157,7 +157,7 @@ class _Reader:
         kinds = self.meta["memory"]
         blocks = self._blocks("memory", kinds, n) if kinds else ()
         keep = self._floats("memory/keep", (n,))
-        return Memory(self.settings.memory, counted, keep, blocks)
+        return Memory.of(self.settings.memory, counted, keep, blocks)
 
     def _blocks(self, name: str, kinds: Sequence[str], n: int) -> tuple[Block, ...]:
         if len(kinds) != len(self.schema.widths):

@@ -12,7 +12,9 @@ from omvfs._schema import Schema, listed
 from omvfs.model import online, printed
 from omvfs.model.arrays import Array, Block, project, squared_row_norms
 from omvfs.model.assign import Electorate, assign
+from omvfs.model.directions import feature_matrices, lengths_of
 from omvfs.model.score import Score, discount_repetition, relevance
+from omvfs.model.settling import settled
 from omvfs.model.shift import raise_columns, raise_rows
 from omvfs.model.solve import nearest, unit_directions
 from omvfs.model.state import Scales, Settings, State, StepInfo
@@ -71,7 +73,7 @@ class Learned:
             )
             blocks = raise_rows(blocks, raised)
             if state is not self.state:
-                state.lengths = online.lengths_of(state, self.settings)
+                state.lengths = lengths_of(state, self.settings)
         U = None if start_U is None else self._start_u(start_U, len(chunk))
         V = None if start_V is None else self._start_v(start_V)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -97,8 +99,8 @@ class Learned:
         if not self._settled:
             state = self.state
             if self.settings.solver != "paper":
-                state = online.settled(state, self.settings)
-            self._settled.append((state, online.feature_matrices(state, self.settings)))
+                state = settled(state, self.settings)
+            self._settled.append((state, feature_matrices(state, self.settings)))
         return self._settled[0]
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
@@ -197,8 +199,10 @@ class Learned:
 
     def _holds_sparse(self, v: int) -> bool:
         """Tell whether the window or the memory holds rows of a view as a sparse matrix."""
-        held = [*self.state.window.chunks, self.state.memory.blocks]
-        return any(sp.issparse(blocks[v]) for blocks in held if blocks)
+        memory = self.state.memory.rows
+        if memory and memory[v].columns is not None:
+            return True
+        return any(sp.issparse(blocks[v]) for blocks in self.state.window.chunks)
 
     def _start_u(self, U: Any, n: int) -> Array:
         K = self.settings.n_clusters

@@ -8,12 +8,14 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs.model import online
+from omvfs.model import online, settling
+from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained import Indicator
+from omvfs.model.directions import lengths_of
+from omvfs.model.graph_term import graph_term
 from omvfs.model.shift import raise_columns
 from omvfs.model.solve import History, solve, unit_directions
 from omvfs.model.state import Settings, State
-from omvfs.model.totals import on_columns, touched
 from omvfs.model.window import Window
 from support import clustered, counts, dense, fingerprint
 
@@ -87,18 +89,25 @@ def test_a_and_b_are_the_sums_over_the_rows_as_they_are_counted(
 
 
 def test_the_clusters_settle_as_the_stream_grows():
-    settled = [info.settled for _, info in states(SETTINGS, [10] * 9)]
-    # At 8 times the rows of the last time.
-    assert settled == [False] * 7 + [True, False]
+    settled = [info.settled for _, info in states(SETTINGS, [10] * 17)]
+    # At 4 times the rows of the last time.
+    assert [10 * (t + 1) for t, it_was in enumerate(settled) if it_was] == [40, 160]
+
+
+def test_a_full_memory_is_settled_and_then_seldom():
+    small = replace(SETTINGS, memory=30)
+    settled = [info.settled for _, info in states(small, [10] * 193)]
+    # When it is full, and at 64 times that.
+    assert [10 * (t + 1) for t, it_was in enumerate(settled) if it_was] == [30, 1920]
 
 
 def test_what_is_asked_is_settled_and_the_stream_is_not():
-    *_, (state, _) = states(SETTINGS, [10] * 4)
+    *_, (state, _) = states(SETTINGS, [10] * 3)
     before = fingerprint(state)
-    asked = online.settled(state, SETTINGS)
-    assert (state.settled_at, asked.settled_at) == (10, 40)
+    asked = settling.settled(state, SETTINGS)
+    assert (state.settled_at, asked.settled_at) == (10, 30)
     assert fingerprint(state) == before
-    assert fingerprint(asked) == fingerprint(online.settled(state, SETTINGS))
+    assert fingerprint(asked) == fingerprint(settling.settled(state, SETTINGS))
 
 
 @kinds
@@ -107,7 +116,7 @@ def test_what_is_asked_is_settled_and_the_stream_is_not():
 def test_lengths_are_kept_up_to_date(kind, scale_columns, forgetting):
     given_settings = replace(SETTINGS, scale_columns=scale_columns, forgetting=forgetting)
     for state, _ in states(given_settings, [12, 9, 20, 1, 30, 40], kind):
-        np.testing.assert_allclose(state.lengths, online.lengths_of(state, given_settings))
+        np.testing.assert_allclose(state.lengths, lengths_of(state, given_settings))
 
 
 @kinds
@@ -134,7 +143,7 @@ def test_settling_moves_what_is_gone_and_loses_nothing(kind, seed, capacity):
     for i, n in enumerate([15, 20]):
         state, _ = online.step(state, chunk(seed + i, n, kind), given_settings)
     draft = replace(state)
-    online._settle(draft, given_settings)
+    settling.settle(draft, given_settings)
     old, new = state.memory.counted, draft.memory.counted
     assert len(state.memory) == capacity
     # Rows held are counted anew; the rest only moves between clusters.
@@ -154,9 +163,9 @@ def test_settling_moves_what_is_gone_and_loses_nothing(kind, seed, capacity):
 def test_settling_the_same_clusters_keeps_their_numbers_and_sums():
     *_, (state, _) = states(replace(SETTINGS, memory=30), [30, 30, 30])
     draft = replace(state)
-    online._settle(draft, SETTINGS)
+    settling.settle(draft, SETTINGS)
     settled = replace(draft)
-    online._settle(settled, SETTINGS)
+    settling.settle(settled, SETTINGS)
     np.testing.assert_array_equal(settled.memory.counted.labels, draft.memory.counted.labels)
     np.testing.assert_allclose(settled.A, draft.A, rtol=0.05)
 
@@ -167,7 +176,7 @@ def test_clusters_are_numbered_to_agree_with_the_old():
     for _ in range(5):
         numbers = rng.permutation(4)
         renumbered = Indicator(numbers[old.labels], old.weights, 4)
-        np.testing.assert_array_equal(online._matched(renumbered, old).labels, old.labels)
+        np.testing.assert_array_equal(settling._matched(renumbered, old).labels, old.labels)
 
 
 @kinds
@@ -205,12 +214,12 @@ def test_solving_without_empty_columns_is_solving_with_all(seed, n, graph):
         directions,
         History(A, [B], np.zeros(K)),
         n // 2,
-        online.graph_term([X], given_settings),
+        graph_term([X], given_settings),
         **options,
     )
-    columns = touched(X)
+    columns, small = on_own_columns(X)
     assert set(columns) <= set(np.flatnonzero(here))
-    small = on_columns(X, columns)
+
     np.testing.assert_array_equal(small.toarray(), X.toarray()[:, columns])
     gone = np.setdiff1d(np.arange(D), columns)
     some = solve(
@@ -218,7 +227,7 @@ def test_solving_without_empty_columns_is_solving_with_all(seed, n, graph):
         [directions[0][columns]],
         History(A, [B[columns]], np.sum(B[gone] ** 2, axis=0)),
         n // 2,
-        online.graph_term([small], given_settings),
+        graph_term([small], given_settings),
         **options,
     )
     assert some.n_iter == every.n_iter

@@ -152,10 +152,12 @@ def near_largest(values: Array, noise: float = 0.0) -> NDArray[np.bool_]:
            [False,  True]])
     """
     eps = np.finfo(values.dtype).eps
-    sizes = np.abs(values).max(axis=1, keepdims=True, initial=0)
+    # By columns: NumPy is slow to find the largest of short rows.
+    across = np.ascontiguousarray(values.T)
+    largest = across.max(axis=0, initial=-np.inf)
+    sizes = np.maximum(largest, -across.min(axis=0, initial=np.inf))
     slack = np.maximum(0.1 * np.sqrt(eps) * sizes, noise * eps * sizes.max(initial=0))
-    near: NDArray[np.bool_] = values.max(axis=1, keepdims=True) - slack <= values
-    return near
+    return np.ascontiguousarray((largest - slack <= across).T)
 
 
 def project(X: Sequence[Block], V: Sequence[Array]) -> Array:

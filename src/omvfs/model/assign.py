@@ -6,10 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from omvfs.model.arrays import Array, Block, IntArray, near_largest, unit_rows
+from omvfs.model.columns import Columns, on_columns, on_own_columns
 from omvfs.model.constrained import Indicator
 from omvfs.model.graph import neighbours
 from omvfs.model.neighbourhood import normalised_neighbours, shares_of_views
-from omvfs.model.totals import on_columns
 
 # Relative difference up to which similarities in single precision are taken for equal.
 _NEAR = 1e-5
@@ -48,9 +48,7 @@ def assign(P: Array, votes: Sequence[Array] = ()) -> IntArray:
     return labels
 
 
-def cast_votes(
-    X: Block, rows: Block, columns: IntArray | slice, say: Array, n_neighbors: int
-) -> Array:
+def cast_votes(X: Block, rows: Block, columns: Columns, say: Array, n_neighbors: int) -> Array:
     """Return the share of each cluster in the votes of the nearest rows by cosine.
 
     Parameters
@@ -77,27 +75,35 @@ def cast_votes(
     >>> cast_votes(np.array([[2.0, 0.0]]), rows, slice(None), np.eye(2)[[0, 0, 1]], 2)
     array([[1., 0.]], dtype=float32)
     """
-    # All columns count for the length of a row, those that X has for the products. Dense and single
-    # is faster than a product of two sparse matrices, and precise enough to tell who is near.
-    across = _transposed(on_columns(unit_rows(rows), columns))
-    S = np.asarray(X.astype(np.float32, copy=False) @ across)
+    # All columns count for the length of a row, those that X has for the products.
+    S = _products(X, on_columns(unit_rows(rows), columns))
     if n_neighbors < S.shape[1]:
         least = np.partition(S, -n_neighbors, axis=1)[:, [-n_neighbors]]
         # Equal but for rounding error is equal.
-        S[least * (1 - _NEAR) > S] = 0
+        S *= least * (1 - _NEAR) <= S
     cast = np.maximum(S, 0, out=S) @ say.astype(S.dtype, copy=False)
     total = cast.sum(axis=1, keepdims=True)
     shares: Array = np.divide(cast, total, out=np.zeros_like(cast), where=total > 0)
     return shares
 
 
-def _transposed(rows: Block) -> Array:
-    """Return rows as columns of a dense array in single precision."""
-    if not sp.issparse(rows):
-        return np.ascontiguousarray(rows.T, np.float32)
-    across = np.zeros(rows.shape[::-1], np.float32)
-    across[rows.indices, np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))] = rows.data
-    return across
+def _products(X: Block, few: Block) -> Array:
+    """Return X times few rows transposed, in single precision: enough to tell who is near.
+
+    Few rows have entries in few columns. Made dense on these, they are quicker to multiply by than
+    a sparse matrix; all other entries of X meet a row of zeros.
+    """
+    if not sp.issparse(few):
+        return np.asarray(X.astype(np.float32, copy=False) @ few.T.astype(np.float32))
+    columns, own = on_own_columns(few)
+    across = np.zeros((1 + own.shape[1], own.shape[0]), np.float32)
+    across[1 + own.indices, np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))] = own.data
+    if not sp.issparse(X):
+        return np.asarray(X[:, columns].astype(np.float32, copy=False) @ across[1:])
+    place = np.zeros(X.shape[1], np.int32)
+    place[columns] = np.arange(1, len(across), dtype=np.int32)
+    parts = X.data.astype(np.float32, copy=False), place.take(X.indices), X.indptr
+    return np.asarray(sp.csr_array(parts, shape=(X.shape[0], len(across))) @ across)
 
 
 class Electorate:

@@ -94,7 +94,8 @@ def transposed_product(X: Block, U: Indicator) -> Array:
         return np.asarray((U.transposed().tocsr() @ X).T)
     K, shape = U.n_clusters, (X.shape[1], U.n_clusters)
     counts = np.diff(X.indptr)
-    cells = X.indices.astype(np.int64) * K + np.repeat(U.labels, counts)
+    cells = np.multiply(X.indices, K, dtype=np.intp)
+    cells += np.repeat(U.labels, counts)
     amounts = X.data * np.repeat(U.weights, counts)
     product = np.bincount(cells, amounts, X.shape[1] * K)
     return product.reshape(shape).astype(U.weights.dtype, copy=False)
@@ -124,15 +125,37 @@ def update_v(A: NDArray[np.float64], B: Array, beta: float) -> Array:
     array([[2.4, 3.2],
            [0. , 0. ]])
     """
+    V: Array = B * inverse_roots(A).astype(B.dtype)
+    if beta > 0:
+        norms = np.sqrt(np.einsum("jk,jk->j", V, V))
+        V *= kept_of_rows(norms, beta)[:, np.newaxis]
+    return V
+
+
+def inverse_roots(A: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 / √A of every cluster; 0 of those without mass.
+
+    Examples
+    --------
+    >>> inverse_roots(np.array([4.0, 0.0]))
+    array([0.5, 0. ])
+    """
     scale = np.zeros_like(A)
     np.divide(1, np.sqrt(A), out=scale, where=A > 0)
-    V: Array = B * scale.astype(B.dtype)
-    if beta > 0:
-        norms = np.sqrt(np.einsum("jk,jk->j", V, V))[:, np.newaxis]
-        kept = np.zeros_like(norms)
-        np.divide(norms - beta / 2, norms, out=kept, where=norms > beta / 2)
-        V *= kept
-    return V
+    return scale
+
+
+def kept_of_rows(norms: Array, beta: float) -> Array:
+    """Return what sparsity leaves of rows of V that would have these norms without it.
+
+    Examples
+    --------
+    >>> kept_of_rows(np.array([4.0, 1.0]), beta=2.0)
+    array([0.75, 0.  ])
+    """
+    kept = np.zeros_like(norms)
+    np.divide(norms - beta / 2, norms, out=kept, where=norms > beta / 2)
+    return kept
 
 
 def gain(U: Indicator, P: Array, M: Block | None) -> float:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from omvfs.model.arrays import Array, Block, IntArray, stack
+from omvfs.model.arrays import Array, Block, IntArray
 from omvfs.model.constrained import Indicator
+from omvfs.model.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -27,34 +28,26 @@ class Memory:
         Cluster and weight under which each row stands in A and B.
     keep : array of shape (n,)
         What forgetting has left of each row's share in A and B.
-    base : tuple of array or CSR matrix
-        Rows, per view; empty before the first chunk.
-    newer : tuple of (places, tuple of array or CSR matrix)
-        Rows that have come to some places since, put there when they are asked for.
+    rows : tuple of Rows
+        The rows, per view; empty before the first chunk.
     """
 
     capacity: int
     counted: Indicator
     keep: Array
-    base: tuple[Block, ...] = field(default=(), compare=False)
-    newer: tuple[tuple[IntArray, tuple[Block, ...]], ...] = field(default=(), compare=False)
+    rows: tuple[Rows, ...] = field(default=(), compare=False)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The rows, per view; empty before the first chunk."""
-        if self.newer:
-            order = np.zeros(len(self), np.intp)
-            n = self.base[0].shape[0] if self.base else 0
-            order[:n] = np.arange(n)
-            for places, rows in self.newer:
-                # In the order of the stream, so that of two rows for one place the later stays.
-                order[places] = n + np.arange(len(places))
-                n += rows[0].shape[0]
-            pieces = [*([self.base] if self.base else []), *(rows for _, rows in self.newer)]
-            merged = tuple(stack(parts)[order] for parts in zip(*pieces, strict=True))
-            object.__setattr__(self, "base", merged)
-            object.__setattr__(self, "newer", ())
-        return self.base
+        """The rows, per view, put together; empty before the first chunk."""
+        return tuple(rows.block() for rows in self.rows)
+
+    @classmethod
+    def of(
+        cls, capacity: int, counted: Indicator, keep: Array, blocks: Sequence[Block]
+    ) -> "Memory":
+        """Return a memory of the rows of blocks."""
+        return cls(capacity, counted, keep, tuple(Rows.of(X_v) for X_v in blocks))
 
     @classmethod
     def empty(cls, capacity: int, n_clusters: int, dtype: np.dtype[Any]) -> "Memory":
@@ -106,17 +99,18 @@ class Memory:
         )
         # In the order of the stream, so that of two rows for one place the later stays.
         labels[places], weights[places], keep[places] = U.labels[taken], U.weights[taken], 1
-        rows = tuple(X_v[taken] for X_v in X)
-        counted = Indicator(labels, weights, U.n_clusters)
-        grown = Memory(self.capacity, counted, keep, self.base, (*self.newer, (places, rows)))
-        if sum(len(each) for each, _ in grown.newer) > self.capacity:
-            assert grown.blocks
-        return grown
+        index, order = taken.tolist(), places.tolist()
+        if self.rows:
+            parts = zip(self.rows, X, strict=True)
+            rows = tuple(held.put(order, X_v, index) for held, X_v in parts)
+        else:
+            rows = tuple(Rows.of(X_v[:0]).put(order, X_v, index) for X_v in X)
+        return Memory(self.capacity, Indicator(labels, weights, U.n_clusters), keep, rows)
 
     def take(self, rows: IntArray) -> "Memory":
         """Return the memory of some of its rows."""
-        blocks = tuple(block[rows] for block in self.blocks)
-        return Memory(self.capacity, self.counted.take(rows), self.keep[rows], blocks)
+        taken = tuple(held.take(rows) for held in self.rows)
+        return Memory(self.capacity, self.counted.take(rows), self.keep[rows], taken)
 
     def recount(self, rows: IntArray, U: Indicator) -> "Memory":
         """Return the memory with some of its rows counted anew."""

@@ -18,8 +18,8 @@ def squared_norm(X: Block) -> float:
     >>> squared_norm(np.array([[3.0, 0.0], [0.0, 4.0]]))
     25.0
     """
-    entries = X.data if sp.issparse(X) else X
-    return float(np.sum(np.square(entries, dtype=np.float64)))
+    entries = np.ravel(X.data if sp.issparse(X) else X).astype(np.float64, copy=False)
+    return float(entries @ entries)
 
 
 def inner(P: Array, Q: Array) -> float:

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block
+from omvfs.model.rows import Rows
 from omvfs.model.state import State
 
 
@@ -45,9 +46,9 @@ def raise_columns(state: State, raises: list[NDArray[np.float64]]) -> State:
         state.window,
         chunks=tuple(tuple(raise_rows(chunk, raises)) for chunk in state.window.chunks),
     )
-    if state.memory.blocks:
-        blocks = tuple(raise_rows(state.memory.blocks, raises))
-        raised.memory = replace(state.memory, base=blocks, newer=())
+    if state.memory.rows:
+        rows = tuple(Rows.of(X_v) for X_v in raise_rows(state.memory.blocks, raises))
+        raised.memory = replace(state.memory, rows=rows)
     return raised
 
 

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, column_sums, squared_entries
+from omvfs.model.arrays import Array, Block, column_sums, squared_entries
+from omvfs.model.columns import Columns, put_rows
 from omvfs.model.constrained import Indicator, transposed_product
 from omvfs.model.state import Settings, State, scale_factors
-
-Columns = IntArray | slice
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Totals:
     def of(cls, state: State, columns: Sequence[Columns]) -> "Totals":
         """Return a copy of what a state knows of some columns."""
         B, sums, squares = (
-            [np.array(each[c]) for each, c in zip(parts, columns, strict=True)] if parts else []
+            [_taken(each, c) for each, c in zip(parts, columns, strict=True)] if parts else []
             for parts in (state.B, state.sums, state.squares)
         )
         return cls(list(columns), B, sums, squares)
@@ -70,7 +69,7 @@ class Totals:
     def put_into(self, state: State) -> None:
         """Put these values in the place of those that a state has, in its own arrays."""
         for v, c in enumerate(self.columns):
-            state.B[v][c] = self.B[v]
+            put_rows(state.B[v], c, self.B[v])
             if self.sums:
                 state.sums[v][c] = self.sums[v]
                 state.squares[v][c] = self.squares[v]
@@ -84,39 +83,6 @@ class Change:
     after: Totals
 
 
-def touched(X: Block) -> Columns:
-    """Return the columns in which a CSR matrix has entries; all columns of an array.
-
-    Examples
-    --------
-    >>> touched(sp.csr_array([[0.0, 1.0, 2.0]]))
-    array([1, 2])
-    """
-    if not sp.issparse(X):
-        return slice(None)
-    has = np.zeros(X.shape[1], bool)
-    has[X.indices] = True
-    return np.flatnonzero(has)
-
-
-def on_columns(X: Block, columns: Columns) -> Block:
-    """Return rows on some columns, all that they have entries in among them or not.
-
-    Examples
-    --------
-    >>> on_columns(sp.csr_array([[0.0, 1.0, 2.0]]), np.array([0, 2])).toarray()
-    array([[0., 2.]])
-    """
-    if isinstance(columns, slice):
-        return X
-    if not sp.issparse(X):
-        return X[:, columns]
-    place = np.zeros(X.shape[1], np.int32)
-    place[columns] = np.arange(1, len(columns) + 1, dtype=np.int32)
-    indices = place[X.indices]
-    data, indptr = X.data, X.indptr
-    if not indices.all():
-        here = indices > 0
-        ends = np.concatenate([[0], np.cumsum(here)])
-        data, indices, indptr = data[here], indices[here], ends[indptr]
-    return sp.csr_array((data, indices - 1, indptr), shape=(X.shape[0], len(columns)))
+def _taken(values: NDArray[Any], columns: Columns) -> NDArray[Any]:
+    """Return a copy of what some columns have; `take` is the fastest of NumPy's ways."""
+    return values.copy() if isinstance(columns, slice) else values.take(columns, axis=0)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.evaluation import clustering_accuracy
-from omvfs.model import settle
+from omvfs.model import starts
 from omvfs.model.arrays import project
 from omvfs.model.solve import nearest, unit_directions
 from support import counts
@@ -16,7 +16,7 @@ kinds = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense"
 
 
 def start(X, n_clusters, seed=0, n_init=4):
-    return settle.spectral_start(X, n_clusters, np.random.default_rng(seed), n_init)
+    return starts.spectral_start(X, n_clusters, np.random.default_rng(seed), n_init)
 
 
 def planted(seed, n=60, n_clusters=4, widths=(12, 8)):
@@ -102,8 +102,8 @@ def test_alternating_never_explains_less(seed, n_clusters):
     rng = np.random.default_rng(seed)
     X = counts(rng, 15, 10)
     total = np.sum(X**2)
-    begin = settle.seeds(X, n_clusters, rng)
-    energies = [settle.alternate(X, begin, i).energy for i in range(6)]
+    begin = starts.seeds(X, n_clusters, rng)
+    energies = [starts.alternate(X, begin, i).energy for i in range(6)]
     assert (np.diff(energies) >= -1e-9 * total).all()
     assert energies[-1] <= total * (1 + 1e-12)
 
@@ -112,7 +112,7 @@ def test_an_empty_cluster_is_given_the_row_least_explained():
     # Two directions that are the same: one cluster stays empty, and takes over the odd row.
     X = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.1], [1.0, 2.0]])
     begin = unit_directions([np.array([[1.0, 1.0], [0.0, 0.0]])])[0]
-    found = settle.alternate(X, begin, 10)
+    found = starts.alternate(X, begin, 10)
     labels = nearest(X @ found.directions).labels
     assert labels[3] not in labels[:3]
     assert len(set(labels[:3])) == 1
@@ -123,7 +123,7 @@ def test_an_empty_cluster_is_given_the_row_least_explained():
 def test_seeds_are_rows_and_different_ones(seed):
     rng = np.random.default_rng(seed)
     X = counts(rng, 8, 8, density=0.7) + 0.01
-    directions = settle.seeds(X, 4, rng)
+    directions = starts.seeds(X, 4, rng)
     assert_sound([directions], [X], 4)
     cosines = X @ directions / np.linalg.norm(X, axis=1, keepdims=True)
     rows = cosines.argmax(axis=0)
@@ -135,5 +135,5 @@ def test_seeds_prefer_what_is_unexplained():
     # Nine rows along one direction and one along another: two seeds are always one of each.
     X = np.vstack([np.tile([1.0, 0.0], (9, 1)), [0.0, 1.0]])
     for seed in range(50):
-        directions = settle.seeds(X, 2, np.random.default_rng(seed))
+        directions = starts.seeds(X, 2, np.random.default_rng(seed))
         assert sorted(directions.argmax(axis=0)) == [0, 1]

@@ -1,0 +1,96 @@
+"""Rows of one view, held one by one, so that to exchange a few costs no more than these."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from omvfs.model.arrays import Array, Block, IntArray
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one view, dense or sparse.
+
+    Attributes
+    ----------
+    width : int
+        Number of features.
+    values : list of array
+        Entries of every row: all of a dense one, the stored ones of a sparse one.
+    columns : list of int array, or None
+        Where the entries of every row are; None if rows are dense.
+
+    Examples
+    --------
+    >>> rows = Rows.of(sp.csr_array([[0.0, 1.0], [2.0, 0.0]]))
+    >>> rows.put([1, 2], np.array([[3.0, 4.0], [5.0, 6.0]])).block().toarray()
+    array([[0., 1.],
+           [3., 4.],
+           [5., 6.]])
+    >>> rows.take(np.array([1])).block().toarray()
+    array([[2., 0.]])
+    """
+
+    width: int
+    values: list[Array]
+    columns: list[IntArray] | None
+
+    @classmethod
+    def of(cls, X: Block, index: Iterable[int] | None = None) -> "Rows":
+        """Return copies of some rows of a block, by default of all."""
+        index = range(X.shape[0]) if index is None else index
+        if not sp.issparse(X):
+            return cls(X.shape[1], [X[i].copy() for i in index], None)
+        ends = X.indptr.tolist()
+        spans = [(ends[i], ends[i + 1]) for i in index]
+        # Copies: a slice would keep the whole block alive.
+        values = [X.data[start:stop].copy() for start, stop in spans]
+        columns = [X.indices[start:stop].copy() for start, stop in spans]
+        return cls(X.shape[1], values, columns)
+
+    def put(self, places: Iterable[int], X: Block, index: Iterable[int] | None = None) -> "Rows":
+        """Return the rows with some of a block in certain places, the next free ones included.
+
+        Of two rows for one place the later stays. A view is sparse if any of its rows is.
+        """
+        new = Rows.of(X, index)
+        if (new.columns is None) != (self.columns is None):
+            return self._sparse().put(places, sp.csr_array(new.block()))
+        values, columns = _with(self.values, places, new.values), None
+        if self.columns is not None and new.columns is not None:
+            columns = _with(self.columns, places, new.columns)
+        return Rows(self.width, values, columns)
+
+    def take(self, index: IntArray) -> "Rows":
+        """Return some of the rows."""
+        chosen = index.tolist()
+        columns = None if self.columns is None else [self.columns[i] for i in chosen]
+        return Rows(self.width, [self.values[i] for i in chosen], columns)
+
+    def block(self) -> Block:
+        """Return the rows as an array or a CSR matrix."""
+        n = len(self.values)
+        if self.columns is None:
+            return np.array(self.values).reshape(n, self.width)
+        if not n:
+            return sp.csr_array((0, self.width))
+        ends = np.zeros(n + 1, np.int32)
+        np.cumsum([len(each) for each in self.values], out=ends[1:])
+        entries = np.concatenate(self.values), np.concatenate(self.columns)
+        return sp.csr_array((*entries, ends), shape=(n, self.width))
+
+    def _sparse(self) -> "Rows":
+        return self if self.columns is not None else Rows.of(sp.csr_array(self.block()))
+
+
+def _with(held: list[T], places: Iterable[int], come: list[T]) -> list[T]:
+    """Return a list with others in some places, or behind it."""
+    held = list(held)
+    for place, row in zip(places, come, strict=True):
+        held[place : place + 1] = [row]
+    return held
