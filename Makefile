@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: demo test lint format bench bench-quick clean
+.PHONY: demo test lint format bench bench-quick bench-full clean
 
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo
@@ -12,9 +12,14 @@ demo: $(STAMP)
 test: lint
 	$(BIN)/pytest -n 2
 
+# An interrupted run continues; AGAIN=--again starts anew.
+SPEED = $(BIN)/python benchmarks/speed.py --json docs/performance.json --write docs/performance.md
+
 bench: $(STAMP)
-	rm -f docs/performance.json
-	$(BIN)/python benchmarks/speed.py --json docs/performance.json --write docs/performance.md
+	$(SPEED) $(AGAIN)
+
+bench-full: $(STAMP)
+	$(SPEED) --full $(AGAIN)
 
 bench-quick: $(STAMP)
 	$(BIN)/python benchmarks/speed.py --quick

@@ -19,8 +19,8 @@ from omvfs.baselines._local_learning import local_residual
 from omvfs.baselines._spectral import FloatArray
 from omvfs.model.arrays import Array, Block, squared_row_norms
 from omvfs.model.objective import inner, row_norms
-from omvfs.model.settle import spectral_start
 from omvfs.model.solve import nearest
+from omvfs.model.starts import spectral_start
 from omvfs.selection import SelectSize
 from omvfs.views import Views
 

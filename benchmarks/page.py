@@ -1,0 +1,223 @@
+"""The page of a benchmark's results: bars first, then races, objective, growth, machine."""
+
+from bars import bars, objectives
+from growth import curves, fits
+from measure import ratios, spread
+from race import CHUNK, SETS, WHOLE
+
+HEAD = """\
+# What a pass costs
+
+Made by `make bench`. Everything runs in one process, or its children, on one thread, in turn,
+repeated. Ratios are of processor time: median (lowest to highest). Ratios compare, seconds do not.
+The twins (`omvfs.datasets.make_twin`) have the shape of the paper's sets, not their data.
+
+## Bars
+"""
+RACE = """\
+## Race
+
+A pass is `partial_fit` over all chunks of 1,000 rows, rows already cut and, for peers that know no
+views, already side by side. The ranking is worked out when it is asked for, at a cost that does not
+grow with the stream: "omvfs, ranked". The floor is one product XV and one XᵀU a chunk. Every method
+is compared with ours, run just before it on the same rows: slow methods on the first rows only,
+unless it says so. A method that ran once shows the spread of ours, run before and after it.
+
+![Ratio of every method's time to ours, on a logarithmic scale](performance-race.svg)
+"""
+OBJECTIVE = """\
+## Objective
+
+Ours and the paper's solver after the same rows, by the same objective on the same chunk, as
+printed: Σ ‖X − UVᵀ‖² + α tr(UᵀLU) + β‖V‖₂,₁, α = β = 1, the Gaussian graph of the chunk. V is each
+one's own, for all rows so far; that of ours is learned with its default weights, and a second time
+with α = β = 1. The columns of U are scaled to norm 1 on the chunk, those of V inversely, which
+leaves UVᵀ as it is: the U of ours is of unit norm over the stream, that of the paper's over two
+chunks. U is taken in three ways: "own", as each has it (the paper's keeps it of its last chunks);
+"one cluster", every row in the cluster of V that fits it best, none empty, so that UᵀU = I holds;
+"best", for each V the U ≥ 0 of least error, orthogonal or not. The gap is ‖UᵀU − I‖: where it is
+large, the constraint is not met and the sum is not that of a solution.
+"""
+GROWTH = """\
+## Growth
+
+A twin of Reuters with 20,000 + 20,000 features, 40 + 40 words a row, 6 clusters and 20,000 rows,
+one of them changed; views have 10,000 features and 40 words each. Rows are drawn chunk by chunk and
+dropped. The exponent is fitted over all sizes, and again between the last two. Memory is the most
+that the process held less what it held with one chunk, before it learned; N is one pass, looked at
+on its way. Of repeated runs, seconds are the lowest and memory is the highest.
+
+![Time and memory of a pass against what grows](performance-growth.svg)
+"""
+
+
+def page(results, older=()):
+    """Return the page.
+
+    Parameters
+    ----------
+    results : dict
+        Results by key, as kept.
+    older : sequence of str
+        Keys of results that other code gave.
+    """
+    lines = [HEAD, "| bar | seen | |", "|---|---|---|"]
+    lines += [f"| {bar.what} | {bar.seen} | {bar.verdict} |" for bar in bars(results)]
+    if older:
+        share = f"{len(older)} of {len(results)} results"
+        lines += ["", f"Measured with earlier code of the library, {share}: {', '.join(older)}."]
+    lines += ["", RACE]
+    for name in SETS:
+        lines += race_table(results, name)
+    lines += objective_table(results)
+    lines += growth_table(results)
+    lines += machine(results)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def shown(values):
+    """Return a median with its range.
+
+    >>> shown([2.0, 1.0, 3.0])
+    '2 (1 to 3)'
+    """
+    middle, low, high = (figure(value) for value in spread(values))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def figure(value):
+    """Return three digits, without exponents.
+
+    >>> figure(12345.6), figure(0.01234)
+    ('12,300', '0.0123')
+    """
+    if abs(value) < 1000:
+        return f"{value:.3g}"
+    digits = 10 ** (len(str(int(abs(value)))) - 3)
+    return f"{round(value / digits) * digits:,}"
+
+
+def race_table(results, name):
+    """Return the lines of a set's race."""
+    cells = {key.split("/")[2]: cell for key, cell in of(results, f"race/{name}/")}
+    if not cells:
+        return []
+    lines = [f"### {name}", ""]
+    if about := results.get(f"set/{name}"):
+        features = " + ".join(f"{width:,}" for width in about["features"])
+        nonzeros = " + ".join(f"{each:.0f}" for each in about["nonzeros"])
+        shape = f"{about['rows']:,} rows, {features} features, {nonzeros} nonzeros a row"
+        lines += [f"{shape}, K = {about['clusters']}; {reading(results, name)}", ""]
+    lines += [
+        "| | rows | × ours | × floor | processor s | wall s | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    if main := cells.pop("omvfs", None):
+        for each in ("floor", "omvfs", "omvfs, no graph"):
+            lines.append(race_row(each, main, each, ""))
+    for each, cell in sorted(cells.items(), key=lambda item: (item[1]["rows"], item[0])):
+        note = cell.get("note", "")
+        label = each.removesuffix(WHOLE)
+        lines.append(race_row(label, cell, "own", note))
+    return [*lines, ""]
+
+
+def race_row(label, cell, own, note):
+    times = cell["times"]
+    columns = [shown(ratios(times[own], times[other])) for other in ("omvfs", "floor")]
+    columns += [shown([run[clock] for run in times[own]]) for clock in (0, 1)]
+    return f"| {label} | {cell['rows']:,} | {' | '.join(columns)} | {note} |"
+
+
+def reading(results, name):
+    """Return how a chunk compares with reading its bytes once."""
+    about, main = results[f"set/{name}"], results.get(f"race/{name}/omvfs")
+    text = f"a chunk has {about['chunk_bytes'] / 1e6:.2f} MB"
+    speed = read_speed(results)
+    if main is None or speed is None:
+        return text + "."
+    once = about["chunk_bytes"] / speed
+    parts = []
+    for each in ("omvfs", "omvfs, no graph", "floor"):
+        chunk = [run[0] / main["rows"] * CHUNK / once for run in main["times"][each]]
+        parts.append(f"{each} {figure(spread(chunk)[0])} ×")
+    once = f"time over that of reading these bytes once at {speed / 1e9:.3g} GB/s"
+    return f"{text}; {once}: {', '.join(parts)}."
+
+
+def read_speed(results):
+    """Return the bytes a second of the fastest of copy, triad and reading."""
+    found = results.get("machine/bandwidth")
+    if found is None:
+        return None
+    return max(spread([run[0] for run in runs])[0] for runs in found["speeds"].values())
+
+
+def objective_table(results):
+    """Return the lines on the objective."""
+    lines = [
+        OBJECTIVE,
+        "| set, rows read | on | | objective | ‖X − UVᵀ‖² | graph | sparsity | gap |",
+    ]
+    lines.append("|---|---|---|---|---|---|---|---|")
+    told = []
+    for key, cell in of(results, "race/"):
+        values = objectives(cell).values()
+        if values:
+            lower = sum(value < 1 for value in values)
+            place = f"{key.split('/')[1]} after {cell['rows']:,} rows"
+            told.append(f"{place}, {lower} of {len(values)}")
+        for how, both in cell.get("objective", {}).items():
+            for who, terms in both.items():
+                values = [terms[t] for t in ("objective", "reconstruction", "graph", "sparsity")]
+                numbers = " | ".join(f"{value:,.1f}" for value in values)
+                place = f"{key.split('/')[1]}, {cell['rows']:,}"
+                lines.append(f"| {place} | {how} | {who} | {numbers} | {terms['gap']:.3f} |")
+    return [*lines, "", f"Ours is lower: {'; '.join(told)}.", ""] if told else []
+
+
+def growth_table(results):
+    """Return the lines on growth."""
+    grown = curves(results)
+    if not grown:
+        return []
+    titles = ("against", "sizes", "exponent", "last two", "seconds", "exponent, memory", "MB")
+    lines = [GROWTH, f"| {' | '.join(titles)} | nonzeros a row |", "|---" * 8 + "|"]
+    for what, points in grown.items():
+        fit = fits(points)
+        sizes = ", ".join(f"{size:,.0f}" for size in points)
+        seconds = ", ".join(figure(min(r[0] for r in p["times"])) for p in points.values())
+        memory = ", ".join(f"{max(p['memory']) / 2**20:,.0f}" for p in points.values())
+        nonzeros = ", ".join(f"{point['nonzeros']:.0f}" for point in points.values())
+        exponents = [f"{fit[each]:.3g}" if fit else "–" for each in ("time", "last", "memory")]
+        lines.append(
+            f"| {what} | {sizes} | {exponents[0]} | {exponents[1]} | {seconds} | {exponents[2]} | "
+            f"{memory} | {nonzeros} |"
+        )
+    return [*lines, ""]
+
+
+def machine(results):
+    """Return the lines on the machine."""
+    lines = []
+    if found := results.get("machine/bandwidth"):
+        speeds = ", ".join(
+            f"{name} {shown([run[0] / 1e9 for run in runs])}"
+            for name, runs in found["speeds"].items()
+        )
+        lines.append(f"Memory bandwidth on one thread, GB/s: {speeds}.")
+    if found := results.get("imports"):
+        times = ", ".join(
+            f"{name} {shown([run[0] for run in runs])}" for name, runs in found["times"].items()
+        )
+        ratio = shown(ratios(*found["times"].values()))
+        lines.append(f"Import in fresh processes, processor s: {times}; ratio {ratio}.")
+    if about := results.get("machine/about"):
+        versions = [f"{name} {value}" for name, value in about.items() if name != "code"]
+        lines.append(f"Measured with {', '.join(versions)}.")
+    return ["## Machine", "", *("\n\n".join(lines).split("\n"))] if lines else []
+
+
+def of(results, prefix):
+    """Return the results whose key begins so."""
+    return [(key, cell) for key, cell in results.items() if key.startswith(prefix)]

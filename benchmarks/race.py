@@ -1,0 +1,268 @@
+"""The race: ours, its peers and the floor on the same rows, in turn, several times over."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from criterion import ALPHA, BETA, compare
+from measure import ratios, spread, timed
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.decomposition import IncrementalPCA, MiniBatchNMF, TruncatedSVD
+from sklearn.preprocessing import normalize
+
+from omvfs import OMVFS
+from omvfs.baselines import FSDS, MVUFS, LaplacianScore
+from omvfs.datasets import make_twin
+
+CHUNK = 1000
+# Columns that a method on dense chunks is given.
+DENSE = 10_000
+DEBIAN = ("0_english", "1_italian")
+SETS = ("reuters-twin", "youtube-twin", "debian_large")
+WHOLE = ", whole stream"
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a method runs.
+
+    Attributes
+    ----------
+    make : callable
+        Returns a new model for a number of clusters.
+    form : str
+        What it reads: views, stacked, or dense.
+    rows : int, optional
+        Rows that it reads at the most, unless the whole stream is asked for.
+    quick_rows : int
+        The same of a quick run; with 0 it takes no part.
+    whole : bool
+        Whether it is worth waiting for the whole stream.
+    slow : bool
+        Runs once, ours before and after it.
+    offline : bool
+        Reads all rows at once.
+    sets : tuple of str
+        Where it runs.
+    note : str
+        What is to be said of it.
+    """
+
+    make: Callable[[int], Any]
+    form: str = "views"
+    rows: int | None = None
+    quick_rows: int = 4 * CHUNK
+    whole: bool = False
+    slow: bool = False
+    offline: bool = False
+    sets: tuple[str, ...] = SETS
+    note: str = ""
+
+
+class Ranked(OMVFS):
+    """Ours, asked for the ranking at the end of the pass."""
+
+
+METHODS = {
+    "omvfs, ranked": Method(
+        lambda K: Ranked(K, random_state=0), note="the pass and `view_scores_` at its end"
+    ),
+    "MiniBatchKMeans": Method(
+        lambda K: MiniBatchKMeans(K, n_init=1, random_state=0), "stacked", note="views side by side"
+    ),
+    "MiniBatchNMF": Method(
+        lambda K: MiniBatchNMF(K, random_state=0), "stacked", note="views side by side"
+    ),
+    "TruncatedSVD": Method(
+        lambda K: TruncatedSVD(K, random_state=0),
+        "stacked",
+        offline=True,
+        note="offline, views side by side",
+    ),
+    "IncrementalPCA": Method(
+        lambda K: IncrementalPCA(K),
+        "dense",
+        rows=2 * CHUNK,
+        quick_rows=CHUNK,
+        slow=True,
+        note=f"dense chunks only: the first {DENSE // 2:,} columns of a view; ours reads all",
+    ),
+    "FSDS": Method(lambda K: FSDS(K), rows=10 * CHUNK, quick_rows=2 * CHUNK, whole=True),
+    "paper": Method(
+        lambda K: OMVFS.as_published(K, random_state=0),
+        rows=3 * CHUNK,
+        quick_rows=CHUNK,
+        whole=True,
+        slow=True,
+        note='`OMVFS.as_published`, `solver="paper"`',
+    ),
+    "LaplacianScore": Method(
+        lambda K: LaplacianScore(),
+        rows=10 * CHUNK,
+        offline=True,
+        sets=SETS[:1],
+        note="offline",
+    ),
+    "MVUFS": Method(
+        lambda K: MVUFS(K),
+        rows=10 * CHUNK,
+        quick_rows=0,
+        offline=True,
+        slow=True,
+        sets=SETS[:1],
+        note="offline",
+    ),
+}
+
+
+class Floor:
+    """One product XV and one XᵀU a chunk, with V and U dense."""
+
+    def __init__(self, chunk, n_clusters):
+        rng = np.random.default_rng(0)
+        self.V = {v: rng.random((X.shape[1], n_clusters)) for v, X in chunk.items()}
+        self.U = rng.random((CHUNK, n_clusters))
+
+    def partial_fit(self, chunk):
+        for view, X in chunk.items():
+            X @ self.V[view]
+            X.T @ self.U[: X.shape[0]]
+
+
+def load(name, data, n_rows):
+    """Return views and number of clusters of a set; None where it is not at hand."""
+    if name.endswith("-twin"):
+        twin = make_twin(name.removesuffix("-twin"), n_rows)
+        return twin.views, twin.n_classes
+    folder = data / name
+    if not folder.exists():
+        return None
+    views = [sp.csr_array(sp.load_npz(folder / f"view_{v}.npz")) for v in DEBIAN]
+    rows = np.random.default_rng(0).permutation(views[0].shape[0])[:n_rows]
+    return {v: normalize(X[rows]) for v, X in zip("ab", views, strict=True)}, 20
+
+
+def chunks_of(views, n_rows=None):
+    """Return the first rows as chunks."""
+    n = next(iter(views.values())).shape[0]
+    stop = n if n_rows is None else min(n, n_rows)
+    cuts = [(i, min(i + CHUNK, stop)) for i in range(0, stop, CHUNK)]
+    return [{v: X[a:b] for v, X in views.items()} for a, b in cuts]
+
+
+def as_read(chunks, form):
+    """Return chunks in the form that a method reads."""
+    if form == "views":
+        return chunks
+    if form == "stacked":
+        return [sp.hstack(list(chunk.values()), format="csr") for chunk in chunks]
+    share = DENSE // len(chunks[0])
+    return [np.hstack([X[:, :share].toarray() for X in chunk.values()]) for chunk in chunks]
+
+
+def one_pass(model, chunks):
+    """Return the times of a pass, and the model."""
+
+    def work():
+        for chunk in chunks:
+            model.partial_fit(chunk)
+        return model.view_scores_ if isinstance(model, Ranked) else None
+
+    return timed(work)[0], model
+
+
+def fitted(model, chunks):
+    """Return the times of an offline fit of all rows, and the model."""
+    if isinstance(chunks[0], dict):
+        rows = {v: sp.vstack([c[v] for c in chunks], format="csr") for v in chunks[0]}
+    else:
+        rows = sp.vstack(chunks, format="csr")
+    return timed(lambda: model.fit(rows))[0], model
+
+
+def beside(K, chunks, method=None, repeats=1):
+    """Return the times of the floor, ours, and a method on the same rows, run after run.
+
+    Also the last model of ours and of the method. A slow method runs once, with ours before and
+    after it.
+    """
+    ours = {
+        "floor": lambda: Floor(chunks[0], K),
+        "omvfs": lambda: OMVFS(K, random_state=0),
+        "omvfs, no graph": lambda: OMVFS(K, graph_weight=0.0, random_state=0),
+    }
+    once = method is not None and method.slow
+    own = [] if method is None else as_read(chunks, method.form)
+    run = fitted if method is not None and method.offline else one_pass
+    times, models = {}, {}
+    for turn in range(2 if once else repeats):
+        for name, make in ours.items():
+            seconds, models[name] = one_pass(make(), chunks)
+            times.setdefault(name, []).append(seconds)
+        if method is not None and not (once and turn):
+            seconds, models["own"] = run(method.make(K), own)
+            times.setdefault("own", []).append(seconds)
+    return times, models.get("omvfs"), models.get("own")
+
+
+def race(results, data, quick, full):
+    """Find what is missing of the race, and keep it."""
+    for name in SETS:
+        keys = {"omvfs": None, **METHODS}
+        if full:
+            keys |= {each + WHOLE: METHODS[each] for each in METHODS if METHODS[each].whole}
+        missing = {
+            each: method
+            for each, method in keys.items()
+            if results.wanted(f"race/{name}/{each}") and (method is None or name in method.sets)
+        }
+        loaded = load(name, data, 4 * CHUNK if quick else None) if missing else None
+        if loaded is None:
+            continue
+        views, K = loaded
+        if results.get(f"set/{name}") is None:
+            results.put(f"set/{name}", described(views, K))
+        for each, method in missing.items():
+            most = None
+            if method is not None and not each.endswith(WHOLE):
+                most = method.quick_rows if quick else method.rows
+            if most == 0:
+                continue
+            chunks = chunks_of(views, most)
+            repeats = 2 if quick else 7 if method is None else 3
+            times, ours, own = beside(K, chunks, method, repeats)
+            cell = {"rows": sum(next(iter(c.values())).shape[0] for c in chunks), "times": times}
+            cell["note"] = "" if method is None else method.note
+            if each.startswith("paper"):
+                printed = OMVFS(K, graph_weight=ALPHA, sparsity=BETA, random_state=0)
+                same = one_pass(printed, chunks)[1]
+                named = {"omvfs": ours, "omvfs, α = β = 1": same, "paper": own}
+                cell["objective"] = compare(named, chunks)
+            results.put(f"race/{name}/{each}", cell)
+            print(told(name, each, cell), flush=True)
+
+
+def described(views, K):
+    """Return the shape of a set."""
+    first = next(iter(views.values()))
+    chunk = chunks_of(views, CHUNK)[0].values()
+    return {
+        "rows": first.shape[0],
+        "features": [X.shape[1] for X in views.values()],
+        "nonzeros": [X.nnz / X.shape[0] for X in views.values()],
+        "clusters": K,
+        "chunk_bytes": sum(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes for X in chunk),
+    }
+
+
+def told(name, each, cell):
+    """Return a line on a result."""
+    times = cell["times"]
+    own = times.get("own", times["omvfs"])
+    parts = [f"{name:13s} {each:26s} {cell['rows']:8,d} rows"]
+    for other in ("omvfs", "floor"):
+        middle, low, high = spread(ratios(own, times[other]))
+        parts.append(f"× {other} {middle:.3g} ({low:.3g} to {high:.3g})")
+    return "  ".join(parts)
