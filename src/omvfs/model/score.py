@@ -152,22 +152,31 @@ def discount_repetition(
     # Rounding leaves a constant column a variance of about this.
     varied = variances > 1e-12 * np.maximum(means**2, np.finfo(float).tiny)
     deviations = np.where(varied, np.sqrt(np.maximum(variances, 0)), np.inf)
-    columns = rows.tocsc() if sp.issparse(rows) else rows
     by_feature = rows.T.tocsr() if sp.issparse(rows) else rows.T
 
     final = worth.copy()
     left = np.ones(len(worth))
-    free = worth > 0
-    for _ in range(min(n_steps, int(np.count_nonzero(free)))):
-        value = np.where(free, worth * left**strength, -1)
+    value = np.where(worth > 0, worth, -1)
+    for _ in range(min(n_steps, int(np.count_nonzero(worth > 0)))):
         j = int(value.argmax())
-        final[j], free[j] = value[j], False
-        column = columns[:, [j]].toarray().ravel() if sp.issparse(rows) else columns[:, j]
-        covariance = by_feature @ column / n - means * means[j]
+        final[j], value[j] = value[j], -1
+        covariance = by_feature @ _dense_row(by_feature, j) / n - means * means[j]
         r = covariance / (deviations * deviations[j])
         own = 1 - r**2
         # Rounding leaves a perfect repetition about this much, which a root would magnify.
         own[own < _REPEATED] = 0
-        np.minimum(left, own, out=left)
-    final[free] = worth[free] * left[free] ** strength
+        less = np.flatnonzero((own < left) & (value >= 0))
+        left[less] = own[less]
+        value[less] = final[less] = worth[less] * own[less] ** strength
     return final
+
+
+def _dense_row(X: Block, i: int) -> Array:
+    """Return a row as an array; indexing a CSR matrix would take longer than the product."""
+    if not sp.issparse(X):
+        row: Array = X[i]
+        return row
+    entries = slice(X.indptr[i], X.indptr[i + 1])
+    row = np.zeros(X.shape[1], X.dtype)
+    row[X.indices[entries]] = X.data[entries]
+    return row
