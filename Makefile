@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: demo test lint format bench bench-quick bench-full clean
+.PHONY: demo test lint format bench bench-quick bench-full experiments clean
 
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo
@@ -45,3 +45,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	touch $@
+
+# An interrupted run continues; AGAIN=--again starts anew, QUICK=--quick takes minutes.
+experiments: $(STAMP)
+	$(BIN)/omvfs experiment all --data ../shared/data --out docs/results --page docs/results.md --jobs 2 $(QUICK) $(AGAIN)

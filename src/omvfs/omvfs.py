@@ -130,6 +130,9 @@ class OMVFS(Persistent, MultiViewSelector):
     True
     """
 
+    is_multi_view = True
+    embeds_directly = True
+
     score = MethodAndParameter("explained_share")
 
     def __init__(

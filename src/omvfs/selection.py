@@ -3,7 +3,7 @@
 import numbers
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,10 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
     """
 
     n_features_to_select: SelectSize
+    # Whether the views are clustered together, and whether features are scored by the factor that
+    # explains the data rather than by a regression on the clusters; None where there are none.
+    is_multi_view: ClassVar[bool] = False
+    embeds_directly: ClassVar[bool | None] = None
 
     @property
     @abstractmethod

@@ -91,6 +91,8 @@ class EUFS(FactorSelector):
     True
     """
 
+    embeds_directly = True
+
     def __init__(
         self,
         n_clusters: int = 8,

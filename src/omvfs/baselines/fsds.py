@@ -101,6 +101,8 @@ class FSDS(StreamSelector):
     [np.int64(0), np.int64(1), np.int64(2), np.int64(3)]
     """
 
+    embeds_directly = False
+
     def __init__(
         self,
         n_clusters: int = 8,

@@ -61,6 +61,8 @@ class MCFS(GraphSelector):
     array([1, 3, 2])
     """
 
+    embeds_directly = False
+
     def __init__(
         self,
         n_clusters: int = 8,

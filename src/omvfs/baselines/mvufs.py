@@ -123,6 +123,9 @@ class MVUFS(OfflineSelector):
     True
     """
 
+    is_multi_view = True
+    embeds_directly = False
+
     def __init__(
         self,
         n_clusters: int = 8,

@@ -89,6 +89,8 @@ class NDFS(FactorSelector):
     True
     """
 
+    embeds_directly = False
+
     def __init__(
         self,
         n_clusters: int = 8,

@@ -229,6 +229,28 @@ def demo() -> None:
     main()
 
 
+@app.command()
+def experiment(
+    names: Annotated[
+        list[str], typer.Argument(help="Experiments, or all; `omvfs experiment list` names them.")
+    ],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="PATH", help="Folder of tables and figures.")
+    ] = Path("experiments"),
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with a folder a set; twins without it.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option(help="Write all sections as one page too.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Little effort, for a look.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Forget what was done before.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+) -> None:
+    """Reproduce the paper's tables and figures; interrupted, it continues."""
+    from omvfs.cli._experiments import run_experiments
+
+    run_experiments(names, out, data, page, quick, again, jobs)
+
+
 def _opened(
     inputs: list[str],
     view: list[str] | None,

@@ -1,5 +1,6 @@
 """Judging selections: the clusters that the selected features give, against known classes."""
 
+from omvfs.evaluation._store import Store
 from omvfs.evaluation.kmeans import MultiViewSphericalKMeans
 from omvfs.evaluation.metrics import clustering_accuracy, normalized_mutual_information
 from omvfs.evaluation.protocol import evaluate_selection, summarise
@@ -10,6 +11,7 @@ __all__ = [
     "MultiViewSphericalKMeans",
     "SearchResult",
     "Shuffled",
+    "Store",
     "clustering_accuracy",
     "evaluate_selection",
     "grid_search",

@@ -1,0 +1,17 @@
+"""The paper's experiments, each as one command."""
+
+from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
+from omvfs.experiments._running import rows_of
+from omvfs.experiments.registry import EXPERIMENTS, write_experiment, write_page
+
+__all__ = [
+    "EXPERIMENTS",
+    "Claim",
+    "Experiment",
+    "Place",
+    "Row",
+    "Task",
+    "rows_of",
+    "write_experiment",
+    "write_page",
+]

@@ -1,0 +1,58 @@
+"""How figures look: told apart by everyone, in grey as well, the same bits for the same rows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Of Okabe and Ito, and a marker each; ours is the first.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+def pyplot() -> Any:
+    """Return matplotlib's pyplot, set up; without matplotlib, say how to get it."""
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "Figures need matplotlib. Install it: pip install 'omvfs[plots]'."
+        ) from error
+    mpl.use("Agg")
+    mpl.rcParams.update({"svg.hashsalt": "omvfs", "svg.fonttype": "none", "font.size": 9})
+    from matplotlib import pyplot as plt
+
+    return plt
+
+
+def line(
+    axes: Any, x: Sequence[float], runs: Sequence[Sequence[float]], label: str, place: int
+) -> None:
+    """Draw the mean of runs with a band of a standard deviation to either side.
+
+    Parameters
+    ----------
+    axes : matplotlib axes
+    x : sequence of float
+    runs : sequence of sequence of float
+        For every x, what was seen.
+    label : str
+    place : int
+        Which of the colours and markers; from the ninth on the line is dashed.
+    """
+    means = np.array([np.mean(values) for values in runs])
+    spread = np.array([np.std(values) for values in runs])
+    colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+    style = "-" if place < len(COLOURS) else "--"
+    axes.plot(x, means, style, color=colour, marker=marker, markersize=4, label=label)
+    axes.fill_between(x, means - spread, means + spread, color=colour, alpha=0.15, linewidth=0)
+
+
+def save(figure: Any, path: Path) -> list[Path]:
+    """Write a figure as PNG and SVG, and return the files."""
+    files = [path.with_suffix(".png"), path.with_suffix(".svg")]
+    figure.savefig(files[0], dpi=150, metadata={"Software": None})
+    figure.savefig(files[1], metadata={"Date": None, "Creator": None})
+    pyplot().close(figure)
+    return files

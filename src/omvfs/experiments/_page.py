@@ -1,0 +1,44 @@
+"""The page of all experiments: what the paper says beside what was seen, then each in turn."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omvfs.experiments._base import Claim, Experiment, Row
+
+
+def table(rows: Sequence[Sequence[Any]], head: Sequence[str]) -> str:
+    """Return a table as Markdown.
+
+    Examples
+    --------
+    >>> print(table([["a", 1]], ["name", "n"]))
+    | name | n |
+    |---|---|
+    | a | 1 |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    text = [f"| {' | '.join(map(str, line))} |" for line in lines]
+    text[1] = f"|{'---|' * len(head)}"
+    return "\n".join(text)
+
+
+def claims_table(claims: Sequence[Claim]) -> str:
+    """Return claims as a table."""
+    rows = [[each.paper, each.seen, f"**{each.verdict}**", each.why] for each in claims]
+    return table(rows, ["the paper", "here", "", "why"])
+
+
+def section(experiment: Experiment, rows: Sequence[Row], pictures: Sequence[str]) -> str:
+    """Return all that is told of one experiment; pictures are paths from the page."""
+    parts = [f"## {experiment.title}", f"`omvfs experiment {experiment.name}`"]
+    if claims := experiment.claims(rows):
+        parts.append(claims_table(claims))
+    parts += [f"![{Path(path).stem}]({path})" for path in pictures]
+    parts.append(experiment.section(rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def page(sections: Mapping[str, str], introduction: str) -> str:
+    """Return the page of the sections of several experiments."""
+    return "\n".join(["# The paper's experiments\n", introduction, *sections.values()])

@@ -1,0 +1,69 @@
+"""Do the tasks of an experiment that are not done yet, and write what came out."""
+
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from omvfs.evaluation import Store
+from omvfs.experiments._base import Experiment, Place, Row, Task
+
+
+def rows_of(
+    experiment: Experiment,
+    place: Place,
+    store: Path,
+    n_jobs: int | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Row]:
+    """Return the rows of an experiment: those in the store, and those that are missing there.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    place : Place
+    store : Path
+        Folder that takes every result as it comes: an interrupted experiment goes on. It does not
+        know the code: begin with another after a change.
+    n_jobs : int, optional
+        Processes, as for scikit-learn; an experiment that measures time has one.
+    on_progress : callable
+        ``on_progress(done, total)`` is called at the beginning and after each task.
+    """
+    tasks = list(experiment.tasks(place))
+    suffix = "-quick" if place.quick else ""
+    found: dict[int, list[Row]] = {}
+    with Store(store / f"{experiment.name}{suffix}.jsonl") as known:
+        for i, task in enumerate(tasks):
+            result = known.get(task.what)
+            if result is not None:
+                found[i] = result["rows"]
+        on_progress(len(found), len(tasks))
+        missing = [delayed(_done)(i, task, place) for i, task in enumerate(tasks) if i not in found]
+        jobs = 1 if experiment.timed else n_jobs
+        for i, rows in Parallel(jobs, return_as="generator_unordered")(missing):
+            known.add(tasks[i].what, {"rows": rows})
+            found[i] = rows
+            on_progress(len(found), len(tasks))
+    return [{**tasks[i].what, **row} for i in range(len(tasks)) for row in found[i]]
+
+
+def write_csv(rows: Sequence[Row], path: Path) -> None:
+    """Write rows as a tidy table: one a line, a column a key."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({key: _shown(value) for key, value in row.items()})
+
+
+def _shown(value: object) -> object:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _done(i: int, task: Task, place: Place) -> tuple[int, list[Row]]:
+    with threadpool_limits(1):
+        return i, task.do(place, **task.what)

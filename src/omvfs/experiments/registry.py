@@ -1,0 +1,80 @@
+"""All experiments by name, and where their results go."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from omvfs.experiments._base import Experiment, Place
+from omvfs.experiments._figures import save
+from omvfs.experiments._page import page, section
+from omvfs.experiments._running import rows_of, write_csv
+from omvfs.experiments.tables import DataSets, Methods
+
+EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (DataSets(), Methods())}
+
+INTRODUCTION = """\
+Made by `make experiments`: every table and figure of the paper's evaluation, and some beside them,
+on the data at hand. Rows have unit norm in each view, negative values are set to 0, and K is the
+number of classes. Rows behind the figures are in `results/` as CSV, a file an experiment.
+"""
+
+
+def write_experiment(
+    name: str,
+    place: Place,
+    out: Path,
+    store: Path,
+    n_jobs: int | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
+    """Run an experiment, and write its rows, figures and section into a folder.
+
+    Parameters
+    ----------
+    name : str
+        One of `EXPERIMENTS`.
+    place : Place
+    out : Path
+        Folder of ``<name>.csv``, ``<name>-<figure>.png`` and ``.svg``, and ``<name>.md``.
+    store : Path
+        Folder of results as they come, see `rows_of`.
+    n_jobs, on_progress
+        As for `rows_of`.
+
+    Returns
+    -------
+    Path
+        The section.
+    """
+    experiment = EXPERIMENTS[name]
+    rows = rows_of(experiment, place, store, n_jobs, on_progress)
+    out.mkdir(parents=True, exist_ok=True)
+    write_csv(rows, out / f"{name}.csv")
+    pictures = []
+    for title, figure in experiment.figures(rows).items():
+        pictures += [file.name for file in save(figure, out / f"{name}-{title}")]
+    path = out / f"{name}.md"
+    shown = [file for file in pictures if file.endswith(".svg")]
+    path.write_text(section(experiment, rows, shown), encoding="utf-8")
+    return path
+
+
+def write_page(out: Path, path: Path, names: Iterable[str] = tuple(EXPERIMENTS)) -> None:
+    """Put the sections of experiments in a folder together to one page.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the sections, beside or below the page.
+    path : Path
+        The page.
+    names : iterable of str
+        Which, in this order; those without a section are left out.
+    """
+    files = {name: out / f"{name}.md" for name in names}
+    folder = out.relative_to(path.parent).as_posix()
+    sections = {
+        name: file.read_text(encoding="utf-8").replace("](" + name, f"]({folder}/{name}")
+        for name, file in files.items()
+        if file.exists()
+    }
+    path.write_text(page(sections, INTRODUCTION), encoding="utf-8")
