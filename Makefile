@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: demo test lint format bench bench-quick bench-full experiments clean
+.PHONY: demo test lint format bench bench-quick bench-full experiments experiments-quick clean
 
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo
@@ -23,6 +23,16 @@ bench-full: $(STAMP)
 
 bench-quick: $(STAMP)
 	$(BIN)/python benchmarks/speed.py --quick
+
+# Real sets, where they are at hand; twins else. An interrupted run continues, as above.
+DATA ?= ../shared/data
+EXPERIMENT = $(BIN)/omvfs experiment all --jobs 2 $(if $(wildcard $(DATA)),--data $(DATA)) $(AGAIN)
+
+experiments: $(STAMP)
+	$(EXPERIMENT) --out docs/results --page docs/results.md
+
+experiments-quick: $(STAMP)
+	$(EXPERIMENT) --quick --out build/experiments --page build/results.md
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -45,7 +55,3 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	touch $@
-
-# An interrupted run continues; AGAIN=--again starts anew, QUICK=--quick takes minutes.
-experiments: $(STAMP)
-	$(BIN)/omvfs experiment all --data ../shared/data --out docs/results --page docs/results.md --jobs 2 $(QUICK) $(AGAIN)
