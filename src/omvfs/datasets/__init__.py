@@ -1,5 +1,7 @@
-"""Streams whose truth is known, twins of the paper's sets, and sets on disk."""
+"""Streams whose truth is known, twins of the paper's sets, these sets themselves, and folders."""
 
+from omvfs.datasets._downloads import get_data_home
+from omvfs.datasets._fetched import Fetched
 from omvfs.datasets.folder import load_folder
 from omvfs.datasets.planted import (
     Planted,
@@ -9,14 +11,23 @@ from omvfs.datasets.planted import (
     make_planted,
     planted_stream,
 )
+from omvfs.datasets.reuters import fetch_reuters_multilingual
 from omvfs.datasets.twins import Twin, make_twin
+from omvfs.datasets.web_news import fetch_cnn, fetch_fox
+from omvfs.datasets.youtube_games import fetch_youtube_games
 
 __all__ = [
+    "Fetched",
     "Planted",
     "PlantedChunk",
     "PlantedStream",
     "Segment",
     "Twin",
+    "fetch_cnn",
+    "fetch_fox",
+    "fetch_reuters_multilingual",
+    "fetch_youtube_games",
+    "get_data_home",
     "load_folder",
     "make_planted",
     "make_twin",

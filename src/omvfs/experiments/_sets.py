@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from omvfs.datasets import load_folder, make_twin
+from omvfs.datasets._sets_of_paper import is_fetched, load_fetched
 from omvfs.experiments._base import Place
-from omvfs.views import Block, as_views
+from omvfs.views import Block, Views, as_views
 
 # Real sets of some thousand rows, and the views of each that are read; None for all.
 SMALL: dict[str, tuple[str, ...] | None] = {
@@ -60,10 +61,12 @@ class LabelledSet:
 
 
 def at_hand(place: Place, names: Any) -> list[str]:
-    """Return which of some sets there are in the data folder."""
-    if place.data is None:
-        return []
-    return [name for name in names if (place.data / name / "labels.npy").exists()]
+    """Return which of some sets there are: in the data folder, or fetched before."""
+    return [name for name in names if _in_folder(name, place) or is_fetched(name, place.data_home)]
+
+
+def _in_folder(name: str, place: Place) -> bool:
+    return place.data is not None and (place.data / name / "labels.npy").exists()
 
 
 def twins(place: Place) -> list[str]:
@@ -76,6 +79,8 @@ def twins(place: Place) -> list[str]:
 def load(name: str, place: Place, n_rows: int | None = None) -> LabelledSet:
     """Return a set by name: a folder of the data, or, where the name ends so, a twin.
 
+    One of the paper's sets that has no folder is read from what was fetched of it before.
+
     Parameters
     ----------
     name : str
@@ -86,8 +91,14 @@ def load(name: str, place: Place, n_rows: int | None = None) -> LabelledSet:
     if name.endswith("-twin"):
         twin = make_twin(name.removesuffix("-twin"), n_rows)  # type: ignore[arg-type]
         return LabelledSet(name, twin.views, twin.labels.astype(np.intp))
-    assert place.data is not None, name
-    views, labels = load_folder(place.data / name, {**SMALL, **LARGE}.get(name))
+    views: Views
+    labels: NDArray[Any] | None
+    if not _in_folder(name, place) and is_fetched(name, place.data_home):
+        fetched = load_fetched(name, place.data_home)
+        views, labels = fetched.views, fetched.labels
+    else:
+        assert place.data is not None, name
+        views, labels = load_folder(place.data / name, {**SMALL, **LARGE}.get(name))
     clipped = as_views(views, negative="clip")
     blocks = {view: normalize(X.astype(np.float64)) for view, X in clipped.blocks.items()}
     assert labels is not None, name
