@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
 Row: TypeAlias = dict[str, Any]
-Verdict: TypeAlias = Literal["reproduced", "better", "not reproduced", "not in the paper"]
+Verdict: TypeAlias = Literal[
+    "reproduced", "better", "not reproduced", "not in the paper", "not judged"
+]
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class Claim:
         What the paper says.
     seen : str
         What the rows say, with figures.
-    verdict : {"reproduced", "better", "not reproduced", "not in the paper"}
+    verdict : {"reproduced", "better", "not reproduced", "not in the paper", "not judged"}
+        Not judged: only a twin of the data it is about is at hand.
     why : str
         The reason, as far as it is known.
     """

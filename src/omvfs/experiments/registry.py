@@ -1,5 +1,6 @@
 """All experiments by name, and where their results go."""
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -7,9 +8,28 @@ from omvfs.experiments._base import Experiment, Place
 from omvfs.experiments._figures import save
 from omvfs.experiments._page import page, section
 from omvfs.experiments._running import rows_of, write_csv
+from omvfs.experiments.drift import Drift
+from omvfs.experiments.large import Large
+from omvfs.experiments.parameters import Parameters
+from omvfs.experiments.runtime import Runtime
+from omvfs.experiments.small import Small
 from omvfs.experiments.tables import DataSets, Methods
+from omvfs.experiments.why import Why
 
-EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (DataSets(), Methods())}
+# In the order of the paper.
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each
+    for each in (
+        DataSets(),
+        Methods(),
+        Small(),
+        Large(),
+        Runtime(),
+        Drift(),
+        Parameters(),
+        Why(),
+    )
+}
 
 INTRODUCTION = """\
 Made by `make experiments`: every table and figure of the paper's evaluation, and some beside them,
@@ -64,14 +84,14 @@ def write_page(out: Path, path: Path, names: Iterable[str] = tuple(EXPERIMENTS))
     Parameters
     ----------
     out : Path
-        Folder of the sections, beside or below the page.
+        Folder of the sections.
     path : Path
         The page.
     names : iterable of str
         Which, in this order; those without a section are left out.
     """
     files = {name: out / f"{name}.md" for name in names}
-    folder = out.relative_to(path.parent).as_posix()
+    folder = Path(os.path.relpath(out, path.parent)).as_posix()
     sections = {
         name: file.read_text(encoding="utf-8").replace("](" + name, f"]({folder}/{name}")
         for name, file in files.items()

@@ -1,0 +1,93 @@
+"""The methods that are compared, by the names that tables and figures give them."""
+
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+from omvfs import OMVFS
+from omvfs.baselines import (
+    EUFS,
+    FSDS,
+    MCFS,
+    MVUFS,
+    NDFS,
+    SPEC,
+    ColumnSum,
+    LaplacianScore,
+    RandomScore,
+    Variance,
+)
+from omvfs.experiments._base import Row
+from omvfs.selection import MultiViewSelector
+
+OURS, PRINTED, EVERYTHING = "OMVFS", "as published", "all features"
+# A method by the number of clusters, in its fixed default.
+METHODS: dict[str, Callable[[int], MultiViewSelector]] = {
+    OURS: OMVFS,
+    PRINTED: OMVFS.as_published,
+    "FSDS": FSDS,
+    "LapScore": lambda n_clusters: LaplacianScore(),
+    "MCFS": MCFS,
+    "SPEC": SPEC,
+    "EUFS": EUFS,
+    "NDFS": NDFS,
+    "MVUFS": MVUFS,
+    "column sum": lambda n_clusters: ColumnSum(),
+    "variance": lambda n_clusters: Variance(),
+    "random": lambda n_clusters: RandomScore(),
+    # Scores that nobody looks at: all features are kept.
+    EVERYTHING: lambda n_clusters: ColumnSum(),
+}
+# What the paper calls so: of one view, and off-line.
+SINGLE_VIEW = ("FSDS", "EUFS", "LapScore")
+PAPER_OFFLINE = ("MVUFS", "EUFS", "LapScore")
+OFFLINE = ("LapScore", "MCFS", "SPEC", "EUFS", "NDFS", "MVUFS")
+
+
+def _points(**values: Any) -> list[Row]:
+    """Return all settings of some values, as a list."""
+    return [dict(zip(values, point, strict=True)) for point in product(*values.values())]
+
+
+# Settings beside the default. The printed method and MVUFS have one value for both weights.
+GRIDS: Mapping[str, list[Row]] = {
+    OURS: _points(graph_weight=[0.3, 1.0, 3.0, 10.0], sparsity=[0.1, 1.0]),
+    PRINTED: [{"graph_weight": a, "sparsity": a} for a in (0.01, 0.1, 1.0, 10.0, 100.0)],
+    "FSDS": _points(ridge_exponent=[float(i) for i in range(1, 11)]),
+    "LapScore": _points(n_neighbors=[5, 20], weights=["heat", "cosine"]),
+    "MCFS": _points(n_neighbors=[5, 20], weights=["heat", "cosine"]),
+    "SPEC": _points(n_neighbors=[5, 20], weights=["heat", "cosine"]),
+    "EUFS": _points(sparsity=[0.01, 0.1], penalty=[1e-3, 1.0]),
+    "NDFS": _points(sparsity=[0.01, 0.1, 1.0]),
+    "MVUFS": [{"regression_weight": a, "sparsity": a} for a in (0.1, 1.0, 10.0)],
+}
+
+
+def grid(method: str) -> list[Row]:
+    """Return the settings of a method to try beside its default, which is none of them.
+
+    Examples
+    --------
+    >>> grid("NDFS")
+    [{'sparsity': 0.01}, {'sparsity': 1.0}]
+    >>> grid("variance")
+    []
+    """
+    default = METHODS[method](2).get_params()
+    points = GRIDS.get(method, [])
+    return [each for each in points if any(default[name] != each[name] for name in each)]
+
+
+def make(method: str, n_clusters: int, order: int, **params: Any) -> MultiViewSelector:
+    """Return a selector by its name; where it draws at random, the order is its seed.
+
+    Examples
+    --------
+    >>> make("OMVFS", 3, 7, batch_size=50).get_params()["random_state"]
+    7
+    """
+    selector = METHODS[method](n_clusters)
+    selector.set_params(**params)
+    if "random_state" in selector.get_params():
+        selector.set_params(random_state=order)
+    return selector

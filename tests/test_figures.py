@@ -1,0 +1,237 @@
+"""Every figure that the README quotes is in a committed file of results, as it is shown.
+
+To quote a figure, add the words around it to `PROSE`, with the file and the key that hold it. A
+table is known by its first heading, in `TABLES`. What is no result, or has no file, is named too:
+a figure that is in none of these makes the test fail.
+"""
+
+import csv
+import json
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+BENCHMARKS = ROOT / "benchmarks"
+QUALITY = "docs/quality.json"
+
+
+def from_csv(file, column, over=np.mean, **where):
+    """Return a column's mean, or else, over the rows that have these values, as text."""
+    with (ROOT / file).open(newline="", encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if where.items() <= row.items()]
+    return float(over([float(row[column]) for row in rows]))
+
+
+@cache
+def from_json(file, *keys):
+    """Return what stands under these keys, one below the other."""
+    found = json.loads((ROOT / file).read_text(encoding="utf-8"))
+    for key in keys:
+        found = found[key]
+    return found
+
+
+def runs_of(method):
+    """Return the runs of a method in the file of quality, by key."""
+    found = from_json(QUALITY)
+    return {key: found[key] for key in found if key.endswith(f": {method}")}
+
+
+@cache
+def quality():
+    """Return mean NMI by set and method, over orders, seeds and sizes."""
+    runs = {}
+    for key, result in from_json(QUALITY).items():
+        name, method = re.fullmatch(r"\d+ seeds, (\S+) \d+: (.*)", key).groups()
+        runs.setdefault(name, {}).setdefault(method, []).append(np.mean(result["nmi"]))
+    return {name: {m: np.mean(each) for m, each in by.items()} for name, by in runs.items()}
+
+
+def of_quality(method, column):
+    """Return a cell of the table of mean NMI."""
+    sets = quality()
+    if column in sets:
+        return sets[column][method]
+    over = {m: np.mean([by[m] for by in sets.values()]) for m in sets["fox"]}
+    if column == f"mean of {len(sets)}":
+        return over[method]
+    return over[method] - over[column.removeprefix("over ")]
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A figure in running text.
+
+    The pattern has the words around it, and one group that is the figure; `value` returns it from
+    a file. It may differ by half a `step`, by default one of the last digit shown.
+    """
+
+    pattern: str
+    value: object
+    step: float | None = None
+
+
+# How to add one, with docs/results/runtime.csv as an example:
+#   Quote(r"FSDS takes (\S+) s", lambda: from_csv("docs/results/runtime.csv", "seconds", np.median,
+#                                                 against="rows", method="FSDS", rows="100000"))
+PROSE = [
+    Quote(r"(\d+) stream\s+orders", lambda: sum("fox" in run for run in runs_of("omvfs"))),
+    Quote(r"× (\d+) seeds", lambda: len(runs_of("omvfs")["5 seeds, fox 0: omvfs"]["nmi"])),
+]
+TABLES = {"mean NMI": of_quality}
+# Figures that a command prints, and no file holds.
+PRINTED = {
+    r"finds 99 % of the\s+planted words \(column sum 5 %, variance 7 %\)": "make demo",
+    r"at about 20,000 rows per second and 280 MB on 2 cores": "make demo",
+}
+# What is set, not found.
+SETTINGS = [
+    r"Python 3\.11 or newer",
+    r"mean over 100 to 600 features a view \(mfeat 10 to 40\)",
+    r"BSD-3-Clause",
+]
+
+NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?"
+# Outside the section of figures: only what looks like a result.
+RESULT = rf"[+-]?\d[\d,]*\.\d+|{NUMBER}(?=\s*(?:%|×|times\b|rows per second))"
+
+
+def agrees(text, value, step=None):
+    """Tell whether a figure as it is shown is a value, rounded."""
+    number = text.replace(",", "")
+    last = 10.0 ** -len(number.partition(".")[2])
+    return abs(float(number) - value) <= (step or last) / 2 + 1e-9
+
+
+def tables(text):
+    """Return the Markdown tables of a text: each a list of rows, a list of cells each."""
+    found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    return [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in each.splitlines()]
+        for each in found
+    ]
+
+
+def wrong_cells(text):
+    """Return what is wrong in the tables that are known."""
+    wrong = []
+    for head, _, *rows in (each for each in tables(text) if each[0][0] in TABLES):
+        for method, *cells in rows:
+            for column, cell in zip(head[1:], cells, strict=True):
+                value = TABLES[head[0]](method, column)
+                if not agrees(cell, value):
+                    wrong.append(f"{method}, {column}: {cell}, the file says {value:.6g}")
+    return wrong
+
+
+def wrong_prose(text, quotes):
+    """Return what is wrong in running text."""
+    wrong = []
+    for quote in quotes:
+        found = re.findall(quote.pattern, text)
+        if not found:
+            wrong.append(f"{quote.pattern!r} is quoted no more: take it off the list")
+        value = quote.value()
+        wrong += [
+            f"{quote.pattern!r}: {each}, the file says {value:.6g}"
+            for each in found
+            if not agrees(each, value, quote.step)
+        ]
+    return wrong
+
+
+def without_source(text):
+    """Return the figures of a README that no list in this file names."""
+    text = re.sub(r"(?s:```.*?```)|`[^`]*`|\]\([^)]*\)|(?m:^    .*$)", "", text)
+    for name in TABLES:
+        text = re.sub(rf"(?m:^)\| {name} \|.*\n(?:\|.*\n)+", "", text)
+    for pattern in [*(quote.pattern for quote in PROSE), *PRINTED, *SETTINGS]:
+        text = re.sub(pattern, "", text)
+    before, after = text.split("## Figures\n")
+    return re.findall(RESULT, before) + re.findall(NUMBER, after)
+
+
+def problems(text):
+    return wrong_cells(text) + wrong_prose(text, PROSE) + without_source(text)
+
+
+def test_the_figures_of_the_readme_are_those_of_the_results():
+    assert any(each[0][0] in TABLES for each in tables(README.read_text()))
+    assert problems(README.read_text()) == []
+
+
+def test_what_was_tried_quotes_the_same_table():
+    text = (ROOT / "docs" / "research.md").read_text()
+    assert any(each[0][0] in TABLES for each in tables(text))
+    assert wrong_cells(text) == []
+
+
+def test_an_altered_figure_is_found():
+    text = README.read_text()
+    for head, _, *rows in (each for each in tables(text) if each[0][0] in TABLES):
+        method, *cells = rows[0]
+        for place, cell in enumerate(cells):
+            altered = [*cells]
+            altered[place] = f"{float(cell) + 0.001:+.3f}"
+            line = " | ".join([method, *cells])
+            (found,) = problems(text.replace(line, " | ".join([method, *altered])))
+            assert found.startswith(f"{method}, {head[place + 1]}: {altered[place]}")
+    (found,) = problems(text.replace("5 stream", "4 stream"))
+    assert "4, the file says 5" in found
+
+
+def test_a_figure_without_a_source_is_found():
+    text = README.read_text()
+    assert problems(text + "\nIt takes 12 s.\n") == ["12"]
+    assert problems(text.replace("## Python", "1.5 times as fast.\n\n## Python", 1)) == ["1.5"]
+    assert problems(text.replace("99 %", "98 %")) == ["98", "5", "7"]
+
+
+def test_a_figure_in_prose_is_held_against_its_file(tmp_path):
+    (tmp_path / "a.csv").write_text("method,rows,s\nx,10,2\nx,10,3\ny,10,9\nx,20,8\n")
+    (tmp_path / "a.json").write_text('{"race": {"x": [7.26, 8]}}')
+    quotes = [
+        Quote(r"takes (\S+) s", lambda: from_csv(tmp_path / "a.csv", "s", method="x", rows="10")),
+        Quote(r"(\S+) times", lambda: from_json(tmp_path / "a.json", "race", "x", 0)),
+        Quote(r"about (\S+) rows", lambda: 21_400, 5_000),
+    ]
+    assert wrong_prose("takes 2.5 s, 7.3 times, about 20,000 rows", quotes) == []
+    wrong = wrong_prose("takes 2.6 s, 7 times, about 10,000 rows", quotes)
+    assert [each.rsplit(": ", 1)[1] for each in wrong] == [
+        "2.6, the file says 2.5",
+        "10,000, the file says 21400",
+    ]
+    (gone, *_) = wrong_prose("takes long, 7 times, about 20,000 rows", quotes)
+    assert "take it off the list" in gone
+
+
+def test_the_page_of_performance_is_made_of_its_results():
+    if not BENCHMARKS.exists():
+        pytest.skip("The benchmarks are not here.")
+    if from_json("docs/performance.json").get("format") != 2:
+        pytest.skip("docs/performance.json is of an older format: make bench.")
+    sys.path.append(str(BENCHMARKS))
+    from page import page
+
+    made = page(from_json("docs/performance.json", "results"))
+    text = (ROOT / "docs" / "performance.md").read_text()
+    assert re.sub(r"Measured with earlier code.*\n\n", "", text) == made
+
+
+def test_the_page_of_the_experiments_is_made_of_its_sections(tmp_path):
+    from omvfs.experiments import write_page
+
+    results = ROOT / "docs" / "results"
+    if not any(results.glob("*.md")):
+        pytest.skip("There are no results of experiments: make experiments.")
+    shutil.copytree(results, tmp_path / "results", ignore=shutil.ignore_patterns("store"))
+    write_page(tmp_path / "results", tmp_path / "results.md")
+    assert (tmp_path / "results.md").read_text() == (ROOT / "docs" / "results.md").read_text()
