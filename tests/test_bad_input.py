@@ -541,3 +541,10 @@ def test_numpy_numbers_are_numbers():
     params = {"n_clusters": np.int64(3), "sparsity": np.float32(0.5), "forgetting": np.float64(0.9)}
     model = OMVFS(**params, random_state=np.int32(0)).fit(good(0))
     assert isinstance(model.history_, deque)
+
+
+def test_squares_that_overflow_are_refused_before_anything_is_learned():
+    model = OMVFS(2, random_state=0)
+    with pytest.raises(ValueError, match="so large that squares of their sums"):
+        model.partial_fit(np.full((4, 3), 1e78))
+    assert not hasattr(model, "history_")

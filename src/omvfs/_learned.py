@@ -83,6 +83,11 @@ class Learned:
             else:
                 state, info, change = online.advance(state, blocks, self.settings, U, V)
         self._check_finite(state if change is None else change.after)
+        if not (np.isfinite(state.A).all() and np.isfinite(state.lengths).all()):
+            raise ValueError(
+                "The views have values so large that squares of their sums over the stream "
+                "overflow. Scale them down."
+            )
         return Learned(self.schema, self.settings, state, raised), info, change
 
     @property

@@ -318,3 +318,42 @@ def test_raised_columns_are_as_if_every_row_had_come_raised(sizes, forgetting, s
         np.testing.assert_allclose(raised.squares[v], held.keep @ X_v**2, atol=1e-9)
         np.testing.assert_allclose(raised.window.rows()[v], state.window.rows()[v] + raises[v])
     np.testing.assert_array_equal(raised.A, state.A)
+
+
+@pytest.mark.parametrize(("dtype", "n_chunks"), [(np.float32, 200), (np.float64, 1100)])
+@pytest.mark.parametrize("sparsity", [0.0, 0.1])
+def test_a_cluster_that_fades_away_takes_nothing_along(dtype, n_chunks, sparsity):
+    forgetful = replace(SETTINGS, forgetting=0.5, sparsity=(sparsity,), memory=0, graph="none")
+    state = State.start([6], np.dtype(dtype), forgetful, np.random.default_rng(0))
+    labels = np.arange(12) % 3
+    X = (np.arange(6) // 2 == labels[:, np.newaxis]).astype(dtype)
+    state, _ = online.step(state, [X], forgetful)
+    for _ in range(n_chunks):
+        state, _ = online.step(state, [X[labels < 2]], forgetful)
+    masses = np.sort(state.A)
+    np.testing.assert_allclose(masses[1:], 16, rtol=1e-3)
+    assert masses[0] < 1e-30
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"), [(np.float32, 1e-18), (np.float64, 1e-90), (np.float64, 1e-150)]
+)
+def test_rows_of_small_numbers_are_placed_like_others(dtype, size):
+    plain = replace(SETTINGS, sparsity=(0.0,), memory=0, graph="none")
+    labels = np.arange(30) % 3
+    X = (np.arange(6) // 2 == labels[:, np.newaxis]).astype(dtype) * dtype(size)
+    state = State.start([6], np.dtype(dtype), plain, np.random.default_rng(0))
+    for _ in range(3):
+        state, _ = online.step(state, [X], plain)
+    found = state.window.U[-1].argmax(axis=1)
+    assert len({(a, b) for a, b in zip(labels, found, strict=True)}) == 3
+
+
+def test_a_first_chunk_of_zeros_decides_nothing():
+    plain = replace(SETTINGS, memory=0)
+    state = begin(plain)
+    nothing = [0 * X_v for X_v in chunk(0, 10)]
+    state, _ = online.step(state, nothing, plain)
+    assert not state.A.any()
+    state, _ = online.step(state, chunk(1, 20), plain)
+    assert state.A.any()

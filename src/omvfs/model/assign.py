@@ -80,7 +80,7 @@ def cast_votes(X: Block, rows: Block, columns: Columns, say: Array, n_neighbors:
     if n_neighbors < S.shape[1]:
         least = np.partition(S, -n_neighbors, axis=1)[:, [-n_neighbors]]
         # Equal but for rounding error is equal.
-        S *= least * (1 - _NEAR) <= S
+        S[least * (1 - _NEAR) > S] = 0
     cast = np.maximum(S, 0, out=S) @ say.astype(S.dtype, copy=False)
     total = cast.sum(axis=1, keepdims=True)
     shares: Array = np.divide(cast, total, out=np.zeros_like(cast), where=total > 0)

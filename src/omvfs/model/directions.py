@@ -14,18 +14,15 @@ from omvfs.model.state import Scales, Settings, State
 
 @dataclass(frozen=True)
 class Directions:
-    """Unit directions of the clusters on the features of a chunk, not written out.
+    """Unit directions of the clusters on the features of a chunk.
 
-    They are the columns of V = diag(kept) B diag(1 / √A), divided by their norms over all features.
-    As the factors of clusters can be applied to projections instead, of which there are fewer, only
-    the features are multiplied by theirs, and by the largest of clusters, lest products overflow.
+    They are the columns of V, divided by their norms over all features. As there are fewer
+    projections than features, it is the projections that are divided.
 
     Attributes
     ----------
-    B : list of array of shape (D_v, K)
-        Σ XᵀU of rows so far, multiplied by what sparsity leaves of each feature.
-    factors : array of shape (K,)
-        By which to multiply the columns.
+    V : list of array of shape (D_v, K)
+        Feature matrices of the rows so far.
     lengths : array of shape (K,)
         ‖V_k‖² over all features.
     sparsity : float
@@ -39,8 +36,7 @@ class Directions:
            [0.8]])
     """
 
-    B: list[Array]
-    factors: Array
+    V: list[Array]
     lengths: NDArray[np.float64]
     sparsity: float
 
@@ -49,29 +45,30 @@ class Directions:
         """Return the directions after what chunks before have left."""
         scale = inverse_roots(history.A)
         lengths = history.elsewhere / np.where(history.A > 0, history.A, 1)
-        kept, sparsity = [], 0.0
+        V, sparsity = [], 0.0
         for B_v, beta_v in zip(history.B, beta, strict=True):
-            squares = np.square(B_v, dtype=np.float64)
-            norms = np.sqrt(squares @ np.square(scale))
-            kept.append(kept_of_rows(norms, beta_v))
-            lengths = lengths + np.square(scale) * (np.square(kept[-1]) @ squares)
-            sparsity += beta_v * float(kept[-1] @ norms)
-        factors = scale / np.sqrt(np.where(lengths > 0, lengths, 1))
-        largest = factors.max() or 1.0
-        B = [
-            B_v * (largest * kept_v).astype(B_v.dtype, copy=False)[:, np.newaxis]
-            for B_v, kept_v in zip(history.B, kept, strict=True)
-        ]
-        return cls(B, (factors / largest).astype(B[0].dtype, copy=False), lengths, sparsity)
+            # Scaled first, and in double precision: squares of B are out of range where V is not.
+            V_v = B_v * scale
+            squares = np.square(V_v)
+            norms = np.sqrt(squares @ np.ones(len(scale)))
+            kept = kept_of_rows(norms, beta_v)
+            lengths = lengths + np.square(kept) @ squares
+            sparsity += beta_v * float(kept @ norms)
+            V_v *= kept[:, np.newaxis]
+            V.append(V_v.astype(B_v.dtype, copy=False))
+        return cls(V, lengths, sparsity)
 
     def project(self, X: Sequence[Block]) -> Array:
         """Return the projections of rows, rows by clusters."""
-        P: Array = project(X, self.B) * self.factors
-        return P
+        products = project(X, self.V)
+        return (products / self._norms()).astype(products.dtype, copy=False)
 
     def written_out(self) -> list[Array]:
         """Return the directions themselves, per view."""
-        return [B_v * self.factors for B_v in self.B]
+        return [(V_v / self._norms()).astype(V_v.dtype, copy=False) for V_v in self.V]
+
+    def _norms(self) -> NDArray[np.float64]:
+        return np.sqrt(np.where(self.lengths > 0, self.lengths, 1))
 
 
 def feature_matrices(state: State, settings: Settings) -> list[Array]:

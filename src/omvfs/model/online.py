@@ -88,7 +88,7 @@ def advance(
     scaled = _scaled(rows, totals, settings)
     history = History(draft.A, totals.scaled(settings), elsewhere)
 
-    if state.n_rows == 0 or start_U is not None or start_V is not None:
+    if not state.A.any() or start_U is not None or start_V is not None:
         U, info = _solved(draft, scaled, history, settings, columns, start_U, start_V)
     else:
         U, info = _placed(draft, scaled, history, settings, columns)

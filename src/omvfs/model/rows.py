@@ -79,7 +79,7 @@ class Rows:
             return np.array(self.values).reshape(n, self.width)
         if not n:
             return sp.csr_array((0, self.width))
-        ends = np.zeros(n + 1, np.int32)
+        ends = np.zeros(n + 1, np.int64)
         np.cumsum([len(each) for each in self.values], out=ends[1:])
         entries = np.concatenate(self.values), np.concatenate(self.columns)
         return sp.csr_array((*entries, ends), shape=(n, self.width))
