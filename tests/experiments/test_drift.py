@@ -57,6 +57,12 @@ def test_few_classes_dominate_in_turn():
     assert all(set(a) != set(b) for a, b in pairwise(dominant))
 
 
+def test_too_few_rows_for_the_rest_are_told():
+    labels = np.repeat(np.arange(8), 1250)
+    assert drifting_order(labels, np.arange(8), 2500, np.random.default_rng(0)) is None
+    assert drifting_order(labels, np.arange(8), 2000, np.random.default_rng(0)) is not None
+
+
 def test_segments_are_as_long_as_the_classes_allow():
     assert longest_segment(np.repeat(np.arange(8), 5000), 3000) == 3000
     assert longest_segment(np.repeat(np.arange(8), 500), 3000) == 1000

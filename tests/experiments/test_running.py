@@ -109,3 +109,12 @@ def test_every_experiment_says_what_it_is_and_has_tasks_without_any_data():
         assert tasks
         described = [repr(sorted(task.what.items())) for task in tasks]
         assert len(set(described)) == len(described)
+
+
+def test_results_of_other_code_are_told(tmp_path, monkeypatch):
+    monkeypatch.setitem(everything.EXPERIMENTS, "squares", Squares())
+    path = everything.write_experiment("squares", Place(), tmp_path, tmp_path / "store")
+    assert "earlier version" not in path.read_text(encoding="utf-8")
+    monkeypatch.setattr("omvfs.experiments._running.version_of_code", lambda: "another")
+    path = everything.write_experiment("squares", Place(), tmp_path, tmp_path / "store")
+    assert "4 of its results are of an earlier version" in path.read_text(encoding="utf-8")

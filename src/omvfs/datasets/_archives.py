@@ -57,7 +57,7 @@ def _lines(opened: IO[bytes], name: str, where: str) -> Iterator[bytes]:
         text = cast(IO[bytes], gzip.GzipFile(fileobj=opened)) if name.endswith(".gz") else opened
         for line, _ in read_lines(text, where):
             yield line
-    except (EOFError, OSError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         raise SourceError(
             f"{where} is damaged or cut off: {error}. Delete the archive, and what ends in .sha256 "
             "beside it, to fetch it again."

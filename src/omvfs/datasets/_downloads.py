@@ -121,10 +121,11 @@ def _check(path: Path, expected: str | None) -> None:
                 f"it was first used. Delete it to fetch it again; if it is right, pass its hash, "
                 f"or delete {_record(path).name} beside it."
             )
-    if _kept(path) == seen:
-        return
+    record = _record(path)
     try:
-        _record(path).write_text(seen + "\n", encoding="ascii")
+        part = record.with_name(record.name + ".part")
+        part.write_text(seen + "\n", encoding="ascii")
+        part.replace(record)
     except OSError as error:  # a folder that is only to be read is good enough
         _log.warning("The hash of %s cannot be kept beside it: %s", path, error)
 
@@ -135,7 +136,7 @@ def _kept(path: Path) -> str | None:
     if not record.is_file():
         return None
     kept = record.read_text(encoding="utf-8", errors="replace").strip()
-    if not _HASH.fullmatch(kept):
+    if not re.fullmatch(r"sha256:[0-9a-f]{64}", kept):
         raise ValueError(f"{record} holds no hash; expected 'sha256:<digits>'. Delete it.")
     return kept
 

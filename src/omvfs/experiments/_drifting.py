@@ -67,9 +67,12 @@ def stream(data: str, place: Place, order: int, segment: int = SEGMENT) -> Drift
         return DriftingStream(rows, segment, ((),) * SEGMENTS)
     rows = load(data, place, _TWIN_ROWS * segment // SEGMENT if data.endswith("-twin") else None)
     segment = longest_segment(rows.labels, segment)
-    large = _large_classes(rows.labels, segment)
-    order_of, dominant = drifting_order(rows.labels, large, segment, np.random.default_rng(order))
-    return DriftingStream(rows.take(order_of), segment, dominant)
+    while True:
+        large = _large_classes(rows.labels, segment)
+        drawn = drifting_order(rows.labels, large, segment, np.random.default_rng(order))
+        if drawn is not None:
+            return DriftingStream(rows.take(drawn[0]), segment, drawn[1])
+        segment = segment * 9 // 10
 
 
 def longest_segment(labels: NDArray[np.intp], most: int) -> int:
@@ -93,11 +96,12 @@ def drifting_order(
     classes: NDArray[np.intp],
     segment: int,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.intp], tuple[tuple[int, ...], ...]]:
+) -> tuple[NDArray[np.intp], tuple[tuple[int, ...], ...]] | None:
     """Draw the rows of a stream, each at most once, and the classes that dominate each segment.
 
     Two classes that did not dominate the segment before make up `SHARE` of a segment, each half of
-    it; the rest is drawn from the other classes. Within a segment the order is random.
+    it; the rest is drawn from the other classes. Within a segment the order is random. None if
+    there are too few rows for the rest.
 
     Parameters
     ----------
@@ -119,6 +123,8 @@ def drifting_order(
     parts = [[row for c in pair for row in _taken(left[c], each)] for pair in dominant]
     for pair, part in zip(dominant, parts, strict=True):
         spare = [row for c, rows in left.items() if c not in pair for row in rows]
+        if len(spare) < segment - len(part):
+            return None
         rest = rng.choice(np.array(spare, np.intp), segment - len(part), replace=False)
         gone = set(rest.tolist())
         left = {c: [row for row in rows if row not in gone] for c, rows in left.items()}

@@ -117,7 +117,7 @@ def judged(holds: Mapping[str, bool]) -> Verdict:
     >>> judged({"cnn-twin": True})
     'not judged'
     """
-    found = [held for data, held in holds.items() if not is_twin(data)]
+    found = [held for data, held in holds.items() if not is_twin(data) and data != "planted"]
     if not found:
         return "not judged"
     return "reproduced" if all(found) else "not reproduced"

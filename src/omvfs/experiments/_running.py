@@ -1,6 +1,7 @@
 """Do the tasks of an experiment that are not done yet, and write what came out."""
 
 import csv
+import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,17 +26,17 @@ def rows_of(
     experiment : Experiment
     place : Place
     store : Path
-        Folder that takes every result as it comes: an interrupted experiment goes on. It does not
-        know the code: begin with another after a change.
+        Folder that takes every result as it comes: an interrupted experiment goes on. Results of
+        other code are kept, and can be told, see `older_results`.
     n_jobs : int, optional
         Processes, as for scikit-learn; an experiment that measures time has one.
     on_progress : callable
         ``on_progress(done, total)`` is called at the beginning and after each task.
     """
     tasks = list(experiment.tasks(place))
-    suffix = "-quick" if place.quick else ""
+    code = version_of_code()
     found: dict[int, list[Row]] = {}
-    with Store(store / f"{experiment.name}{suffix}.jsonl") as known:
+    with Store(_file(experiment, place, store)) as known:
         for i, task in enumerate(tasks):
             result = known.get(task.what)
             if result is not None:
@@ -44,10 +45,31 @@ def rows_of(
         missing = [delayed(_done)(i, task, place) for i, task in enumerate(tasks) if i not in found]
         jobs = 1 if experiment.timed else n_jobs
         for i, rows in Parallel(jobs, return_as="generator_unordered")(missing):
-            known.add(tasks[i].what, {"rows": rows})
+            known.add(tasks[i].what, {"rows": rows, "code": code})
             found[i] = rows
             on_progress(len(found), len(tasks))
     return [{**tasks[i].what, **row} for i in range(len(tasks)) for row in found[i]]
+
+
+def older_results(experiment: Experiment, place: Place, store: Path) -> int:
+    """Return how many results in the store are of other code than today's."""
+    code = version_of_code()
+    with Store(_file(experiment, place, store)) as known:
+        results = [known.get(task.what) for task in experiment.tasks(place)]
+    return sum(each is not None and each.get("code") != code for each in results)
+
+
+def version_of_code() -> str:
+    """Return a short mark of the code that learns, selects and judges."""
+    found, home = hashlib.sha256(), Path(__file__).parents[1]
+    for pattern in ("*.py", "model/*.py", "baselines/*.py", "evaluation/*.py"):
+        for path in sorted(home.glob(pattern)):
+            found.update(path.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def _file(experiment: Experiment, place: Place, store: Path) -> Path:
+    return store / f"{experiment.name}{'-quick' if place.quick else ''}.jsonl"
 
 
 def write_csv(rows: Sequence[Row], path: Path) -> None:

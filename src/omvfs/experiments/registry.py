@@ -7,7 +7,7 @@ from pathlib import Path
 from omvfs.experiments._base import Experiment, Place
 from omvfs.experiments._figures import save
 from omvfs.experiments._page import page, section
-from omvfs.experiments._running import rows_of, write_csv
+from omvfs.experiments._running import older_results, rows_of, write_csv
 from omvfs.experiments.drift import Drift
 from omvfs.experiments.large import Large
 from omvfs.experiments.parameters import Parameters
@@ -74,7 +74,10 @@ def write_experiment(
         pictures += [file.name for file in save(figure, out / f"{name}-{title}")]
     path = out / f"{name}.md"
     shown = [file for file in pictures if file.endswith(".svg")]
-    path.write_text(section(experiment, rows, shown), encoding="utf-8")
+    text = section(experiment, rows, shown)
+    if older := older_results(experiment, place, store):
+        text += f"\n{older} of its results are of an earlier version of the code.\n"
+    path.write_text(text, encoding="utf-8")
     return path
 
 
