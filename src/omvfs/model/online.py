@@ -18,7 +18,15 @@ from omvfs.model.constrained import Indicator
 from omvfs.model.directions import Directions
 from omvfs.model.graph_term import graph_term, no_graph
 from omvfs.model.objective import l21, squared_norm
-from omvfs.model.settling import can_settle, due, fresh_start, live_rows, settle, weight_sums
+from omvfs.model.settling import (
+    ITERATIONS,
+    can_settle,
+    due,
+    fresh_start,
+    live_rows,
+    settle,
+    weight_sums,
+)
 from omvfs.model.solve import History, cluster_squares, nearest, solve, unit_directions
 from omvfs.model.state import Scales, Settings, State, StepInfo, begun, scale_factors
 from omvfs.model.totals import Change, Totals
@@ -170,10 +178,11 @@ def _solved(
         labels = start_U.argmax(axis=1)
         U = Indicator(labels, np.maximum(P[np.arange(len(P)), labels], 0), K)
     n = X[0].shape[0]
-    # Clusters that are soon settled on the memory need no graph.
+    # Clusters that are soon settled on the memory need no graph, and little effort.
     first = not draft.A.any() and start_U is None and start_V is None
-    graph = no_graph if first and n < settings.memory else graph_term(X, settings)
-    max_iter = settings.max_iter
+    soon_settled = first and n < settings.memory
+    graph = no_graph if soon_settled else graph_term(X, settings)
+    max_iter = min(settings.max_iter, ITERATIONS) if soon_settled else settings.max_iter
     found = solve(X, directions, history, n, graph, beta=settings.sparsity, max_iter=max_iter, U=U)
     A = history.A + found.U.masses
     lengths = history.lengths(found.V, A)

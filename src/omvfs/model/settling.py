@@ -27,7 +27,7 @@ _FILLING, _GROWTH = 4.0, 64.0
 _FADED = 0.05
 # On the way, clusters are settled with less effort than when something is asked of them: with one
 # start in so many, and at most so many iterations of the solver.
-_STARTS, _ITERATIONS = 4, 10
+_STARTS, ITERATIONS = 4, 10
 
 
 def due(state: State, n_rows: int) -> bool:
@@ -93,7 +93,7 @@ def settle(draft: State, settings: Settings, on_the_way: bool = False) -> State:
     held = memory.blocks
     columns, X = zip(*map(on_own_columns, scales.rows(held)), strict=True)
     V = [V_v[c] for V_v, c in zip(feature_matrices(draft, settings), columns, strict=True)]
-    max_iter = min(settings.max_iter, _ITERATIONS) if on_the_way else settings.max_iter
+    max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
     graph, beta = graph_term(X, settings), settings.sparsity
     options = [
         solve(X, start, History.none(X, K), len(memory), graph, beta=beta, max_iter=max_iter)
