@@ -197,6 +197,6 @@ def _figure(rows: Sequence[Row]) -> Any:
         axes[0, column].set_title(data)
         axes[1, column].set_xlabel("rows seen")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.tight_layout(rect=(0, 0, 1 - 1.5 / size[0], 1))
+    figure.tight_layout(rect=(0, 0, 1 - 2.1 / size[0], 1))
     figure.legend(handles, labels, fontsize=7, loc="center right")
     return figure
