@@ -336,7 +336,7 @@ def test_a_cluster_that_fades_away_takes_nothing_along(dtype, n_chunks, sparsity
 
 
 @pytest.mark.parametrize(
-    ("dtype", "size"), [(np.float32, 1e-18), (np.float64, 1e-90), (np.float64, 1e-150)]
+    ("dtype", "size"), [(np.float32, 1e-20), (np.float64, 1e-90), (np.float64, 1e-150)]
 )
 def test_rows_of_small_numbers_are_placed_like_others(dtype, size):
     plain = replace(SETTINGS, sparsity=(0.0,), memory=0, graph="none")
@@ -346,7 +346,8 @@ def test_rows_of_small_numbers_are_placed_like_others(dtype, size):
     for _ in range(3):
         state, _ = online.step(state, [X], plain)
     found = state.window.U[-1].argmax(axis=1)
-    assert len({(a, b) for a, b in zip(labels, found, strict=True)}) == 3
+    # One cluster a class, and one class a cluster.
+    assert len(set(found)) == len(set(zip(labels, found, strict=True))) == 3
 
 
 def test_a_first_chunk_of_zeros_decides_nothing():
