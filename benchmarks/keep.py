@@ -1,22 +1,13 @@
 """Results in a JSON file, kept as they are found, so that an interrupted run continues."""
 
-import hashlib
 import json
 import os
-from pathlib import Path
 
-import omvfs
+from omvfs.experiments import version_of_code
 
 FORMAT = 2
-
-
-def version_of_code():
-    """Return a short mark of the code that a pass runs, to tell results of other code."""
-    found, home = hashlib.sha256(), Path(omvfs.__file__).parent
-    for pattern in ("*.py", "model/*.py", "baselines/*.py"):
-        for path in sorted(home.glob(pattern)):
-            found.update(path.read_bytes())
-    return found.hexdigest()[:12]
+# What a pass runs.
+CODE = ("*.py", "model/*.py", "baselines/*.py")
 
 
 class Results:
@@ -34,7 +25,7 @@ class Results:
 
     def __init__(self, path=None, again=None, only=()):
         self.path, self.only = path, tuple(only)
-        self.code = version_of_code()
+        self.code = version_of_code(CODE)
         self.found = {} if again == [] else self._stored()
         for key in [key for key in self.found if key.startswith(tuple(again or ()))]:
             del self.found[key]

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from omvfs._schema import listed
-from omvfs.experiments import EXPERIMENTS, Place, write_experiment, write_page
+from omvfs.experiments import EXPERIMENTS, Place, store_file, write_experiment, write_page
 
 
 def run_experiments(
@@ -32,10 +32,10 @@ def run_experiments(
     if data is not None and not data.is_dir():
         raise typer.BadParameter(f"There is no folder {data}; leave --data out to use twins.")
     store = out / "store"
+    place = Place(data=data, quick=quick)
     if again:
         for name in names:
-            (store / f"{name}{'-quick' if quick else ''}.jsonl").unlink(missing_ok=True)
-    place = Place(data=data, quick=quick)
+            store_file(EXPERIMENTS[name], place, store).unlink(missing_ok=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
         for name in names:

@@ -1,5 +1,6 @@
 """What the fetchers return."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,21 @@ def described(about: str, views: Views, paper: tuple[int, dict[str, int]]) -> st
     if known == shape:
         return f"{about} {shape}, as in the paper."
     return f"{about} {shape}. The paper has {known}."
+
+
+def chosen_views(views: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return the views asked for, each once, of those that a set has.
+
+    Examples
+    --------
+    >>> chosen_views(["text", "text"], ["text", "image"])
+    Traceback (most recent call last):
+    ValueError: Got views=('text', 'text'); expected some of ('text', 'image'), each once.
+    """
+    views, known = tuple(views), tuple(known)
+    if not views or len(set(views)) < len(views) or not set(views) <= set(known):
+        raise ValueError(f"Got views={views}; expected some of {known}, each once.")
+    return views
 
 
 def _shape(rows: int, widths: dict[str, int]) -> str:

@@ -9,7 +9,7 @@ even one of the same frequency, the more so the longer the rows and the fewer th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,12 +133,17 @@ class Planted(_Truth):
 
     def chunks(self, batch_size: int) -> Iterator[PlantedChunk]:
         """Yield the rows in order, `batch_size` at a time; the last chunk may be smaller."""
-        check_positive("batch_size", batch_size)
-        for start in range(0, len(self.labels), batch_size):
-            rows = slice(start, start + batch_size)
-            yield PlantedChunk(
-                start, {name: X[rows] for name, X in self.views.items()}, self.labels[rows]
-            )
+        return cut(self.views, self.labels, batch_size)
+
+
+def cut(
+    views: Mapping[str, sp.csr_array], labels: IntArray, batch_size: int
+) -> Iterator[PlantedChunk]:
+    """Yield rows in order, `batch_size` at a time; the last chunk may be smaller."""
+    check_positive("batch_size", batch_size)
+    for start in range(0, len(labels), batch_size):
+        rows = slice(start, start + batch_size)
+        yield PlantedChunk(start, {name: X[rows] for name, X in views.items()}, labels[rows])
 
 
 @dataclass(frozen=True)

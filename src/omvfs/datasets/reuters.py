@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from omvfs.datasets._archives import text_files
 from omvfs.datasets._downloads import Hashes, Needed, PathLike, provide
-from omvfs.datasets._fetched import Fetched, described
+from omvfs.datasets._fetched import Fetched, chosen_views, described
 from omvfs.datasets._sparse_lines import SparseLines
 from omvfs.sources import SourceError
 from omvfs.views import Views
@@ -83,9 +83,7 @@ def fetch_reuters_multilingual(
     ...
     FileNotFoundError: There is no rcv1rcv2aminigoutte.tar.bz2 at ...
     """
-    views = tuple(views)
-    if not views or len(set(views)) < len(views) or not set(views) <= set(_LANGUAGES):
-        raise ValueError(f"Got views={views}; expected some of {tuple(_LANGUAGES)}, each once.")
+    views = chosen_views(views, tuple(_LANGUAGES))
     (archive,) = provide(
         REUTERS,
         data_home,

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.datasets._checks import check_positive
-from omvfs.datasets.planted import PlantedChunk
+from omvfs.datasets.planted import PlantedChunk, cut
 
 TwinName = Literal["reuters", "youtube", "cnn", "fox"]
 
@@ -64,12 +64,7 @@ class Twin:
 
     def chunks(self, batch_size: int) -> Iterator[PlantedChunk]:
         """Yield the rows in order, `batch_size` at a time; the last chunk may be smaller."""
-        check_positive("batch_size", batch_size)
-        for start in range(0, len(self.labels), batch_size):
-            rows = slice(start, start + batch_size)
-            yield PlantedChunk(
-                start, {name: X[rows] for name, X in self.views.items()}, self.labels[rows]
-            )
+        return cut(self.views, self.labels, batch_size)
 
 
 def make_twin(

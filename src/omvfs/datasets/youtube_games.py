@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from omvfs._params import whole
 from omvfs.datasets._archives import text_files
 from omvfs.datasets._downloads import Hashes, Needed, PathLike, provide
-from omvfs.datasets._fetched import Fetched, described
+from omvfs.datasets._fetched import Fetched, chosen_views, described
 from omvfs.datasets._sparse_lines import SparseLines
 from omvfs.sources import SourceError
 from omvfs.views import Views
@@ -106,9 +106,7 @@ def fetch_youtube_games(
     ...
     FileNotFoundError: There is no dir_data.tar at ...
     """
-    views = tuple(views)
-    if not views or len(set(views)) < len(views) or not set(views) <= set(_FAMILIES):
-        raise ValueError(f"Got views={views}; expected some of {_FAMILIES}, each once.")
+    views = chosen_views(views, _FAMILIES)
     if missing not in ("drop", "empty"):
         raise ValueError(f"Got missing={missing!r}; expected 'drop' or 'empty'.")
     (archive,) = provide(

@@ -1,7 +1,7 @@
 """The paper's experiments, each as one command."""
 
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
-from omvfs.experiments._running import rows_of
+from omvfs.experiments._running import rows_of, store_file, version_of_code
 from omvfs.experiments.registry import EXPERIMENTS, write_experiment, write_page
 
 __all__ = [
@@ -12,6 +12,8 @@ __all__ = [
     "Row",
     "Task",
     "rows_of",
+    "store_file",
+    "version_of_code",
     "write_experiment",
     "write_page",
 ]

@@ -11,6 +11,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from omvfs.evaluation import Store
 from omvfs.experiments._base import Experiment, Place, Row, Task
 
+_JUDGES = ("*.py", "model/*.py", "baselines/*.py", "evaluation/*.py")
+
 
 def rows_of(
     experiment: Experiment,
@@ -36,7 +38,7 @@ def rows_of(
     tasks = list(experiment.tasks(place))
     code = version_of_code()
     found: dict[int, list[Row]] = {}
-    with Store(_file(experiment, place, store)) as known:
+    with Store(store_file(experiment, place, store)) as known:
         for i, task in enumerate(tasks):
             result = known.get(task.what)
             if result is not None:
@@ -54,21 +56,28 @@ def rows_of(
 def older_results(experiment: Experiment, place: Place, store: Path) -> int:
     """Return how many results in the store are of other code than today's."""
     code = version_of_code()
-    with Store(_file(experiment, place, store)) as known:
+    with Store(store_file(experiment, place, store)) as known:
         results = [known.get(task.what) for task in experiment.tasks(place)]
     return sum(each is not None and each.get("code") != code for each in results)
 
 
-def version_of_code() -> str:
-    """Return a short mark of the code that learns, selects and judges."""
+def version_of_code(patterns: Sequence[str] = _JUDGES) -> str:
+    """Return a short mark of the code, by default of all that learns, selects and judges.
+
+    Parameters
+    ----------
+    patterns : sequence of str
+        Which files of the package.
+    """
     found, home = hashlib.sha256(), Path(__file__).parents[1]
-    for pattern in ("*.py", "model/*.py", "baselines/*.py", "evaluation/*.py"):
+    for pattern in patterns:
         for path in sorted(home.glob(pattern)):
             found.update(path.read_bytes())
     return found.hexdigest()[:12]
 
 
-def _file(experiment: Experiment, place: Place, store: Path) -> Path:
+def store_file(experiment: Experiment, place: Place, store: Path) -> Path:
+    """Return the file of an experiment's results in a store; quick ones have their own."""
     return store / f"{experiment.name}{'-quick' if place.quick else ''}.jsonl"
 
 
