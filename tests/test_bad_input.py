@@ -495,6 +495,7 @@ BAD_PARAMETERS = [
     ("solver", ["newton", None, 1]),
     ("score", ["best", None, 0]),
     ("diversity", [-0.1, np.nan, np.inf, "2", None, True]),
+    ("recency", [-0.1, 1.1, np.nan, np.inf, "2", None, True]),
     ("graph_weight", [-1.0, np.nan, np.inf, "1", None, {"text": 1.0}, {"a": 1.0, "b": 2.0}]),
     ("graph_weight", [{"text": -1.0, "image": 1.0}, {"text": "x", "image": 1.0}]),
     ("sparsity", [-1.0, np.nan, np.inf, "1", None, {"text": 1.0}, {"a": 1.0, "b": 2.0}]),

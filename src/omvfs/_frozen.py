@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import accumulate, groupby
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from omvfs._learned import Learned
 from omvfs._schema import Schema
 from omvfs._settings import resolve
-from omvfs.model.arrays import Block
+from omvfs.model.arrays import Block, stack
 from omvfs.model.constrained import Indicator
 from omvfs.model.memory import Memory
 from omvfs.model.state import Settings, State
@@ -48,12 +49,15 @@ def freeze(learned: Learned) -> tuple[Arrays, dict[str, Any]]:
     for v, names in enumerate(schema.feature_names):
         if names is not None:
             arrays |= _pack_names(f"names/{v}", names)
-    arrays |= {f"window/{c}/U": U for c, U in enumerate(window.U)}
     kinds = [_pack_block(arrays, f"memory/{v}", X) for v, X in enumerate(memory.blocks)]
-    window_kinds = [
-        [_pack_block(arrays, f"window/{c}/{v}", X) for v, X in enumerate(chunk)]
-        for c, chunk in enumerate(window.chunks)
-    ]
+    # Chunks may be many, and of one row each: those of a kind below each other.
+    runs = []
+    for r, (_, run) in enumerate(groupby(zip(window.chunks, window.U, strict=True), _kinds)):
+        chunks, U = zip(*run, strict=True)
+        blocks = [stack(parts) for parts in zip(*chunks, strict=True)]
+        window_kinds = [_pack_block(arrays, f"window/{r}/{v}", X) for v, X in enumerate(blocks)]
+        arrays[f"window/{r}/U"] = np.concatenate(U)
+        runs.append({"kinds": window_kinds, "sizes": [len(each) for each in U]})
     return arrays, {
         "views": list(schema.names),
         "widths": list(schema.widths),
@@ -61,7 +65,7 @@ def freeze(learned: Learned) -> tuple[Arrays, dict[str, Any]]:
         "settings": asdict(learned.settings),
         "raised": learned.raised is not None,
         "memory": kinds,
-        "window": window_kinds,
+        "window": runs,
         "rng": state.rng.bit_generator.state,
         "counters": {name: getattr(state, name) for name in _COUNTERS},
     }
@@ -139,12 +143,20 @@ class _Reader:
         return Schema(tuple(names), tuple(widths), features)
 
     def _window(self) -> Window:
-        chunks, U = [], []
-        for c, kinds in enumerate(self.meta["window"]):
-            n = self.arrays[f"window/{c}/U"].shape[0]
-            U.append(self._floats(f"window/{c}/U", (n, self.K)))
-            chunks.append(self._blocks(f"window/{c}", kinds, n))
-        return Window(self.settings.window, tuple(chunks), tuple(U))
+        chunks: list[tuple[Block, ...]] = []
+        U: list[NDArray[Any]] = []
+        for r, run in enumerate(self.meta["window"]):
+            sizes = run["sizes"]
+            if type(sizes) is not list or not all(type(n) is int and n > 0 for n in sizes):
+                raise ValueError(f"the window has chunks of {sizes!r} rows")
+            blocks = self._blocks(f"window/{r}", run["kinds"], sum(sizes))
+            rows = self._floats(f"window/{r}/U", (sum(sizes), self.K))
+            for end, size in zip(accumulate(sizes), sizes, strict=True):
+                span = slice(end - size, end)
+                chunks.append(tuple(X_v[span].copy() for X_v in blocks))
+                U.append(rows[span].copy())
+        settings = self.settings
+        return Window(settings.window, tuple(chunks), tuple(U), settings.recent_rows)
 
     def _memory(self) -> Memory:
         labels = self.arrays["memory/labels"]
@@ -201,7 +213,7 @@ def _settings(values: Mapping[str, Any], views: Sequence[str]) -> Settings:
     per_view = {
         name: dict(zip(views, values[name], strict=True)) for name in ("graph_weight", "sparsity")
     }
-    scores = {"score": "norm", "diversity": 0.0, "batch_size": 1}
+    scores = {"score": "norm", "diversity": 0.0, "recency": 0.0, "batch_size": 1}
     return resolve({**values, **per_view, **scores}, views)
 
 
@@ -211,13 +223,23 @@ def _generator(state: Mapping[str, Any]) -> np.random.Generator:
     return generator
 
 
+def _kind(X: Block) -> str:
+    if not sp.issparse(X):
+        return "dense"
+    return "csr_array" if isinstance(X, sp.sparray) else "csr_matrix"
+
+
+def _kinds(held: tuple[Sequence[Block], NDArray[Any]]) -> list[str]:
+    return [_kind(X_v) for X_v in held[0]]
+
+
 def _pack_block(arrays: Arrays, name: str, X: Block) -> str:
     """Add a block to the arrays, and return its kind."""
-    if not sp.issparse(X):
+    if sp.issparse(X):
+        arrays |= {f"{name}/data": X.data, f"{name}/indices": X.indices, f"{name}/indptr": X.indptr}
+    else:
         arrays[name] = X
-        return "dense"
-    arrays |= {f"{name}/data": X.data, f"{name}/indices": X.indices, f"{name}/indptr": X.indptr}
-    return "csr_array" if isinstance(X, sp.sparray) else "csr_matrix"
+    return _kind(X)
 
 
 def _pack_names(name: str, names: Sequence[str]) -> Arrays:

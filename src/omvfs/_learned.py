@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from omvfs._schema import Schema, listed
 from omvfs.model import online, printed
-from omvfs.model.arrays import Array, Block, project, squared_row_norms
+from omvfs.model.arrays import Array, Block, project, squared_row_norms, stack
 from omvfs.model.assign import Electorate, assign
 from omvfs.model.directions import feature_matrices, lengths_of
-from omvfs.model.score import Score, discount_repetition, relevance
-from omvfs.model.settling import settled
+from omvfs.model.recency import fit_differs, lift, recent_rows, relevances, shares_differ
+from omvfs.model.score import Score, discount_repetition
+from omvfs.model.settling import live_rows, settled
 from omvfs.model.shift import raise_columns, raise_rows
 from omvfs.model.solve import nearest, unit_directions
 from omvfs.model.state import Scales, Settings, State, StepInfo
@@ -148,15 +149,20 @@ class Learned:
             return labels
         return self._placed(Scales.of(self.state, self.settings).rows(self.state.window.rows()))
 
-    def scores(self, score: Score, diversity: float, n_steps: int) -> dict[str, NDArray[Any]]:
+    def scores(
+        self, score: Score, recency: float, diversity: float, n_steps: int
+    ) -> dict[str, NDArray[Any]]:
         """Return the scores of the features by view name, worked out once."""
-        key = score, diversity, n_steps
+        key = score, recency, diversity, n_steps
         if key not in self._scores:
-            A = self.asked.A
-            masses = np.diagonal(A) if A.ndim == 2 else A
-            sums = self.asked.weight_sums
-            own = [relevance(V_v, masses, sums, score) for V_v in self.V]
-            rows = self.asked.memory.blocks
+            state, settings = self.asked, self.settings
+            own = relevances(state, self.V, score)
+            rows: Sequence[Block] = state.memory.blocks
+            recent = recent_rows(state, settings) if recency > 0 else []
+            scaled = Scales.of(state, settings).rows(recent) if recent else []
+            if scaled and self._have_changed(scaled):
+                own = lift(own, scaled, state, settings, score, recency)
+                rows = [stack(parts) for parts in zip(rows, recent, strict=True)]
             if rows and diversity > 0:
                 own = [
                     discount_repetition(scores, X_v, diversity, n_steps)
@@ -164,6 +170,15 @@ class Learned:
                 ]
             self._scores[key] = dict(zip(self.schema.names, own, strict=True))
         return {name: scores.copy() for name, scores in self._scores[key].items()}
+
+    def _have_changed(self, recent: list[Block]) -> bool:
+        """Tell whether the most recent rows, their columns scaled, are not what came before."""
+        state, settings = self.asked, self.settings
+        memory = Scales.of(state, settings).rows(state.memory.take(live_rows(state)).blocks)
+        directions = unit_directions(self.V)
+        # Placed alike: how the memory was settled is another way.
+        now, ever = (nearest(project(X, directions)).labels for X in (recent, memory))
+        return shares_differ(now, ever, settings.n_clusters) or fit_differs(recent, state, settings)
 
     def _in_precision(self, batch: Views) -> Views:
         """Return a batch in the precision of the first one; it must not overflow there."""

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 FORMAT = "omvfs checkpoint"
-VERSION = 1
+VERSION = 2
 # A file that claims more is refused before anything is read into memory.
 MAX_HEADER_BYTES = 1 << 24
 MAX_BYTES = 1 << 36

@@ -48,6 +48,11 @@ class OMVFS(Persistent, MultiViewSelector):
     diversity : float, default=4.0
         How strongly a feature that repeats a better one is discounted; 0 for not at all. Needs the
         memory, so without effect for ``solver="paper"`` or ``memory=0``.
+    recency : float, default=0.5
+        Say of the most recent rows, between 0 and 1. If they have changed, a feature is worth its
+        share of what features tell of all rows, or `recency` times its share of what they tell of
+        recent ones, whichever is more. Looked at once more rows have come than the memory holds;
+        not for ``solver="paper"`` or a memory below 80.
     graph_weight : float or mapping of str to float, default=3.0
         α: how much neighbouring rows pull each other into one cluster, for all views or by view.
     sparsity : float or mapping of str to float, default=0.1
@@ -62,7 +67,8 @@ class OMVFS(Persistent, MultiViewSelector):
     memory : int, default=2000
         Rows of the uniform sample of the stream on which the clusters are settled anew as the
         stream grows and when something is asked, and repetition is measured; with 0 neither is
-        done. Only for ``solver="constrained"``.
+        done. Half as many of the most recent rows are held beside. Only for
+        ``solver="constrained"``.
     forgetting : float, default=1.0
         ρ: what a chunk leaves of all before it. Below 1, old rows fade.
     graph : {"auto", "neighbors", "gaussian", "none"}, default="auto"
@@ -144,6 +150,7 @@ class OMVFS(Persistent, MultiViewSelector):
         solver: Literal["constrained", "paper"] = "constrained",
         score: Score = "balanced",
         diversity: float = 4.0,
+        recency: float = 0.5,
         graph_weight: float | Mapping[str, float] = 3.0,
         sparsity: float | Mapping[str, float] = 0.1,
         orthogonality: float = 1e7,
@@ -166,6 +173,7 @@ class OMVFS(Persistent, MultiViewSelector):
         self.solver = solver
         self.score = score
         self.diversity = diversity
+        self.recency = recency
         self.graph_weight = graph_weight
         self.sparsity = sparsity
         self.orthogonality = orthogonality
@@ -203,6 +211,7 @@ class OMVFS(Persistent, MultiViewSelector):
             "graph": "gaussian",
             "score": "norm",
             "diversity": 0.0,
+            "recency": 0.0,
             "graph_weight": 1.0,
             "sparsity": 1.0,
             "orthogonality": 1e7,
@@ -323,7 +332,8 @@ class OMVFS(Persistent, MultiViewSelector):
         widths = zip(sizes.values(), self.schema_.widths, strict=True)
         # Of a view that is kept whole the order changes nothing.
         most = max((n for n, width in widths if n < width), default=0)
-        return self._learned.scores(vars(self)["score"], self.diversity, max(most, _GREEDY_STEPS))
+        score, steps = vars(self)["score"], max(most, _GREEDY_STEPS)
+        return self._learned.scores(score, self.recency, self.diversity, steps)
 
     @property
     def V_(self) -> dict[str, NDArray[Any]]:

@@ -200,7 +200,7 @@ def restore(
         for each, steps in ((selector, list(prepare)), (loaded, extra.get("prepare")))
     )
     # What is selected in the end does not change what is learned.
-    free = {"n_features_to_select", "score", "diversity", "views"}
+    free = {"n_features_to_select", "score", "diversity", "recency", "views"}
     ours, theirs = ({k: v for k, v in p.items() if k not in free} for p in (asked, kept))
     if other := _differences(theirs, ours):
         raise checkpoint.CheckpointError(

@@ -50,6 +50,7 @@ def said_once(capsys, sentence):
         (["--negative", "foo"], "'--negative'"),
         (["--prepare", "foo"], "Got preparation 'foo'"),
         (["--forgetting", "2"], "Got forgetting=2.0"),
+        (["--recency", "-1"], "Got recency=-1.0"),
         (["-o", "s3://bucket/out"], "s3://bucket/out is not of this machine"),
     ],
 )

@@ -18,6 +18,7 @@ _OPTIONS = {
     "batch_size": "batch_size",
     "negative": "negative",
     "forgetting": "forgetting",
+    "recency": "recency",
     "seed": "random_state",
 }
 

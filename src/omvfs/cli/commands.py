@@ -101,6 +101,9 @@ def select(
         _Negative, typer.Option(help="What to do with negative values.")
     ] = _Negative.ERROR,
     forgetting: Annotated[float, typer.Option(help="What a chunk leaves of all before it.")] = 1.0,
+    recency: Annotated[
+        float, typer.Option(help="Weight of what features tell of the most recent rows.")
+    ] = 0.5,
     view: _Views = None,
     key: _Key = None,
     drop: _Drop = None,
@@ -124,6 +127,7 @@ def select(
         batch_size=batch_size,
         negative=negative.value,
         forgetting=forgetting,
+        recency=recency,
         random_state=seed,
     )
     selector.set_params(**parameters_of(context))

@@ -12,6 +12,8 @@ from omvfs.model.memory import Memory
 from omvfs.model.window import Window
 
 Graph = Literal["neighbors", "gaussian", "none"]
+# Fewer recent rows would tell of themselves more than of a change.
+_FEWEST_RECENT = 40
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,12 @@ class Settings:
     n_init: int
     max_iter: int
     tol: float
+
+    @property
+    def recent_rows(self) -> int:
+        """How many of the most recent rows are held, beside the memory; not too few to compare."""
+        half = self.memory // 2
+        return half if self.solver == "constrained" and half >= _FEWEST_RECENT else 0
 
 
 @dataclass
@@ -106,7 +114,7 @@ class State:
             sums=[np.zeros(D) for D in counted],
             squares=[np.zeros(D) for D in counted],
             weight_sums=np.zeros(K),
-            window=Window(settings.window),
+            window=Window(settings.window, at_hand=settings.recent_rows),
             memory=Memory.empty(settings.memory, K, dtype),
             rng=rng,
             lengths=np.zeros(K),

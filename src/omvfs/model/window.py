@@ -1,4 +1,4 @@
-"""The last s chunks: their rows and their U."""
+"""The last s chunks: their rows and their U; and the most recent rows, which may be more."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,46 +15,71 @@ class Window:
     Attributes
     ----------
     size : int or None
-        Most chunks held; None never drops one.
+        Chunks that are in the window; None never drops one.
     chunks : tuple of (tuple of block)
-        Rows of every chunk, per view.
+        Rows of every chunk held, per view.
     U : tuple of array of shape (m, K)
-        Cluster indicator of every chunk, in the units of A and B.
+        Cluster indicator of every chunk held, in the units of A and B.
+    at_hand : int
+        Rows that `last` must be able to return: chunks stay as long as they are needed for these.
 
     Examples
     --------
-    >>> window = Window(2)
-    >>> for value in (1.0, 2.0, 3.0):
+    >>> window = Window(2, at_hand=3)
+    >>> for value in (1.0, 2.0, 3.0, 4.0):
     ...     window = window.append([np.full((1, 1), value)], U=np.ones((1, 1)))
     >>> window.rows()[0].ravel()
-    array([2., 3.])
+    array([3., 4.])
+    >>> window.last(3)[0].ravel()
+    array([2., 3., 4.])
     """
 
     size: int | None
     chunks: tuple[tuple[Block, ...], ...] = ()
     U: tuple[Array, ...] = ()
+    at_hand: int = 0
 
     def __len__(self) -> int:
         return len(self.chunks)
 
     def append(self, X: Sequence[Block], U: Array) -> "Window":
-        """Return the window with a copy of a new chunk, the oldest dropped if it is full.
+        """Return the window with a copy of a new chunk, without those that are needed no more.
 
         A copy, as a source may use its buffer again, or cut its chunks from one large array.
         """
-        first = 0 if self.size is None else max(0, len(self) + 1 - self.size)
         chunks, indicators = (*self.chunks, tuple(X_v.copy() for X_v in X)), (*self.U, U)
-        return replace(self, chunks=chunks[first:], U=indicators[first:])
+        longer = replace(self, chunks=chunks, U=indicators)
+        first = min(longer._first, longer._first_of(self.at_hand))
+        return replace(longer, chunks=chunks[first:], U=indicators[first:])
 
     def rows(self) -> list[Block]:
-        """Return the rows held, per view."""
-        return [stack(parts) for parts in zip(*self.chunks, strict=True)]
+        """Return the rows of the window, per view."""
+        return [stack(parts) for parts in zip(*self.chunks[self._first :], strict=True)]
+
+    def last(self, n: int) -> list[Block]:
+        """Return the n most recent rows, per view, or as many as are held."""
+        first = self._first_of(n)
+        return [stack(parts)[-n:] for parts in zip(*self.chunks[first:], strict=True)]
 
     def indicator(self) -> Array:
-        """Return U of the rows held."""
-        return np.concatenate(self.U)
+        """Return U of the rows of the window."""
+        return np.concatenate(self.U[self._first :])
 
     def with_indicator(self, U: Array) -> "Window":
-        """Return the window with another U of the rows held."""
-        ends = np.cumsum([len(part) for part in self.U])
-        return replace(self, U=tuple(np.split(U, ends[:-1])))
+        """Return the window with another U of its rows."""
+        before, within = self.U[: self._first], self.U[self._first :]
+        ends = np.cumsum([len(part) for part in within])
+        return replace(self, U=(*before, *np.split(U, ends[:-1])))
+
+    @property
+    def _first(self) -> int:
+        """Which of the chunks held is the first in the window."""
+        return 0 if self.size is None else max(0, len(self) - self.size)
+
+    def _first_of(self, n: int) -> int:
+        """Which of the chunks held is the first of those that the last n rows are in."""
+        first = len(self)
+        while first and n > 0:
+            first -= 1
+            n -= len(self.U[first])
+        return first

@@ -1,0 +1,114 @@
+"""What `recency` gives: where classes change, come one after another, or do neither.
+
+    python benchmarks/recency.py --data DIR
+
+NMI of the selected features, mean of 100, 200 and 400 a view; and at how many of the points where a
+ranking was asked for the recent rows were found to have changed.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.preprocessing import normalize
+
+from omvfs import OMVFS
+from omvfs.datasets import make_planted
+from omvfs.evaluation import evaluate_selection
+from omvfs.experiments._base import Place
+from omvfs.experiments._drifting import SEGMENT, SEGMENTS, stream
+from omvfs.experiments._sets import LabelledSet, at_hand, load
+from omvfs.model.recency import recent_rows
+
+SIZES, WEIGHTS, ORDERS = (100, 200, 400), (0.0, 0.5, 1.0), 4
+ROWS, JUDGED, CHUNK = 4 * SEGMENT, 3000, 200
+REAL = ("debian_en_fr", "debian_large")
+FAINT = {
+    "n_features": (20_000, 5_000),
+    "n_informative": (1_000, 500),
+    "n_classes": 10,
+    "row_length": (100, 50),
+}
+
+
+def drifting(name, place, order):
+    """Return the rows of a stream of four segments, their last segment, and rows of a chunk."""
+    found = stream(name, place, order)
+    return found.rows, slice(-found.segment, None), found.segment // 3
+
+
+def unchanging(name, place, order, by_class=False):
+    """Return rows in random order, or class by class, all of which are to be told apart."""
+    if name.startswith("planted"):
+        shape = FAINT if name == "planted, faint" else {}
+        planted = make_planted(ROWS, dtype=np.float64, random_state=order, **shape)
+        views = {view: normalize(X) for view, X in planted.views.items()}
+        rows = LabelledSet(name, views, planted.labels.astype(np.intp))
+    else:
+        rows = load(name, place)
+    rng = np.random.default_rng(order)
+    chosen = rng.permutation(len(rows.labels))[:ROWS]
+    if by_class:
+        place_of = rng.permutation(rows.labels.max() + 1)
+        chosen = chosen[np.argsort(place_of[rows.labels[chosen]], kind="stable")]
+    return rows.take(chosen), np.sort(rng.permutation(len(chosen))[:JUDGED]), CHUNK
+
+
+def measured(kind, name, place, order):
+    """Return NMI by weight, and how often a change was noticed, of how many times."""
+    if kind == "drift":
+        rows, judged, chunk = drifting(name, place, order)
+    else:
+        rows, judged, chunk = unchanging(name, place, order, by_class=kind == "class by class")
+    model = OMVFS(rows.n_classes, n_features_to_select=max(SIZES), random_state=0)
+    starts = range(0, len(rows.labels), chunk)
+    # A change can be noticed once a segment has passed.
+    ends = {len(starts) * i // SEGMENTS - 1 for i in range(2, SEGMENTS + 1)}
+    noticed = asked = 0
+    for i, start in enumerate(starts):
+        model.partial_fit(rows.take(slice(start, start + chunk)).views)
+        if i in ends:
+            learned = model._learned
+            recent = recent_rows(learned.asked, learned.settings)
+            noticed += bool(recent) and learned._have_changed(recent)
+            asked += bool(recent)
+    subset, scores = rows.take(judged), {}
+    if name != "planted, faint":
+        for weight in WEIGHTS:
+            given = {"": model.set_params(recency=weight).view_scores_}
+            found = evaluate_selection(subset.views, subset.labels, given, SIZES, seeds=2)
+            scores[weight] = float(np.mean([row["NMI max"] for row in found]))
+    return kind, name, scores, noticed, asked
+
+
+def main():
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    place = Place(data=options.data)
+    real = at_hand(place, REAL)
+    cases = [
+        *(("drift", name) for name in [*real, "planted"]),
+        *(("class by class", name) for name in real),
+        *(("random order", name) for name in [*real, "planted", "planted, faint"]),
+    ]
+    tasks = [(*case, place, order) for case in cases for order in range(ORDERS)]
+    found = Parallel(options.jobs)(delayed(measured)(*task) for task in tasks)
+    print("| | |", " | ".join(f"recency {weight}" for weight in WEIGHTS), "| noticed |")
+    print("|---|---|" + "---|" * (len(WEIGHTS) + 1))
+    for kind, name in cases:
+        mine = [each for each in found if each[:2] == (kind, name)]
+        scores = [
+            f"{np.mean(values):.3f} ± {np.std(values):.3f}"
+            for weight in WEIGHTS
+            if (values := [each[2][weight] for each in mine if each[2]])
+        ] or ["", "", ""]
+        noticed, asked = (sum(each[i] for each in mine) for i in (3, 4))
+        print(f"| {kind} | {name} |", " | ".join(scores), f"| {noticed} of {asked} |")
+
+
+if __name__ == "__main__":
+    main()
