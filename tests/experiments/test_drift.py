@@ -130,8 +130,27 @@ def test_above_static_both_ways():
 
 
 def test_keeps_up_both_ways():
-    assert keeps_up(hand_made(DOWN, DOWN, DOWN)).verdict == "reproduced"
-    assert keeps_up(hand_made(DOWN, DOWN, FLAT)).verdict == "not reproduced"
+    assert keeps_up(hand_made(FLAT, DOWN, UP)).verdict == "reproduced"
+    assert keeps_up(hand_made(DOWN, DOWN, DOWN)).verdict == "not reproduced"
+
+
+def test_segments_take_turns():
+    first, later, other = (stream("planted", Place(), order, 30) for order in (0, 1, 4))
+    np.testing.assert_array_equal(later.rows.labels, np.roll(first.rows.labels, -30))
+    for view, X in first.rows.views.items():
+        rolled = np.roll(X.toarray(), -30, axis=0)
+        np.testing.assert_array_equal(later.rows.views[view].toarray(), rolled)
+    assert (other.rows.labels != first.rows.labels).any()
+    twin = [stream("reuters-twin", Place(), order, 60) for order in range(4)]
+    for place in range(SEGMENTS):
+        assert {each.dominant[place] for each in twin} == set(twin[0].dominant)
+    for each in twin:
+        assert not any(set(a) & set(b) for a, b in pairwise(each.dominant))
+
+
+def test_one_cluster_explains_a_static_subset_that_is_ahead_by_accuracy():
+    assert "one cluster" in above_static(hand_made(FLAT, FLAT, FLAT), "ACC").why
+    assert "one cluster" not in above_static(hand_made(FLAT, FLAT, FLAT)).why
 
 
 def test_rises_both_ways():

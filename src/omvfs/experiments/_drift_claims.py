@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from omvfs.experiments._base import Claim, Row
+from omvfs.experiments._drifting import DOMINANT, SHARE
 from omvfs.experiments._methods import OURS
 from omvfs.experiments._paired import paired, told
-from omvfs.experiments._rows import NMI, judged, mean, names, those
+from omvfs.experiments._rows import ACC, NMI, judged, mean, names, those
 
 # Features per view of the selection that does not adapt, and of what it is compared with.
 STATIC = 200
@@ -34,24 +35,28 @@ def above_static(rows: Sequence[Row], metric: str = NMI) -> Claim:
     why = f"Above: by {CLEAR} or more, on the mean of the orders."
     if failed := [data for data, held in holds.items() if not held]:
         why += f" Not so on {' and '.join(failed)}."
+        if metric == ACC:
+            why += (
+                f" All rows in one cluster would have an ACC of {SHARE / DOMINANT:.2f} and an NMI "
+                "of 0: where few classes dominate, ACC is kind to clusters that tell nothing."
+            )
     paper = "With drift a static subset of 200 features loses; OMVFS, which adapts, ends above it."
     text = f"{metric} at the end, 200 features. {'; '.join(seen)}."
     return Claim(paper, text, judged(holds), why)
 
 
 def keeps_up(rows: Sequence[Row]) -> Claim:
-    """Tell whether OMVFS is at the end as good as one that has seen the last segment only."""
+    """Tell whether OMVFS is at the end as good as after the first segment."""
     seen, holds = [], {}
     for data in names(rows, "data"):
         first, last = _at(rows, data, 0), _at(rows, data, -1)
-        above = _above(last, "afresh")
-        holds[data] = float(np.mean(above)) >= -SLACK
+        begun, ended = (_scores(end, "adapting") for end in (first, last))
+        holds[data] = float(np.mean(ended) - np.mean(begun)) >= -SLACK
         seen.append(
-            f"{data}: {told(_scores(first, 'adapting'))} after the first segment, "
-            f"{told(_scores(last, 'adapting'))} after the last, which is "
-            f"{told(above, signed=True)} against one fitted afresh to the last"
+            f"{data}: {told(begun)} after the first segment, {told(ended)} after the last, which "
+            f"is {told(_above(last, 'afresh'), signed=True)} against one fitted afresh to the last"
         )
-    why = "Segments are not equally hard: judged against one fitted afresh, which begins equal."
+    why = f"Every segment is the first of one order and the last of another; a loss: {SLACK}."
     if not all(holds.values()):
         why += " What is known of earlier segments takes places in the selection."
     paper = "The performance of OMVFS does not decrease as more data come in."

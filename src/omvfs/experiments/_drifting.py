@@ -53,25 +53,27 @@ def stream(data: str, place: Place, order: int, segment: int = SEGMENT) -> Drift
         set, of which two classes dominate a segment.
     place : Place
     order : int
-        Seed: which classes dominate, and which rows are drawn.
+        Which classes dominate, and which rows are drawn; of every four orders in a row, these are
+        the same, and the segments take turns: each comes first once, and once last.
     segment : int
         Most rows of a segment: a set that is too small has shorter ones.
     """
+    draw, turn = divmod(order, SEGMENTS)
     if data == "planted":
         drift_at = [segment * i for i in range(1, SEGMENTS)]
         planted = make_planted(
-            SEGMENTS * segment, drift_at=drift_at, dtype=np.float64, random_state=order
+            SEGMENTS * segment, drift_at=drift_at, dtype=np.float64, random_state=draw
         )
         views = {name: normalize(X) for name, X in planted.views.items()}
         rows = LabelledSet(data, views, planted.labels.astype(np.intp))
-        return DriftingStream(rows, segment, ((),) * SEGMENTS)
+        return _turned(DriftingStream(rows, segment, ((),) * SEGMENTS), turn)
     rows = load(data, place, _TWIN_ROWS * segment // SEGMENT if data.endswith("-twin") else None)
     segment = longest_segment(rows.labels, segment)
     while True:
         large = _large_classes(rows.labels, segment)
-        drawn = drifting_order(rows.labels, large, segment, np.random.default_rng(order))
+        drawn = drifting_order(rows.labels, large, segment, np.random.default_rng(draw))
         if drawn is not None:
-            return DriftingStream(rows.take(drawn[0]), segment, drawn[1])
+            return _turned(DriftingStream(rows.take(drawn[0]), segment, drawn[1]), turn)
         segment = segment * 9 // 10
 
 
@@ -132,12 +134,23 @@ def drifting_order(
     return np.concatenate([rng.permutation(np.array(part, np.intp)) for part in parts]), dominant
 
 
+def _turned(drifting: DriftingStream, turn: int) -> DriftingStream:
+    """Return the stream begun so many segments later, with those left out at its end."""
+    rows = np.roll(np.arange(len(drifting.rows.labels)), -turn * drifting.segment)
+    dominant = drifting.dominant[turn:] + drifting.dominant[:turn]
+    return DriftingStream(drifting.rows.take(rows), drifting.segment, dominant)
+
+
 def _dominant(classes: NDArray[np.intp], rng: np.random.Generator) -> tuple[tuple[int, ...], ...]:
-    """Draw the classes that dominate: never twice in a row, and all in turn."""
+    """Draw the classes that dominate: never twice in a row, and all in turn.
+
+    After the last segment the first may come again: it must differ too, if there are enough.
+    """
     turns = dict.fromkeys(rng.permutation(classes).tolist(), 0)
     pairs: list[tuple[int, ...]] = []
     for _ in range(SEGMENTS):
-        free = [c for c in turns if not pairs or c not in pairs[-1]]
+        around = pairs[0] if len(pairs) == SEGMENTS - 1 and len(turns) >= 3 * DOMINANT else ()
+        free = [c for c in turns if not pairs or c not in (*pairs[-1], *around)]
         # Sorting is stable: among those with as many turns, the random order stays.
         pair = tuple(sorted(free, key=turns.__getitem__)[:DOMINANT])
         for c in pair:

@@ -17,7 +17,7 @@ from omvfs.experiments._drift_claims import (
     new_words,
     rises,
 )
-from omvfs.experiments._drifting import SEGMENT, DriftingStream, stream
+from omvfs.experiments._drifting import SEGMENT, SEGMENTS, DriftingStream, stream
 from omvfs.experiments._figures import line, pyplot
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
@@ -28,7 +28,7 @@ from omvfs.selection import MultiViewSelector
 
 SIZES = (100, 200, 400, 600)
 POINTS = 3  # a segment
-ORDERS = 3
+ORDERS = SEGMENTS  # every segment comes first once, and once last
 # The printed method is slow: one order, of these.
 PRINTED_ON = ("debian_en_fr", "planted")
 
@@ -91,15 +91,15 @@ classes. No row comes twice. The stream has four segments of 3,000 rows, as in t
 debian_en_fr, which is too small for that, a segment has 1,200. Only classes take part of which
 there are enough rows to dominate a segment: 8 of debian_en_fr, 12 of debian_large. In `planted`
 there are no dominant classes: every class takes other words at a change. Chunks are a third of a
-segment, and K is the number of classes of the stream. An order draws the dominant classes and the
-rows anew.
+segment, and K is the number of classes of the stream. Segments are not equally hard, so they take
+turns: of four orders, each has every segment in another place.
 
 *Recent* rows are as many as a segment has, up to the point: where a segment ends, they are that
 segment. The claims use them there, if they do not say otherwise. *All* rows are a sample, of the
 length of a segment, of all up to the point. There are as many clusters as classes in what is
 judged. *Static* is what OMVFS selects after the first segment. *Afresh* is what an OMVFS selects
-that has seen nothing but the segment: segments are not equally hard, and it tells how hard. The
-method as published is slow: one order, and not on debian_large."""
+that has seen nothing but the segment. The method as published is slow: one order, and not on
+debian_large."""
 
 
 def along_stream(
