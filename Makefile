@@ -12,7 +12,7 @@ demo: $(STAMP)
 test: lint
 	$(BIN)/pytest -n 2
 
-# An interrupted run continues; AGAIN=--again starts anew.
+# An interrupted run continues; AGAIN=--again starts anew, and also forgets what only bench-full finds.
 SPEED = $(BIN)/python benchmarks/speed.py --json docs/performance.json --write docs/performance.md
 
 bench: $(STAMP)

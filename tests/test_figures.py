@@ -66,6 +66,12 @@ def of_quality(method, column):
     return over[method] - over[column.removeprefix("over ")]
 
 
+def at_the_end_of_drift(selection):
+    """Return the NMI of the last segment of planted drift."""
+    where = {"data": "planted", "method": "OMVFS", "p": "200", "point": "12000", "judged": "recent"}
+    return from_csv("docs/results/drift.csv", "NMI max", selection=selection, **where)
+
+
 @dataclass(frozen=True)
 class Quote:
     """A figure in running text.
@@ -83,6 +89,8 @@ class Quote:
 #   Quote(r"FSDS takes (\S+) s", lambda: from_csv("docs/results/runtime.csv", "seconds", np.median,
 #                                                 against="rows", method="FSDS", rows="100000"))
 PROSE = [
+    Quote(r"last\s+rows with an NMI of (\S+);", lambda: at_the_end_of_drift("adapting")),
+    Quote(r"before the first change, with (\d\.\d+)", lambda: at_the_end_of_drift("static")),
     Quote(r"(\d+) stream\s+orders", lambda: sum("fox" in run for run in runs_of("omvfs"))),
     Quote(r"× (\d+) seeds", lambda: len(runs_of("omvfs")["5 seeds, fox 0: omvfs"]["nmi"])),
 ]

@@ -95,7 +95,8 @@ segment, and K is the number of classes of the stream. Segments are not equally 
 turns: of four orders, each has every segment in another place.
 
 *Recent* rows are as many as a segment has, up to the point: where a segment ends, they are that
-segment. The claims use them there, if they do not say otherwise. *All* rows are a sample, of the
+segment; between, they are of two, in `planted` with two meanings of every word. The claims use them
+where segments end, if they do not say otherwise. *All* rows are a sample, of the
 length of a segment, of all up to the point. There are as many clusters as classes in what is
 judged. *Static* is what OMVFS selects after the first segment. *Afresh* is what an OMVFS selects
 that has seen nothing but the segment. The method as published is slow: one order, and not on
