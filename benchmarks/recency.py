@@ -11,14 +11,13 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.preprocessing import normalize
 
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
 from omvfs.evaluation import evaluate_selection
 from omvfs.experiments._base import Place
 from omvfs.experiments._drifting import SEGMENT, SEGMENTS, stream
-from omvfs.experiments._sets import LabelledSet, at_hand, load
+from omvfs.experiments._sets import at_hand, load, planted_set
 from omvfs.model.recency import recent_rows
 
 SIZES, WEIGHTS, ORDERS = (100, 200, 400), (0.0, 0.5, 1.0), 4
@@ -43,8 +42,7 @@ def unchanging(name, place, order, by_class=False):
     if name.startswith("planted"):
         shape = FAINT if name == "planted, faint" else {}
         planted = make_planted(ROWS, dtype=np.float64, random_state=order, **shape)
-        views = {view: normalize(X) for view, X in planted.views.items()}
-        rows = LabelledSet(name, views, planted.labels.astype(np.intp))
+        rows = planted_set(planted, name)
     else:
         rows = load(name, place)
     rng = np.random.default_rng(order)

@@ -178,7 +178,9 @@ class Learned:
         directions = unit_directions(self.V)
         # Placed alike: how the memory was settled is another way.
         now, ever = (nearest(project(X, directions)).labels for X in (recent, memory))
-        return shares_differ(now, ever, settings.n_clusters) or fit_differs(recent, state, settings)
+        return shares_differ(now, ever, settings.n_clusters) or fit_differs(
+            recent, memory, state.rng, settings
+        )
 
     def _in_precision(self, batch: Views) -> Views:
         """Return a batch in the precision of the first one; it must not overflow there."""

@@ -40,17 +40,22 @@ def whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def number(name: str, value: Any, least: float) -> float:
-    """Return a parameter that must be a finite number of at least `least`.
+def number(name: str, value: Any, least: float, most: float | None = None) -> float:
+    """Return a parameter that must be a finite number of at least `least`, and at most `most`.
 
     Examples
     --------
     >>> number("sparsity", 1, least=0.0)
     1.0
+    >>> number("recency", 2, least=0.0, most=1.0)
+    Traceback (most recent call last):
+    ValueError: Got recency=2; expected a finite number of at least 0 and at most 1.
     """
     good = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not good or not least <= float(value) < float("inf"):
-        raise ValueError(f"Got {name}={value!r}; expected a finite number of at least {least:g}.")
+    good = good and least <= float(value) < float("inf")
+    if not good or (most is not None and float(value) > most):
+        bounds = f"at least {least:g}" + ("" if most is None else f" and at most {most:g}")
+        raise ValueError(f"Got {name}={value!r}; expected a finite number of {bounds}.")
     return float(value)
 
 

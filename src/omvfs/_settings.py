@@ -31,9 +31,7 @@ def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
     window = params["window"]
     one_of("score", params["score"], get_args(Score))
     number("diversity", params["diversity"], least=0.0)
-    recency = number("recency", params["recency"], least=0.0)
-    if recency > 1:
-        raise ValueError(f"Got recency={recency!r}; expected between 0 and 1.")
+    number("recency", params["recency"], least=0.0, most=1.0)
     whole("batch_size", params["batch_size"], least=1)
     forgetting = number("forgetting", params["forgetting"], least=0.0)
     if not 0 < forgetting <= 1:

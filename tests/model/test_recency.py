@@ -55,10 +55,8 @@ def test_words_that_classes_took_lately_are_found(seed):
     # Words are as frequent as before: only which class has them changes.
     data = planted(4000, drift_at=(1000, 2000, 3000), random_state=seed)
     model = fitted(data)
-    learned = model._learned
-    assert fit_differs(
-        recent_rows(learned.asked, learned.settings), learned.asked, learned.settings
-    )
+    state, options = model._learned.asked, model._learned.settings
+    assert fit_differs(recent_rows(state, options), state.memory.blocks, state.rng, options)
     shares = [found(model.set_params(recency=weight), data) for weight in (0.0, 0.5, 1.0)]
     assert shares[0] < 0.25
     assert shares[1] > shares[0] + 0.15

@@ -102,7 +102,7 @@ def select(
     ] = _Negative.ERROR,
     forgetting: Annotated[float, typer.Option(help="What a chunk leaves of all before it.")] = 1.0,
     recency: Annotated[
-        float, typer.Option(help="Weight of what features tell of the most recent rows.")
+        float, typer.Option(help="Say of the most recent rows if they differ; 0 for none.")
     ] = 0.5,
     view: _Views = None,
     key: _Key = None,

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import normalize
 
 from omvfs.datasets import make_planted
 from omvfs.experiments._base import Place
-from omvfs.experiments._sets import LabelledSet, load
+from omvfs.experiments._sets import LabelledSet, load, planted_set
 
 # Segments of the stream, as in the paper: 12,000 rows, a change every 3,000.
 SEGMENTS, SEGMENT = 4, 3000
@@ -64,9 +63,7 @@ def stream(data: str, place: Place, order: int, segment: int = SEGMENT) -> Drift
         planted = make_planted(
             SEGMENTS * segment, drift_at=drift_at, dtype=np.float64, random_state=draw
         )
-        views = {name: normalize(X) for name, X in planted.views.items()}
-        rows = LabelledSet(data, views, planted.labels.astype(np.intp))
-        return _turned(DriftingStream(rows, segment, ((),) * SEGMENTS), turn)
+        return _turned(DriftingStream(planted_set(planted), segment, ((),) * SEGMENTS), turn)
     rows = load(data, place, _TWIN_ROWS * segment // SEGMENT if data.endswith("-twin") else None)
     segment = longest_segment(rows.labels, segment)
     while True:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from omvfs.datasets import load_folder, make_twin
+from omvfs.datasets import Planted, load_folder, make_twin
 from omvfs.datasets._sets_of_paper import is_fetched, load_fetched
 from omvfs.experiments._base import Place
 from omvfs.views import Block, Views, as_views
@@ -58,6 +58,12 @@ class LabelledSet:
         """Return the set of some rows, in their order."""
         views = {name: X[rows] for name, X in self.views.items()}
         return LabelledSet(self.name, views, self.labels[rows])
+
+
+def planted_set(planted: Planted, name: str = "planted") -> LabelledSet:
+    """Return planted rows as a set, their norms 1."""
+    views = {view: normalize(X) for view, X in planted.views.items()}
+    return LabelledSet(name, views, planted.labels.astype(np.intp))
 
 
 def at_hand(place: Place, names: Any) -> list[str]:

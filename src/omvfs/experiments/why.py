@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
-from sklearn.preprocessing import normalize
 
 from omvfs import OMVFS
 from omvfs.baselines import ColumnSum
@@ -22,7 +21,7 @@ from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._figures import COLOURS, line, pyplot
 from omvfs.experiments._page import table
 from omvfs.experiments._rows import ACC, NMI, cell, judged, mean, names, those
-from omvfs.experiments._sets import LabelledSet, at_hand, load
+from omvfs.experiments._sets import LabelledSet, at_hand, load, planted_set
 
 GAMMAS, GRAPHS, PUBLISHED = (0.0, 1.0, 1e3, 1e7), ("gaussian", "none"), 1e7
 BATCH, SIZES, ORDERS = 200, (100, 300, 600), 3
@@ -193,9 +192,7 @@ def _rows(data: str, place: Place, n_rows: int) -> tuple[LabelledSet, dict[str, 
     if data != "planted":
         return load(data, place, n_rows), {}
     planted = make_planted(n_rows, dtype=np.float64, random_state=0)
-    views = {name: normalize(X) for name, X in planted.views.items()}
-    rows = LabelledSet(data, views, planted.labels.astype(np.intp))
-    return rows, planted.informative
+    return planted_set(planted), planted.informative
 
 
 def _warm_start(

@@ -19,7 +19,7 @@ from omvfs.model.online import step
 from omvfs.model.score import Score, relevance
 from omvfs.model.settling import live_rows, settled
 from omvfs.model.solve import nearest, unit_directions
-from omvfs.model.state import Scales, Settings, State
+from omvfs.model.state import Settings, State
 
 # Shares of clusters differ if this part of the rows is in others, beyond what chance explains.
 _OTHERWISE = 0.1
@@ -75,7 +75,9 @@ def shares_differ(recent: IntArray, memory: IntArray, n_clusters: int) -> bool:
     return bool(np.abs(now - ever).sum() / 2 > by_chance + _CLEAR * error + _OTHERWISE)
 
 
-def fit_differs(rows: Sequence[Block], state: State, settings: Settings) -> bool:
+def fit_differs(
+    rows: Sequence[Block], memory: Sequence[Block], rng: np.random.Generator, settings: Settings
+) -> bool:
     """Tell whether recent rows are better explained by one another than by rows of the memory.
 
     Clusters found on one half of them are compared with clusters found on as many rows of the
@@ -85,19 +87,20 @@ def fit_differs(rows: Sequence[Block], state: State, settings: Settings) -> bool
 
     Parameters
     ----------
-    rows : sequence of array or CSR matrix of shape (n, D_v)
-        The recent rows, their columns scaled; no more than the memory holds.
-    state : State
+    rows, memory : sequence of array or CSR matrix of shape (n, D_v)
+        Recent rows and those of the memory, which are no fewer, their columns scaled.
+    rng : Generator
+        Draws rows of the memory; not changed.
     settings : Settings
     """
     n = rows[0].shape[0]
-    chosen = copy.deepcopy(state.rng).permutation(live_rows(state))[:n]
-    memory = Scales.of(state, settings).rows(state.memory.take(chosen).blocks)
+    chosen = copy.deepcopy(rng).permutation(memory[0].shape[0])[:n]
+    control = [X_v[chosen] for X_v in memory]
     # On the columns that any of them has: of all columns there may be far more.
-    both = [on_own_columns(stack(parts))[1] for parts in zip(rows, memory, strict=True)]
+    both = [on_own_columns(stack(parts))[1] for parts in zip(rows, control, strict=True)]
     even, odd = np.arange(0, n, 2), np.arange(1, n, 2)
     return all(
-        _explain_more(both, some, n + some, others, state.rng, settings)
+        _explain_more(both, some, n + some, others, rng, settings)
         for some, others in ((even, odd), (odd, even))
     )
 
