@@ -9,7 +9,7 @@ chunks.
 
 import numpy as np
 
-from omvfs.model.graph import gaussian, laplacian
+from omvfs.model.graph.similarity import gaussian, laplacian
 from omvfs.model.objective import l21, orthogonality_gap, reconstruction, smoothness
 
 ALPHA = BETA = 1.0

@@ -7,7 +7,7 @@ from omvfs.experiments import version_of_code
 
 FORMAT = 2
 # What a pass runs.
-CODE = ("*.py", "model/*.py", "baselines/*.py")
+CODE = "data", "selectors", "model", "baselines"
 
 
 class Results:

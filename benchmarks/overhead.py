@@ -29,8 +29,8 @@ def in_memory(args):
     """Print the seconds of imports, of reading all, of the calls and of the scores."""
     times = [time.perf_counter()]
     from omvfs import OMVFS
-    from omvfs.preparation import Preparation
-    from omvfs.sources import open_source
+    from omvfs.formats import open_source
+    from omvfs.pipeline.preparation import Preparation
 
     times.append(time.perf_counter())
     with open_source(args.data, views=args.view) as source:
@@ -60,8 +60,8 @@ def parts(args):
     """Print the seconds that the parts of `omvfs select` take."""
     spent, began = {}, time.perf_counter()
     from omvfs import OMVFS
-    from omvfs import run as running
     from omvfs.cli import commands
+    from omvfs.pipeline import loop as running
 
     spent["import"] = time.perf_counter() - began
 

@@ -29,8 +29,8 @@ from omvfs.evaluation import (
     evaluate_selection,
     normalized_mutual_information,
 )
-from omvfs.model.score import contrast
-from omvfs.selection import rank
+from omvfs.model.ranking import contrast
+from omvfs.selectors.base import rank
 
 SETS = ["fox", "reuters600", "citeseer", "debian_en_fr", "bdgp", "mfeat"]
 EXTRA_SETS = ["reuters1200", "digits"]

@@ -18,7 +18,7 @@ from omvfs.evaluation import evaluate_selection
 from omvfs.experiments._base import Place
 from omvfs.experiments._drifting import SEGMENT, SEGMENTS, stream
 from omvfs.experiments._sets import at_hand, load, planted_set
-from omvfs.model.recency import recent_rows
+from omvfs.model.drift import recent_rows
 
 SIZES, WEIGHTS, ORDERS = (100, 200, 400), (0.0, 0.5, 1.0), 4
 ROWS, JUDGED, CHUNK = 4 * SEGMENT, 3000, 200

@@ -21,8 +21,8 @@ import numpy as np
 
 from omvfs import OMVFS
 from omvfs.datasets import planted_stream
-from omvfs.run import run
-from omvfs.sources import IteratorSource, open_source
+from omvfs.formats import IteratorSource, open_source
+from omvfs.pipeline.loop import run
 
 FIRST = 20  # chunks after which memory must not grow
 MOST_GROWTH, MOST_MB = 0.02, 600

@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.memory import Memory
+from omvfs.model.stream.reservoir import Memory
 
 KINDS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 

@@ -12,10 +12,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-import omvfs.model.online
-import omvfs.model.printed
+import omvfs.model.constrained.step
+import omvfs.model.paper.step
 from omvfs import OMVFS, Views
-from omvfs.model import memory
+from omvfs.model.stream import reservoir as memory
 from support import counts, dense, fingerprint
 
 SOLVERS = {"constrained": OMVFS, "paper": functools.partial(OMVFS.as_published, max_iter=20)}
@@ -295,10 +295,10 @@ def test_bad_starts_are_refused(make, start, message):
 @pytest.mark.parametrize(
     ("make", "module", "name"),
     [
-        (OMVFS, omvfs.model.online, "_terms"),
-        (OMVFS, omvfs.model.online, "_votes"),
+        (OMVFS, omvfs.model.constrained.step, "_terms"),
+        (OMVFS, omvfs.model.constrained.step, "_votes"),
         (OMVFS, memory.Memory, "offer"),
-        (OMVFS.as_published, omvfs.model.printed, "smoothness"),
+        (OMVFS.as_published, omvfs.model.paper.step, "smoothness"),
     ],
 )
 def test_an_interruption_anywhere_changes_nothing(monkeypatch, make, module, name, error):
@@ -327,7 +327,7 @@ def test_an_interruption_while_settling_changes_nothing(monkeypatch):
         raise KeyboardInterrupt("now")
 
     with monkeypatch.context() as patch:
-        patch.setattr(omvfs.model.online, "settle", interrupt)
+        patch.setattr(omvfs.model.constrained.step, "settle", interrupt)
         with pytest.raises(KeyboardInterrupt, match="now"):
             model.partial_fit(good(3))
     assert everything(model) == before

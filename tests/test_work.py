@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS
-from omvfs.model import directions, online, settling
+from omvfs.model.constrained import directions
+from omvfs.model.constrained import recluster as settling
+from omvfs.model.constrained import step as online
 
 N, WORDS = 60, 5
 

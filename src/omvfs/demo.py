@@ -26,7 +26,7 @@ from omvfs.evaluation import (
     normalized_mutual_information,
     summarise,
 )
-from omvfs.selection import rank
+from omvfs.selectors.base import rank
 
 try:
     from rich import box

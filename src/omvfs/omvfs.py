@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs._history import HISTORY, ChunkInfo
-from omvfs._learned import Learned
-from omvfs._params import seed_of
-from omvfs._persistent import Persistent
-from omvfs._settings import MethodAndParameter, resolve
-from omvfs.model.score import Score
+from omvfs.data.views import Views, as_views, rechunk
+from omvfs.model.ranking import Score
 from omvfs.model.state import Graph
-from omvfs.model.totals import Change
-from omvfs.selection import MultiViewSelector, SelectSize, sizes_by_view
-from omvfs.views import Views, as_views, rechunk
+from omvfs.model.statistics import Change
+from omvfs.parameters import seed_of
+from omvfs.persistence.saving import Persistent
+from omvfs.selectors.base import MultiViewSelector, SelectSize, sizes_by_view
+from omvfs.selectors.fitted import Learned
+from omvfs.selectors.history import HISTORY, ChunkInfo
+from omvfs.selectors.settings import MethodAndParameter, resolve
 
 # Features per view that are taken one after another when repetition is discounted.
 _GREEDY_STEPS = 1000

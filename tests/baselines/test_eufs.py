@@ -12,9 +12,9 @@ from omvfs.baselines import eufs
 from omvfs.baselines.eufs import EUFS, Cut, Directions, orthonormal
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
-from omvfs.model.graph import laplacian, neighbours
+from omvfs.model.graph.similarity import laplacian, neighbours
 from omvfs.model.objective import orthogonality_gap
-from omvfs.selection import rank
+from omvfs.selectors.base import rank
 from support import KINDS, clustered, counts, dense, nbytes
 
 problems = st.fixed_dictionaries(

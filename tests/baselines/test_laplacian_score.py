@@ -14,7 +14,7 @@ from sklearn.feature_selection import SelectKBest
 from omvfs.baselines._graphs import neighbour_graph
 from omvfs.baselines.laplacian_score import LaplacianScore, laplacian_score
 from omvfs.datasets import make_planted
-from omvfs.model import graph as model_graph
+from omvfs.model.graph import similarity as model_graph
 from support import KINDS, counts
 
 WEIGHTS = ["heat", "binary", "cosine"]

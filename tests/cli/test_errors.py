@@ -13,7 +13,7 @@ import omvfs.cli._rows
 from omvfs import OMVFS
 from omvfs.cli import commands
 from omvfs.cli.commands import run_app
-from omvfs.sources import numpy_files
+from omvfs.formats import numpy_files
 from support import counts
 
 
@@ -121,7 +121,7 @@ def test_a_missing_extra_is_told(tmp_path, capsys, monkeypatch):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return genuine(name, *args)
 
-    for module in [each for each in sys.modules if each.startswith("omvfs.sources.")]:
+    for module in [each for each in sys.modules if each.startswith("omvfs.formats.")]:
         if hasattr(sys.modules[module], "pa") or module.endswith(("arrow_files", "long_tables")):
             monkeypatch.delitem(sys.modules, module)
             owner, _, name = module.rpartition(".")

@@ -19,11 +19,11 @@ from pyarrow import csv as arrow_csv
 from pyarrow import feather, parquet
 from scipy.io import savemat
 
-import omvfs.run
+import omvfs.pipeline.loop
 from omvfs import OMVFS
 from omvfs.cli import commands
 from omvfs.cli.commands import run_app
-from omvfs.sources import open_source
+from omvfs.formats import open_source
 from support import counts, dense
 
 README = Path(__file__).parents[2] / "README.md"

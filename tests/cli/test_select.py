@@ -18,8 +18,8 @@ from omvfs import OMVFS
 from omvfs.cli._output import Bar
 from omvfs.cli.commands import run_app
 from omvfs.datasets import load_folder
-from omvfs.run import Status
-from omvfs.sources import ArraySource
+from omvfs.formats import ArraySource
+from omvfs.pipeline.loop import Status
 from support import counts, dense
 
 

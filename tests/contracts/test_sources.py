@@ -14,7 +14,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import feather, parquet
 
 from omvfs import OMVFS
-from omvfs.sources import (
+from omvfs.formats import (
     ArraySource,
     FolderSource,
     IteratorSource,
@@ -25,7 +25,7 @@ from omvfs.sources import (
     SvmlightSource,
     open_source,
 )
-from omvfs.sources._base import Only
+from omvfs.formats._base import Only
 from support import counts, dense
 
 N = 47

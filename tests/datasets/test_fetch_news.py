@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs.datasets import fetch_cnn, fetch_fox
-from omvfs.sources import SourceError
+from omvfs.formats import SourceError
 from originals import news_files
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from omvfs.datasets import fetch_reuters_multilingual
-from omvfs.sources import SourceError
+from omvfs.formats import SourceError
 from originals import reuters_archive, reuters_files, write_tar
 
 ROOT = "rcv1rcv2aminigoutte/"

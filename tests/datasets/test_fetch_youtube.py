@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from omvfs.datasets import fetch_youtube_games
-from omvfs.sources import SourceError
+from omvfs.formats import SourceError
 from originals import youtube_archive, youtube_files
 
 TAGS = "dir_data/train/text_tag_unigrams.txt.gz"

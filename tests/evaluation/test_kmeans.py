@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from omvfs.data.views import as_views
 from omvfs.datasets import make_planted
 from omvfs.evaluation import MultiViewSphericalKMeans, clustering_accuracy, spherical_k_means
 from omvfs.evaluation.kmeans import alternate, consensus, nearest_by_angle, rounds
 from omvfs.evaluation.spherical import unit_rows
-from omvfs.views import as_views
 from support import KINDS, clustered, counts
 
 seeds = st.integers(0, 2**32 - 1)

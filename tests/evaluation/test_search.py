@@ -11,7 +11,7 @@ from omvfs.baselines import ColumnSum, RandomScore
 from omvfs.datasets import make_planted
 from omvfs.evaluation import SearchResult, Shuffled, evaluate_selection, grid_search
 from omvfs.evaluation._store import Store, plain
-from omvfs.selection import MultiViewSelector
+from omvfs.selectors.base import MultiViewSelector
 
 COLUMNS = [
     "method",

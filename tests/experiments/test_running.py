@@ -8,6 +8,7 @@ from omvfs.experiments import Claim, Experiment, Place, Task, rows_of
 from omvfs.experiments import registry as everything
 from omvfs.experiments._figures import line, pyplot
 from omvfs.experiments._page import claims_table
+from omvfs.experiments._running import _ROOMS, files_of
 
 calls = []
 
@@ -118,3 +119,16 @@ def test_results_of_other_code_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr("omvfs.experiments._running.version_of_code", lambda: "another")
     path = everything.write_experiment("squares", Place(), tmp_path, tmp_path / "store")
     assert "4 of its results are of an earlier version" in path.read_text(encoding="utf-8")
+
+
+def test_code_counts_however_deep_it_lies(tmp_path):
+    for name in ("top.py", "model/flat.py", "model/graph/deep.py", "cli/shown.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = [path.relative_to(tmp_path).as_posix() for path in files_of(["model"], tmp_path)]
+    assert found == ["top.py", "model/flat.py", "model/graph/deep.py"]
+
+
+def test_the_mathematics_counts():
+    names = {path.name for path in files_of(_ROOMS)}
+    assert {"omvfs.py", "half_steps.py", "similarity.py", "reservoir.py", "mvufs.py"} <= names

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs._blocks import Negative
-from omvfs._params import seed_of
-from omvfs.selection import MultiViewSelector, sizes_by_view
-from omvfs.views import Block, Views, as_views, rechunk
+from omvfs.data.blocks import Negative
+from omvfs.data.views import Block, Views, as_views, rechunk
+from omvfs.parameters import seed_of
+from omvfs.selectors.base import MultiViewSelector, sizes_by_view
 
 T = TypeVar("T")
 

@@ -10,13 +10,13 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs._params import number, whole
-from omvfs._schema import listed
 from omvfs.baselines._base import Found, PerViewSelector
 from omvfs.baselines._spectral import FloatArray
+from omvfs.data.schema import listed
+from omvfs.data.views import Views
 from omvfs.model.arrays import Block
 from omvfs.model.objective import row_norms
-from omvfs.views import Views
+from omvfs.parameters import number, whole
 
 # Random starts of k-means; the best is kept.
 _STARTS = 10

@@ -8,14 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs._blocks import read_block
-from omvfs._params import number, one_of, whole
-from omvfs._schema import listed
 from omvfs.baselines._base import Found, PerViewSelector
 from omvfs.baselines._spectral import FloatArray, differences, in_double
+from omvfs.data.blocks import read_block
+from omvfs.data.schema import listed
+from omvfs.data.views import Views
 from omvfs.model.arrays import Block, IntArray, squared_row_norms
-from omvfs.model.graph import nearest, neighbours
-from omvfs.views import Views
+from omvfs.model.graph.similarity import nearest, neighbours
+from omvfs.parameters import number, one_of, whole
 
 
 class GraphSelector(PerViewSelector):

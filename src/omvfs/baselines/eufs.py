@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from omvfs._params import number
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
 from omvfs.baselines._spectral import FloatArray
 from omvfs.model.arrays import Block, squared_row_norms
-from omvfs.model.graph import laplacian, neighbours
+from omvfs.model.graph.similarity import laplacian, neighbours
 from omvfs.model.objective import row_norms
-from omvfs.selection import SelectSize
+from omvfs.parameters import number
+from omvfs.selectors.base import SelectSize
 
 # What μ grows by, and how far.
 _GROWTH, _MU_MAX = 1.1, 1e10

@@ -9,11 +9,11 @@ import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs._params import number, whole
 from omvfs.baselines._base import StreamSelector
+from omvfs.data.views import Block
 from omvfs.model.arrays import dense
-from omvfs.selection import SelectSize
-from omvfs.views import Block
+from omvfs.parameters import number, whole
+from omvfs.selectors.base import SelectSize
 
 # An eigenvalue this much below the largest is rounding error.
 _NOTHING = 1e-12

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from omvfs.baselines._graphs import GraphSelector
 from omvfs.baselines._spectral import smoothness
-from omvfs.selection import SelectSize
-from omvfs.views import Block
+from omvfs.data.views import Block
+from omvfs.selectors.base import SelectSize
 
 
 class LaplacianScore(GraphSelector):

@@ -7,11 +7,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
-from omvfs._params import whole
 from omvfs.baselines._graphs import GraphSelector
 from omvfs.baselines._spectral import FloatArray, degrees, in_double, smoothness, spectrum
 from omvfs.model.arrays import Array, Block, column_sums
-from omvfs.selection import SelectSize
+from omvfs.parameters import whole
+from omvfs.selectors.base import SelectSize
 
 
 class MCFS(GraphSelector):

@@ -9,20 +9,20 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
 from sklearn.utils import Tags
 
-from omvfs._blocks import Negative
-from omvfs._params import number, one_of, seed_of, whole
-from omvfs._schema import listed
 from omvfs.baselines._base import Found, OfflineSelector
 from omvfs.baselines._factors import unit_columns
 from omvfs.baselines._lbfgs import Function, descend
 from omvfs.baselines._local_learning import local_residual
 from omvfs.baselines._spectral import FloatArray
+from omvfs.data.blocks import Negative
+from omvfs.data.schema import listed
+from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block, squared_row_norms
+from omvfs.model.constrained.alternate import nearest
+from omvfs.model.constrained.init import spectral_start
 from omvfs.model.objective import inner, row_norms
-from omvfs.model.solve import nearest
-from omvfs.model.starts import spectral_start
-from omvfs.selection import SelectSize
-from omvfs.views import Views
+from omvfs.parameters import number, one_of, seed_of, whole
+from omvfs.selectors.base import SelectSize
 
 # Random starts of the clustering.
 _STARTS = 8

@@ -6,13 +6,13 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from omvfs._params import number
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
 from omvfs.baselines._spectral import FloatArray
 from omvfs.model.arrays import Array, Block, dense, scale_columns
-from omvfs.model.graph import laplacian, neighbours, split_signs
+from omvfs.model.graph.similarity import laplacian, neighbours, split_signs
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
-from omvfs.selection import SelectSize
+from omvfs.parameters import number
+from omvfs.selectors.base import SelectSize
 
 # Up to so many features or, where they are fewer, rows, the regression is solved directly. The
 # equations of the rows have to be set up anew each time.

@@ -7,11 +7,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from omvfs._params import seed_of
 from omvfs.baselines._base import Found, OfflineSelector, StreamSelector
+from omvfs.data.views import Block, Views
 from omvfs.model.arrays import column_sums
-from omvfs.selection import SelectSize
-from omvfs.views import Block, Views
+from omvfs.parameters import seed_of
+from omvfs.selectors.base import SelectSize
 
 # Rows, means and scatters.
 Moments: TypeAlias = tuple[int, NDArray[np.float64], NDArray[np.float64]]

@@ -6,11 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs._params import one_of, whole
 from omvfs.baselines._graphs import GraphSelector
 from omvfs.baselines._spectral import degrees, in_double, smoothness, spectrum
-from omvfs.selection import SelectSize
-from omvfs.views import Block
+from omvfs.data.views import Block
+from omvfs.parameters import one_of, whole
+from omvfs.selectors.base import SelectSize
 
 
 class SPEC(GraphSelector):

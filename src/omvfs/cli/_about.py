@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from omvfs.data.views import Views
 from omvfs.model.arrays import Block, column_sums
-from omvfs.views import Views
 
 COLUMNS = ("view", "features", "named", "kind", "nonzero", "negative", "empty columns")
 

@@ -8,10 +8,10 @@ from typing import Any
 import typer
 
 from omvfs import OMVFS
-from omvfs._params import one_of
-from omvfs._settings import resolve
-from omvfs.preparation import Preparation
-from omvfs.sources.opening import named_files
+from omvfs.formats.opening import named_files
+from omvfs.parameters import one_of
+from omvfs.pipeline.preparation import Preparation
+from omvfs.selectors.settings import resolve
 
 
 def local(given: str | Path) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from omvfs import OMVFS
-from omvfs._schema import listed
+from omvfs.data.schema import listed
 
 # Parameters of the method, in the file only.
 PARAMETERS = "parameters"

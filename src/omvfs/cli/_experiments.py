@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from omvfs._schema import listed
+from omvfs.data.schema import listed
 from omvfs.experiments import EXPERIMENTS, Place, store_file, write_experiment, write_page
 
 

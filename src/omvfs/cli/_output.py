@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from omvfs import __version__
-from omvfs.run import Result, Status
-from omvfs.sources import Source
+from omvfs.formats import Source
+from omvfs.pipeline.loop import Result, Status
 
 
 class Stop:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from omvfs import OMVFS, Views
-from omvfs._schema import listed
-from omvfs.sources import Chunk, SideBySide, Source, SourceError, open_writer
-from omvfs.sources.numpy_files import MAX_CHUNK_BYTES
-from omvfs.sources.opening import named_files
+from omvfs.data.schema import listed
+from omvfs.formats import Chunk, SideBySide, Source, SourceError, open_writer
+from omvfs.formats.numpy_files import MAX_CHUNK_BYTES
+from omvfs.formats.opening import named_files
 
 # Of a chunk that is written at once, if they are not too wide.
 ROWS = 1000

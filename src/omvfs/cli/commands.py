@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.table import Table
 
 from omvfs import OMVFS, __version__
-from omvfs._schema import Schema
 from omvfs.cli._about import COLUMNS, figures, remarks
 from omvfs.cli._checks import check_key, check_out, check_parameters, local
 from omvfs.cli._config import parameters_of, read_config
 from omvfs.cli._output import Bar, Stop, write_results
 from omvfs.cli._rows import as_they_came, chunks_of, no_rows, selected, write_rows
-from omvfs.run import run
-from omvfs.sources import Joined, Source, open_source
+from omvfs.data.schema import Schema
+from omvfs.formats import Joined, Source, open_source
+from omvfs.pipeline.loop import run
 
 USAGE, BAD_DATA, BAD_FILE, INTERRUPTED = 2, 3, 4, 130
 # Older versions of typer use click, newer ones have their own copy of it.

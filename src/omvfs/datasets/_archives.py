@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from omvfs.sources import SourceError
-from omvfs.sources._lines import read_lines
+from omvfs.formats import SourceError
+from omvfs.formats.lines import read_lines
 
 
 def text_files(

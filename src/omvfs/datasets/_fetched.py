@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.views import Views
+from omvfs.data.views import Views
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.sources import SourceError
+from omvfs.formats import SourceError
 
 
 class SparseLines:

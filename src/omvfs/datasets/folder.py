@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.sources import FolderSource
-from omvfs.views import Views
+from omvfs.data.views import Views
+from omvfs.formats import FolderSource
 
 # Rows read at a time.
 _ROWS = 1 << 16

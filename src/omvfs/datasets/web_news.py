@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from omvfs.data.views import Block, Views
 from omvfs.datasets._downloads import Hashes, Needed, PathLike, provide
 from omvfs.datasets._fetched import Fetched, described
-from omvfs.sources import SourceError
-from omvfs.sources.mat_files import MatSource
-from omvfs.views import Block, Views
+from omvfs.formats import SourceError
+from omvfs.formats.mat_files import MatSource
 
 _TEXT, _IMAGE, _LABELS = "TFIDF_Normalized", "imageFeatureNormalizedMat", "labelMat"
 

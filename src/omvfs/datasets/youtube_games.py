@@ -8,13 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs._params import whole
+from omvfs.data.views import Views
 from omvfs.datasets._archives import text_files
 from omvfs.datasets._downloads import Hashes, Needed, PathLike, provide
 from omvfs.datasets._fetched import Fetched, chosen_views, described
 from omvfs.datasets._sparse_lines import SparseLines
-from omvfs.sources import SourceError
-from omvfs.views import Views
+from omvfs.formats import SourceError
+from omvfs.parameters import whole
 
 YOUTUBE = Needed(
     folder="youtube",

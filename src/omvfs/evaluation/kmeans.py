@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs._params import seed_of, whole
-from omvfs._reading import ReadsViews
+from omvfs.data.views import Views, as_views
 from omvfs.evaluation.spherical import (
     check_n_clusters,
     reassign,
@@ -19,7 +18,8 @@ from omvfs.evaluation.spherical import (
     unit_means,
 )
 from omvfs.model.arrays import Array, Block, IntArray, unit_rows
-from omvfs.views import Views, as_views
+from omvfs.parameters import seed_of, whole
+from omvfs.selectors.reading import ReadsViews
 
 
 @dataclass(frozen=True)

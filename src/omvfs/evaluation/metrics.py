@@ -7,8 +7,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from omvfs._params import one_of
 from omvfs.model.arrays import IntArray
+from omvfs.parameters import one_of
 
 AverageMethod: TypeAlias = Literal["max", "geometric", "arithmetic", "min"]
 

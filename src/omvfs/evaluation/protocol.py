@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from omvfs._params import one_of, whole
-from omvfs._schema import listed
+from omvfs.data.schema import listed
+from omvfs.data.views import Views, as_views, hstack, select_columns
 from omvfs.evaluation.kmeans import MultiViewSphericalKMeans
 from omvfs.evaluation.metrics import clustering_accuracy, normalized_mutual_information, numbered
 from omvfs.evaluation.spherical import spherical_k_means
 from omvfs.model.arrays import Block, IntArray, unit_rows
-from omvfs.selection import rank
-from omvfs.views import Views, as_views, hstack, select_columns
+from omvfs.parameters import one_of, whole
+from omvfs.selectors.base import rank
 
 Row: TypeAlias = dict[str, Any]
 Clustering: TypeAlias = Literal["multiview", "stacked"]

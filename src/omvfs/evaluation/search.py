@@ -15,8 +15,8 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from omvfs._params import one_of
-from omvfs._schema import listed
+from omvfs.data.schema import listed
+from omvfs.data.views import Views
 from omvfs.evaluation._store import Store, plain
 from omvfs.evaluation.protocol import (
     METRICS,
@@ -30,7 +30,7 @@ from omvfs.evaluation.protocol import (
     summarise,
 )
 from omvfs.model.arrays import IntArray
-from omvfs.views import Views
+from omvfs.parameters import one_of
 
 Load: TypeAlias = Callable[[int], tuple[Any, Any]]
 

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs._params import whole
 from omvfs.model.arrays import Array, Block, IntArray, dense, squared_row_norms, unit_rows
+from omvfs.parameters import whole
 
 # Most similarities and entries of centres held at a time: starts that need more run in groups.
 _MOST_CELLS = 2**24

@@ -18,7 +18,7 @@ from omvfs.baselines import (
     Variance,
 )
 from omvfs.experiments._base import Row
-from omvfs.selection import MultiViewSelector
+from omvfs.selectors.base import MultiViewSelector
 
 OURS, PRINTED, EVERYTHING = "OMVFS", "as published", "all features"
 LITTLE_MEMORY = "OMVFS, memory 300"

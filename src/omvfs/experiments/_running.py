@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from omvfs.evaluation import Store
 from omvfs.experiments._base import Experiment, Place, Row, Task
 
-_JUDGES = ("*.py", "model/*.py", "baselines/*.py", "evaluation/*.py")
+# Rooms of the package that learn, select and judge, with all that is in them.
+_ROOMS = "data", "selectors", "model", "persistence", "pipeline", "baselines", "evaluation"
 
 
 def rows_of(
@@ -61,19 +62,24 @@ def older_results(experiment: Experiment, place: Place, store: Path) -> int:
     return sum(each is not None and each.get("code") != code for each in results)
 
 
-def version_of_code(patterns: Sequence[str] = _JUDGES) -> str:
+def version_of_code(rooms: Sequence[str] = _ROOMS) -> str:
     """Return a short mark of the code, by default of all that learns, selects and judges.
 
     Parameters
     ----------
-    patterns : sequence of str
-        Which files of the package.
+    rooms : sequence of str
+        Folders of the package; what lies beside them counts too.
     """
-    found, home = hashlib.sha256(), Path(__file__).parents[1]
-    for pattern in patterns:
-        for path in sorted(home.glob(pattern)):
-            found.update(path.read_bytes())
+    found = hashlib.sha256()
+    for path in files_of(rooms):
+        found.update(path.read_bytes())
     return found.hexdigest()[:12]
+
+
+def files_of(rooms: Sequence[str], home: Path = Path(__file__).parents[1]) -> list[Path]:
+    """Return the modules of some folders, however deep, and those beside them."""
+    inside = (sorted(home.glob(f"{room}/**/*.py")) for room in rooms)
+    return [*sorted(home.glob("*.py")), *(path for paths in inside for path in paths)]
 
 
 def store_file(experiment: Experiment, place: Place, store: Path) -> Path:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
+from omvfs.data.views import Block, Views, as_views
 from omvfs.datasets import Planted, load_folder, make_twin
-from omvfs.datasets._sets_of_paper import is_fetched, load_fetched
+from omvfs.datasets.paper_sets import is_fetched, load_fetched
 from omvfs.experiments._base import Place
-from omvfs.views import Block, Views, as_views
 
 # Real sets of some thousand rows, and the views of each that are read; None for all.
 SMALL: dict[str, tuple[str, ...] | None] = {

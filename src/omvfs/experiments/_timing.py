@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from omvfs.data.views import Block
 from omvfs.experiments._base import Row
-from omvfs.views import Block
 
 CHUNK = 1000
 

@@ -24,7 +24,7 @@ from omvfs.experiments._page import table
 from omvfs.experiments._paired import told
 from omvfs.experiments._rows import ACC, NMI, names, those
 from omvfs.experiments._sets import LabelledSet, at_hand
-from omvfs.selection import MultiViewSelector
+from omvfs.selectors.base import MultiViewSelector
 
 SIZES = (100, 200, 400, 600)
 POINTS = 3  # a segment

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from omvfs import OMVFS
 from omvfs.baselines import EUFS, FSDS, MCFS, MVUFS, NDFS, SPEC, LaplacianScore
+from omvfs.data.views import as_views
 from omvfs.experiments._base import Experiment, Place, Row, Task
 from omvfs.experiments._page import table
 from omvfs.experiments._sets import LARGE, SMALL, at_hand, load, twins
-from omvfs.selection import MultiViewSelector
-from omvfs.views import as_views
+from omvfs.selectors.base import MultiViewSelector
 
 
 class DataSets(Experiment):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, column_sums, scale_columns, squared_entries
-from omvfs.model.memory import Memory
-from omvfs.model.window import Window
+from omvfs.model.stream.reservoir import Memory
+from omvfs.model.stream.window import Window
 
 Graph = Literal["neighbors", "gaussian", "none"]
 # Fewer recent rows would tell of themselves more than of a change.

@@ -1,0 +1,1 @@
+"""Batches as named views: the one door for data."""

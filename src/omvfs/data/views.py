@@ -1,0 +1,427 @@
+"""The data of one batch, as named views; `as_views` is the only door in."""
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import EllipsisType, MappingProxyType
+from typing import Any, NoReturn, Self, TypeAlias, get_args, overload
+
+import numpy as np
+import scipy.sparse as sp
+
+from omvfs.data.blocks import (
+    Block,
+    Names,
+    Negative,
+    as_names,
+    check_values,
+    hstack,
+    read_block,
+    take_columns,
+    take_rows,
+    vstack,
+)
+from omvfs.data.collections import check_shapes, given_names, holds_views, named_blocks, row_key
+from omvfs.data.schema import Schema, listed
+from omvfs.data.split import Columns, columns_by_view
+
+__all__ = ["Block", "Schema", "Views", "as_views", "hstack", "rechunk", "select_columns"]
+
+RowKey: TypeAlias = slice | int | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
+
+# How much is known of the values of a Views, each level holding the one before.
+_READ, _FINITE, _NONNEGATIVE = range(3)
+
+
+class Views:
+    """Named, row-sliceable blocks of one batch, rows aligned across views.
+
+    Structure is checked on construction (2-D, equal rows, sound sparse indices); values are
+    checked by `as_views`, which every estimator calls.
+
+    Parameters
+    ----------
+    blocks : mapping of str to 2-D block, or sequence of 2-D blocks
+        Arrays, sparse matrices of any format, data frames; kinds may differ between views. Blocks
+        in a sequence are named ``view_0``, ``view_1``, ...
+    feature_names : mapping of str to sequence of str, default=None
+        Feature names by view. Views not mentioned keep the column names of their frame, if any.
+
+    Notes
+    -----
+    Blocks are C-ordered arrays or canonical CSR (``csr_array`` and ``csr_matrix`` each stay what
+    they are) of one dtype: ``numpy.result_type`` over the views, where float32 and float64 count
+    as they are and all else as float64. Memory is shared with the caller where the layout allows.
+
+    Indexing with a view's name gives its block; with rows (slice, integers, boolean mask), a
+    `Views` of these rows. So ``train_test_split`` and ``GridSearchCV`` split a `Views` by rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> views = Views({"text": np.eye(3), "image": np.ones((3, 2))})
+    >>> views
+    Views(3 rows; text: 3, image: 2; float64)
+    >>> views.shape
+    (3, 5)
+    >>> views["image"].shape
+    (3, 2)
+    >>> views[1:]
+    Views(2 rows; text: 3, image: 2; float64)
+    """
+
+    _blocks: dict[str, Block]
+    _feature_names: dict[str, Names | None]
+    _known: int
+
+    def __init__(
+        self,
+        blocks: Mapping[str, Any] | Sequence[Any],
+        *,
+        feature_names: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        read = {name: read_block(X, name) for name, X in named_blocks(blocks).items()}
+        shapes = {name: block.shape for name, (block, _) in read.items()}
+        check_shapes(shapes)
+        given = given_names(feature_names or {}, shapes)
+        dtype = np.result_type(*(block.dtype for block, _ in read.values()))
+        self._blocks = {name: block.astype(dtype, copy=False) for name, (block, _) in read.items()}
+        self._feature_names = {name: given.get(name, names) for name, (_, names) in read.items()}
+        self._known = _READ
+
+    @classmethod
+    def _of(
+        cls, blocks: dict[str, Block], feature_names: dict[str, Names | None], known: int
+    ) -> Self:
+        """Put together what has been checked already."""
+        self = cls.__new__(cls)
+        self._blocks, self._feature_names, self._known = blocks, feature_names, known
+        return self
+
+    @classmethod
+    def concat(cls, parts: Iterable["Views"]) -> "Views":
+        """Put the rows of several batches below each other.
+
+        Parameters
+        ----------
+        parts : iterable of Views
+            Batches of the same schema.
+
+        Returns
+        -------
+        views : Views
+            A view is sparse if it is sparse in any part.
+
+        Examples
+        --------
+        >>> views = Views([[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]])
+        >>> Views.concat([views[:1], views[1:]])["view_0"]
+        array([[1., 2.],
+               [3., 4.],
+               [5., 6.]])
+        """
+        parts = list(parts)
+        if not parts:
+            raise ValueError("Got no batches to concatenate; expected at least one.")
+        first, *rest = parts
+        if not rest:
+            return first
+        schema = first.schema
+        matched = [first, *(_matched(part, schema) for part in rest)]
+        blocks = {name: vstack([part[name] for part in matched]) for name in first.names}
+        # The sum of squares may overflow though that of each part does not.
+        return cls._of(blocks, first._feature_names, _READ)
+
+    def only(self, names: Iterable[str]) -> Self:
+        """Return some of the views.
+
+        Parameters
+        ----------
+        names : iterable of str
+
+        Examples
+        --------
+        >>> Views({"text": [[1.0]], "image": [[2.0]]}).only(["image"])
+        Views(1 rows; image: 1; float64)
+        """
+        names = list(names)
+        blocks = {name: self[name] for name in names}
+        return self._of(blocks, {name: self._feature_names[name] for name in names}, self._known)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """View names, in order."""
+        return tuple(self._blocks)
+
+    @property
+    def blocks(self) -> Mapping[str, Block]:
+        """Blocks by view name, read-only."""
+        return MappingProxyType(self._blocks)
+
+    @property
+    def feature_names(self) -> dict[str, Names | None]:
+        """Feature names by view name, None where unknown."""
+        return dict(self._feature_names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, the same in every view."""
+        return int(next(iter(self._blocks.values())).shape[0])
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """Number of features by view name."""
+        return {name: int(block.shape[1]) for name, block in self._blocks.items()}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows, and of features over all views."""
+        return self.n_rows, sum(self.widths.values())
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type, the same in every view."""
+        dtype: np.dtype[Any] = next(iter(self._blocks.values())).dtype
+        return dtype
+
+    @property
+    def schema(self) -> Schema:
+        """What later batches must match."""
+        names = self._feature_names.values()
+        return Schema(
+            names=self.names,
+            widths=tuple(self.widths.values()),
+            feature_names=tuple(None if each is None else tuple(each) for each in names),
+        )
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @overload
+    def __getitem__(self, key: str) -> Block: ...
+
+    @overload
+    def __getitem__(self, key: RowKey | tuple[RowKey, EllipsisType]) -> Self: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in self._blocks:
+                raise KeyError(f"no view {key!r}; the views are {listed(self.names)}")
+            return self._blocks[key]
+        rows = row_key(key)
+        blocks = {name: take_rows(block, rows) for name, block in self._blocks.items()}
+        return self._of(blocks, self._feature_names, self._known)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "Views is not iterable: use .blocks.items() to go over the views, "
+            "rechunk([views], batch_size) to go over the rows."
+        )
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise TypeError(
+            "Views is not one array: use views['name'] for one view, "
+            "hstack(list(views.blocks.values())) for all of them side by side."
+        )
+
+    def __repr__(self) -> str:
+        widths = ", ".join(
+            f"{name}: {block.shape[1]}{' sparse' if sp.issparse(block) else ''}"
+            for name, block in self._blocks.items()
+        )
+        return f"Views({self.n_rows} rows; {widths}; {self.dtype})"
+
+
+def as_views(
+    X: Any,
+    *,
+    views: Columns | None = None,
+    like: Schema | None = None,
+    negative: Negative = "error",
+) -> Views:
+    """Read and validate a batch, whatever its form.
+
+    Parameters
+    ----------
+    X : 2-D data, mapping or sequence of 2-D blocks, or Views
+        One 2-D X may be an array, a sparse matrix or a data frame. A list is read as views only if
+        every element has a 2-D shape, else as one array.
+    views : sequence of int, or mapping of str to columns, default=None
+        How to split one 2-D X: the widths of consecutive views, or by view name the columns as
+        indices, slice, boolean mask or column names. By default X is one view, named ``X``.
+    like : Schema, default=None
+        Schema of an earlier batch, which this one must match. Views of the same names in another
+        order are put into this order; feature names that this batch lacks are taken from it.
+    negative : {"error", "clip", "allow"}, default="error"
+        Refuse negative values, set them to 0, or let them in.
+
+    Returns
+    -------
+    views : Views
+        Finite, with a finite sum of squares, and not negative unless allowed. A `Views` that is
+        known to be so (or rows of one) is returned without looking again.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the view, what was got, what was expected, and the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_views(np.ones((2, 5)), views=[3, 2])
+    Views(2 rows; view_0: 3, view_1: 2; float64)
+    >>> as_views(np.ones((2, 5)), views={"text": slice(0, 4), "image": [4]})
+    Views(2 rows; text: 4, image: 1; float64)
+    >>> as_views({"text": np.array([[1.0, -2.0]])})
+    Traceback (most recent call last):
+    ValueError: Negative values in data: view 'text' holds -2 at row 0, column 1; expected
+    values >= 0. Pass negative="clip" to set them to 0, or negative="shift" to shift the column up.
+    """
+    if negative not in get_args(Negative):
+        raise ValueError(f"Got negative={negative!r}; expected 'error', 'clip' or 'allow'.")
+    batch = _read(X, views)
+    if not len(batch):
+        raise ValueError(f"Got a chunk of 0 rows ({batch!r}); expected at least 1. Skip it.")
+    if like is not None:
+        batch = _matched(batch, like)
+    return _checked(batch, negative)
+
+
+def rechunk(
+    batches: Iterable[Any],
+    batch_size: int,
+    *,
+    like: Schema | None = None,
+    negative: Negative = "error",
+    views: Columns | None = None,
+) -> Iterator[Views]:
+    """Cut a stream of batches of any sizes into chunks of `batch_size` rows.
+
+    Any delivery of the same rows (of the same kind and dtype) gives the same chunks, bit for bit.
+    At most one chunk and one batch are held at a time.
+
+    Parameters
+    ----------
+    batches : iterable
+        Each anything `as_views` accepts. Its memory may be used again for the next batch once the
+        chunks made from it have been consumed.
+    batch_size : int
+        Rows of a chunk; the last one may have fewer.
+    like, negative, views
+        As for `as_views`. Without `like`, every batch must match the first.
+
+    Yields
+    ------
+    chunk : Views
+        Validated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [len(chunk) for chunk in rechunk([np.ones((3, 2)), np.ones((4, 2))], batch_size=5)]
+    [5, 2]
+    """
+    batch_size = operator.index(batch_size)
+    if batch_size < 1:
+        raise ValueError(f"Got batch_size={batch_size}; expected at least 1.")
+    return _rechunk(batches, batch_size, like, negative, views)
+
+
+def _rechunk(
+    batches: Iterable[Any],
+    batch_size: int,
+    like: Schema | None,
+    negative: Negative,
+    views: Columns | None,
+) -> Iterator[Views]:
+    pending: list[Views] = []
+    missing = batch_size
+    for X in batches:
+        batch = as_views(X, views=views, like=like, negative=negative)
+        like = like or batch.schema
+        start = 0
+        while len(batch) - start >= missing:
+            pending.append(batch[start : start + missing])
+            start += missing
+            yield _checked(Views.concat(pending), negative)
+            pending, missing = [], batch_size
+        if start < len(batch):
+            # Integer rows are copied: a source may fill the same buffer again.
+            pending.append(batch[np.arange(start, len(batch))])
+            missing -= len(pending[-1])
+    if pending:
+        yield _checked(Views.concat(pending), negative)
+
+
+def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]:
+    """Keep the supported columns of each view.
+
+    Parameters
+    ----------
+    views : Views
+        The batch.
+    support : mapping of str to (boolean mask or indices)
+        The columns to keep, for every view.
+
+    Returns
+    -------
+    blocks : dict of str to Block
+        In the order of `views`; each block of the kind it was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> views = Views({"text": np.eye(2), "image": np.ones((2, 3))})
+    >>> select_columns(views, {"text": [False, True], "image": [2, 0]})["text"]
+    array([[0.],
+           [1.]])
+    """
+    if set(support) != set(views.names):
+        raise ValueError(
+            f"Got support for views {listed(support)}; expected it for {listed(views.names)}."
+        )
+    return {name: take_columns(block, support[name]) for name, block in views.blocks.items()}
+
+
+def _checked(views: Views, negative: Negative) -> Views:
+    needed = _FINITE if negative == "allow" else _NONNEGATIVE
+    if views._known >= needed:
+        return views
+    blocks = {
+        name: check_values(block, name, views._feature_names[name], negative)
+        for name, block in views.blocks.items()
+    }
+    return Views._of(blocks, views._feature_names, needed)
+
+
+def _matched(batch: Views, like: Schema) -> Views:
+    """Put a batch into the order of an earlier one, with the names known of either."""
+    like.check(batch.schema)
+    feature_names = {}
+    for view, names in zip(like.names, like.feature_names, strict=True):
+        got = batch.feature_names[view]
+        feature_names[view] = as_names(names) if got is None and names else got
+    return Views._of({view: batch[view] for view in like.names}, feature_names, batch._known)
+
+
+def _read(X: Any, views: Columns | None) -> Views:
+    if not isinstance(X, Views) and not holds_views(X):
+        return _split(X, views)
+    if views is not None:
+        raise ValueError(
+            "Got views= and an X that already is a collection of views; expected one 2-D X to "
+            "split. Pass views=None."
+        )
+    return X if isinstance(X, Views) else Views(X)
+
+
+def _split(X: Any, views: Columns | None) -> Views:
+    block, names = read_block(X)
+    if views is None:
+        return Views._of({"X": block}, {"X": names}, _READ)
+    columns = columns_by_view(views, block.shape[1], names)
+    return Views._of(
+        {view: take_columns(block, key) for view, key in columns.items()},
+        {view: None if names is None else names[key] for view, key in columns.items()},
+        _READ,
+    )

@@ -1,0 +1,370 @@
+"""What every source is: rows of named views, read in order, from wherever a cursor says."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from numpy.typing import NDArray
+
+from omvfs.data.schema import Schema, listed
+from omvfs.data.views import Block, Views
+from omvfs.parameters import whole
+
+# Plain values that JSON can hold: where in a source to go on.
+Cursor: TypeAlias = dict[str, Any]
+
+
+class SourceError(ValueError):
+    """Data that cannot be read for what it is: damaged, or not as its kind should be."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows of a source.
+
+    Attributes
+    ----------
+    start : int
+        Number of the first row in the source.
+    views : Views
+        The rows.
+    cursor : dict
+        Where to go on after them; plain values that JSON can hold.
+    keys : array, or None
+        What tells the rows apart, if the source was asked for it.
+    """
+
+    start: int
+    views: Views
+    cursor: Cursor
+    keys: NDArray[Any] | None = None
+
+
+class Source(ABC):
+    """Rows of named views, read in order.
+
+    Closing it, or leaving its ``with`` block, closes its files.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in errors.
+    dropped : frozenset of str
+        What was asked to be left out, and is there.
+    """
+
+    name: str = "The source"
+    dropped: frozenset[str] = frozenset()
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """Views, their widths and the names of their features."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the rows are, wherever they are: plain values that JSON can hold.
+
+        Sources that differ in it have other rows. The number of rows is not in it, as there may
+        be more of them later.
+
+        Examples
+        --------
+        >>> from omvfs.formats import ArraySource
+        >>> ArraySource({"text": [[1.0, 2.0]]}).identity
+        {'kind': 'ArraySource', 'views': {'text': 2}}
+        """
+        views = dict(zip(self.schema.names, self.schema.widths, strict=True))
+        return {"kind": type(self).__name__, "views": views}
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, None if only reading them will tell."""
+        return None
+
+    def lengthen(self, n_rows: int) -> None:  # noqa: B027 (most know how many rows they have)
+        """Take rows after the last for empty, if this is a source that does not store such rows.
+
+        Parameters
+        ----------
+        n_rows : int
+            As many as there are at least.
+        """
+
+    def chunks(self, batch_size: int, cursor: Cursor | None = None) -> Iterator[Chunk]:
+        """Yield the rows in chunks of `batch_size`, the last as long as it comes.
+
+        Parameters
+        ----------
+        batch_size : int
+            Rows of a chunk.
+        cursor : dict, default=None
+            The cursor of the chunk after which to go on; by default from the first row.
+        """
+        whole("batch_size", batch_size, least=1)
+        n_rows, row = self.n_rows, row_of(cursor)
+        if n_rows is not None and row > n_rows:
+            raise fewer_rows(self.name, n_rows, row)
+        return self._to_the_end(self._chunks(batch_size, cursor), row)
+
+    def _to_the_end(self, chunks: Iterator[Chunk], row: int) -> Iterator[Chunk]:
+        """Yield chunks, and refuse to end before the last row."""
+        for chunk in chunks:
+            row = chunk.start + len(chunk.views)
+            yield chunk
+        if self.n_rows is not None and row < self.n_rows:
+            raise SourceError(
+                f"{self.name} ended after row {row:,} of {self.n_rows:,}: it has changed since it "
+                "was opened."
+            )
+
+    @abstractmethod
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        """Yield what `chunks` says; the size is checked already."""
+
+    def close(self) -> None:  # noqa: B027 (most have nothing to close)
+        """Close what is open."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class RowSource(Source):
+    """Base of sources whose rows can be asked for by number.
+
+    A subclass provides `n_rows` and `read`.
+    """
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> dict[str, Block]:
+        """Return some consecutive rows by view name."""
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        for start in range(row_of(cursor), self.n_rows, batch_size):
+            stop = min(start + batch_size, self.n_rows)
+            yield Chunk(start, named(self.read(start, stop), self.schema), {"row": stop})
+
+
+def row_of(cursor: Cursor | None, what: str = "row") -> int:
+    """Return the number of the row at which to go on, or of something else.
+
+    Examples
+    --------
+    >>> row_of(None), row_of({"row": 200}), row_of({"row": 200, "byte": 4096}, "byte")
+    (0, 200, 4096)
+    """
+    if cursor is None:
+        return 0
+    number = cursor.get(what)
+    if type(number) is not int or number < 0:
+        raise SourceError(
+            f"The cursor is of other inputs: it has {what} {number!r}; expected a whole number "
+            "from 0. Go on with the inputs of the run, or begin anew."
+        )
+    return number
+
+
+def places_of(cursor: Cursor | None, parts: Iterable[str]) -> dict[str, Cursor | None]:
+    """Return where to go on in every part of a source.
+
+    Examples
+    --------
+    >>> places_of(None, ["text"]), places_of({"row": 5, "parts": {"text": {"row": 5}}}, ["text"])
+    ({'text': None}, {'text': {'row': 5}})
+    """
+    parts = list(parts)
+    if cursor is None:
+        return dict.fromkeys(parts)
+    places = cursor.get("parts")
+    if not isinstance(places, dict) or set(places) != set(parts):
+        got = listed(places) if isinstance(places, dict) else "one input"
+        raise SourceError(
+            f"The cursor is of other inputs: {got}; expected {listed(parts)}. Go on with the "
+            "inputs of the run, or begin anew."
+        )
+    return places
+
+
+def fewer_rows(name: str, n_rows: int, row: int) -> SourceError:
+    """Return the error of a source that ends before the row at which to go on."""
+    return SourceError(
+        f"{name} has fewer rows than were read before: {n_rows:,}; expected at least {row:,}. Go "
+        "on with the same input, or begin anew."
+    )
+
+
+def named(blocks: Mapping[str, Block], schema: Schema) -> Views:
+    """Return blocks as views with the names of their features."""
+    names = zip(schema.names, schema.feature_names, strict=True)
+    return Views(blocks, feature_names={view: each for view, each in names if each is not None})
+
+
+class Only(Source):
+    """Some views of a source.
+
+    Parameters
+    ----------
+    source : Source
+    views : sequence of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omvfs.formats import ArraySource
+    >>> source = ArraySource({"text": np.eye(3), "image": np.ones((3, 2))})
+    >>> next(Only(source, ["image"]).chunks(3)).views
+    Views(3 rows; image: 2; float64)
+    """
+
+    def __init__(self, source: Source, views: Sequence[str]) -> None:
+        self._source, all_views = source, source.schema
+        self.name, self.dropped = source.name, source.dropped
+        kept = [all_views.names.index(view) for view in views]
+        self._schema = Schema(
+            tuple(views),
+            tuple(all_views.widths[v] for v in kept),
+            tuple(all_views.feature_names[v] for v in kept),
+        )
+
+    @property
+    def schema(self) -> Schema:
+        """The views, their widths and the names of their features."""
+        return self._schema
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, None if only reading them will tell."""
+        return self._source.n_rows
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """That of the source, with these views."""
+        return {**self._source.identity, "views": super().identity["views"]}
+
+    def lengthen(self, n_rows: int) -> None:
+        """Take rows of the source after the last for empty."""
+        self._source.lengthen(n_rows)
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        for chunk in self._source.chunks(batch_size, cursor):
+            yield replace(chunk, views=chunk.views.only(self._schema.names))
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()
+
+
+class SideBySide(Source):
+    """Several sources of the same rows, each with views of its own, as one.
+
+    Parameters
+    ----------
+    parts : mapping of str to Source
+        By names that tell them apart, in errors and cursors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omvfs.formats import ArraySource
+    >>> text, image = ArraySource({"text": np.eye(3)}), ArraySource({"image": np.ones((3, 2))})
+    >>> both = SideBySide({"a": text, "b": image})
+    >>> [chunk.views for chunk in both.chunks(2)]
+    [Views(2 rows; text: 3, image: 2; float64), Views(1 rows; text: 3, image: 2; float64)]
+    """
+
+    def __init__(self, parts: Mapping[str, Source]) -> None:
+        self._parts = dict(parts)
+        self.name = ", ".join(part.name for part in self._parts.values())
+        self._n_rows = self._check_rows()
+        schemas = [part.schema for part in self._parts.values()]
+        names = [name for schema in schemas for name in schema.names]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise SourceError(
+                f"Got view {listed(twice)} from more than one of {listed(self._parts)}; expected "
+                "every view once."
+            )
+        self._schema = Schema(
+            *(
+                tuple(each for schema in schemas for each in getattr(schema, what))
+                for what in ("names", "widths", "feature_names")
+            )
+        )
+
+    def _check_rows(self) -> int | None:
+        """Return how many rows all parts have, as far as they know."""
+        known = {name: part.n_rows for name, part in self._parts.items() if part.n_rows is not None}
+        if len(set(known.values())) > 1:
+            counts = ", ".join(f"{name} {n:,}" for name, n in known.items())
+            raise SourceError(f"Got different numbers of rows: {counts}. Views are aligned by row.")
+        return next(iter(known.values()), None)
+
+    @property
+    def parts(self) -> Mapping[str, Source]:
+        """The parts by name."""
+        return self._parts
+
+    @property
+    def schema(self) -> Schema:
+        """Views of all parts, one part after another."""
+        return self._schema
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, None if no part knows."""
+        return self._n_rows
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the rows of every part are, by its name."""
+        parts = {name: part.identity for name, part in self._parts.items()}
+        return {"kind": type(self).__name__, "parts": parts}
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        row, places = row_of(cursor), places_of(cursor, self._parts)
+        readers = [part.chunks(batch_size, places[name]) for name, part in self._parts.items()]
+        while True:
+            chunks = [next(reader, None) for reader in readers]
+            if all(chunk is None for chunk in chunks):
+                return
+            yield self._joined(chunks, row)
+            row += batch_size
+
+    def _joined(self, chunks: Sequence[Chunk | None], start: int) -> Chunk:
+        lengths = [0 if chunk is None else len(chunk.views) for chunk in chunks]
+        there = [chunk for chunk in chunks if chunk is not None]
+        if any(chunk.start != start for chunk in there):
+            raise SourceError(
+                f"The cursor is of other inputs: not all of {listed(self._parts)} go on at row "
+                f"{start:,}. Go on with the inputs of the run, or begin anew."
+            )
+        if len(set(lengths)) > 1:
+            ends = ", ".join(
+                f"{name} {start + n:,}" for name, n in zip(self._parts, lengths, strict=True)
+            )
+            raise SourceError(f"Got different numbers of rows: {ends}. Views are aligned by row.")
+        blocks = {view: X for chunk in there for view, X in chunk.views.blocks.items()}
+        places = {name: chunk.cursor for name, chunk in zip(self._parts, there, strict=True)}
+        cursor = {"row": start + lengths[0], "parts": places}
+        return Chunk(start, named(blocks, self._schema), cursor)
+
+    def close(self) -> None:
+        """Close all parts, whatever happens to some."""
+        with ExitStack() as stack:
+            for part in self._parts.values():
+                stack.callback(part.close)

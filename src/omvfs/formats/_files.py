@@ -1,0 +1,147 @@
+"""Files by path or address: local ones as they are, remote ones through fsspec."""
+
+import gzip
+import io
+import os
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from omvfs.formats._base import SourceError
+
+PathLike = str | os.PathLike[str]
+
+# By the end of a name: how pyarrow calls the compression.
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+# What may be compressed.
+_TEXT = (".csv", ".jsonl", ".svm", ".svmlight", ".libsvm")
+
+
+class File:
+    """A file that is opened when it is read.
+
+    Parameters
+    ----------
+    given : path, or str
+        Of this machine, or an address that fsspec understands: ``s3://bucket/rows.parquet``.
+
+    Examples
+    --------
+    >>> file = File("data/words.svm.gz")
+    >>> file.stem, file.ending, file.compression, file.remote
+    ('words', '.svm', '.gz', False)
+    >>> File("https://example.org/rows.parquet?version=2").ending
+    '.parquet'
+    """
+
+    def __init__(self, given: "PathLike | File") -> None:
+        text = given.text if isinstance(given, File) else os.fspath(given)
+        self.text: str = text
+        self.remote = "://" in text
+        place = Path(text).as_posix()
+        if self.remote:
+            place = text.partition("::")[0].partition("://")[2].partition("?")[0]
+        self.name = PurePosixPath(place).name
+        suffixes = PurePosixPath(self.name).suffixes[-2:]
+        packed = len(suffixes) == 2 and suffixes[1] in COMPRESSIONS
+        self.ending = "" if not suffixes else suffixes[0] if packed else suffixes[-1]
+        self.compression = suffixes[1] if packed else ""
+        # A view called after its file has no dots in its name.
+        self.stem = self.name.partition(".")[0]
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def kind(self) -> str:
+        """The ending that tells the format; with that of a compression where none may be.
+
+        Examples
+        --------
+        >>> File("words.svm.gz").kind, File("rows.parquet.gz").kind
+        ('.svm', '.parquet.gz')
+        """
+        return self.ending + ("" if self.ending in _TEXT else self.compression)
+
+    def open(self) -> IO[bytes]:
+        """Return the file, opened for reading bytes as they are stored."""
+        if not self.remote:
+            return open(self.text, "rb")
+        try:
+            import fsspec
+        except ImportError as missing:
+            raise ImportError("Reading over the network needs: pip install omvfs[remote]") from (
+                missing
+            )
+        try:
+            opened: IO[bytes] = fsspec.open(self.text, "rb").open()
+        except (OSError, ImportError):
+            raise
+        except Exception as error:  # each kind of storage has errors of its own
+            raise OSError(f"{self} cannot be opened: {error}") from error
+        return opened
+
+    def open_text(self) -> IO[bytes]:
+        """Return the file, opened for reading bytes as they were before compression."""
+        file = self.open()
+        if self.compression == ".gz":
+            return _Closing(gzip.GzipFile(fileobj=file), file)
+        if self.compression == ".zst":
+            try:
+                import pyarrow as pa
+            except ImportError as missing:
+                raise ImportError("Reading .zst needs: pip install omvfs[files]") from missing
+            return _Closing(pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"), file)
+        return file
+
+    def is_there(self) -> bool:
+        """Tell whether there is such a file; of a remote one opening it will tell."""
+        return self.remote or Path(self.text).is_file()
+
+    def size(self) -> int:
+        """Return how many bytes there are, 0 for a remote one."""
+        return 0 if self.remote else Path(self.text).stat().st_size
+
+    def check_size(self, n_bytes: int) -> None:
+        """Refuse a file that has become shorter: libraries may take what is missing for zeros."""
+        if self.size() < n_bytes:
+            raise SourceError(f"{self} was cut off while it was read.")
+
+    def check(self) -> None:
+        """Raise an error that says what is wrong if the file is not there."""
+        if self.is_there():
+            return
+        if Path(self.text).is_dir():
+            raise IsADirectoryError(f"{self} is a folder; expected a file.")
+        raise FileNotFoundError(f"There is no file {self}.")
+
+
+class _Closing(io.BufferedReader):
+    """A reader over another, with which the file below is closed too."""
+
+    def __init__(self, raw: Any, below: IO[bytes]) -> None:
+        super().__init__(raw, 1 << 16)
+        self._below = below
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._below.close()
+
+
+def exactly(file: IO[bytes], n: int, name: str) -> bytes:
+    """Return the next n bytes of a file, which may hand them out in pieces.
+
+    Examples
+    --------
+    >>> exactly(io.BytesIO(b"abc"), 2, "x")
+    b'ab'
+    """
+    parts = []
+    while n:
+        part = file.read(n)
+        if not part:
+            raise SourceError(f"{name} is cut off.")
+        parts.append(part)
+        n -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,0 +1,161 @@
+"""Rows that are objects with a value for every view, as blocks."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from omvfs.data.schema import Schema, listed
+from omvfs.data.views import Block
+from omvfs.formats._base import SourceError
+from omvfs.formats._known import known_places, known_width
+
+# A list of as many numbers as the view is wide, an object of features and values, tokens to count.
+_KINDS = "numbers", "object", "tokens"
+
+
+class Shape:
+    """What is known of the views of some rows: kinds, widths, features.
+
+    Parameters
+    ----------
+    name : str
+        Of where the rows come from, for errors.
+    schema : Schema, default=None
+        Views whose features, where they have names, are these: others are passed over.
+
+    Examples
+    --------
+    >>> shape = Shape("rows.jsonl")
+    >>> row = {"text": ["b", "a", "b"], "image": [0.5, 1]}
+    >>> shape.see(row, 1)
+    >>> shape.schema.names, shape.schema.feature_names
+    (('text', 'image'), (('b', 'a'), None))
+    >>> shape.blocks([row], 1)["image"]
+    array([[0.5, 1. ]])
+    """
+
+    def __init__(self, name: str, schema: Schema | None = None) -> None:
+        self._name, self._known = name, schema
+        self.kinds: dict[str, str] = {}
+        self._places: dict[str, dict[str, int]] = {}
+        self._widths: dict[str, int] = {}
+
+    @property
+    def schema(self) -> Schema:
+        """Views, their widths and the names of their features, in order of appearance."""
+        names = tuple(self.kinds)
+        widths = tuple(self._widths.get(n) or max(1, len(self._places[n])) for n in names)
+        features = tuple(
+            tuple(self._places[n]) or None if n in self._places else None for n in names
+        )
+        return Schema(names, widths, features)
+
+    def see(self, row: Mapping[str, Any], number: int) -> None:
+        """Learn what a row tells.
+
+        Parameters
+        ----------
+        row : mapping of str to value of the view
+        number : int
+            Of the row, from 1, for errors.
+        """
+        for view, value in row.items():
+            self._see(view, value, number)
+
+    def blocks(self, rows: Sequence[Mapping[str, Any]], number: int) -> dict[str, Block]:
+        """Return rows that were seen as a block a view.
+
+        Parameters
+        ----------
+        rows : sequence of mapping
+        number : int
+            Of the first row, from 1, for errors.
+        """
+        schema = self.schema
+        return {
+            view: self._block(view, [row.get(view) for row in rows], number, width)
+            for view, width in zip(schema.names, schema.widths, strict=True)
+        }
+
+    def _see(self, view: str, value: Any, number: int) -> None:
+        kind = _kind(value)
+        if kind not in _KINDS:
+            raise SourceError(
+                f"View {view!r} is {kind} in row {number:,} of {self._name}; expected "
+                f"{listed(_KINDS)}: a list of numbers, features with values, or a list of words. "
+                "Leave it out: drop=[...], or --drop NAME."
+            )
+        known = self.kinds.setdefault(view, kind)
+        if kind != known and value != []:
+            raise SourceError(
+                f"View {view!r} is {kind} in row {number:,} of {self._name}, and {known} before; "
+                f"expected one of {listed(_KINDS)} throughout."
+            )
+        if known == "numbers":
+            width = self._widths.setdefault(view, len(value))
+            if len(value) != width:
+                raise SourceError(
+                    f"View {view!r} has {len(value):,} numbers in row {number:,} of {self._name}, "
+                    f"and {width:,} before."
+                )
+        else:
+            if view not in self._places:
+                self._places[view] = known_places(self._known, view, self._name) or {}
+            if known_width(self._known, view) is None:
+                places = self._places[view]
+                for feature in value:
+                    places.setdefault(feature, len(places))
+
+    def _block(self, view: str, values: list[Any], number: int, width: int) -> Block:
+        try:
+            return self._made(view, values, number, width)
+        except OverflowError as error:
+            row = number + next(i for i, value in enumerate(values) if _is_too_large(value))
+            raise SourceError(
+                f"View {view!r} has a number of over 308 digits in row {row:,} of {self._name}; "
+                "expected numbers that a double can hold."
+            ) from error
+
+    def _made(self, view: str, values: list[Any], number: int, width: int) -> Block:
+        if self.kinds[view] == "numbers":
+            if missing := [i for i, value in enumerate(values) if value is None]:
+                raise SourceError(
+                    f"Row {number + missing[0]:,} of {self._name} has no view {view!r}."
+                )
+            return np.array(values, np.float64).reshape(len(values), width)
+        places = self._places[view]
+        counted = [value if isinstance(value, dict) else Counter(value or ()) for value in values]
+        if known_width(self._known, view) is not None:
+            counted = [{f: x for f, x in row.items() if f in places} for row in counted]
+        indptr = np.cumsum([0, *map(len, counted)])
+        indices = [places[feature] for row in counted for feature in row]
+        data = [float(each) for row in counted for each in row.values()]
+        parts = np.array(data, np.float64), np.array(indices, np.int64), indptr
+        return sp.csr_array(parts, shape=(len(values), width))
+
+
+def _kind(value: Any) -> str:
+    """Return what a view of a row is, or say that it is nothing."""
+    if isinstance(value, dict) and all(_is_number(each) for each in value.values()):
+        return "object"
+    if isinstance(value, list) and value and all(_is_number(each) for each in value):
+        return "numbers"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "tokens"
+    return "something else"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_too_large(value: Any) -> bool:
+    """Tell whether a view of a row has a whole number that no double comes near."""
+    try:
+        list(map(float, value.values() if isinstance(value, dict) else value))
+    except OverflowError:
+        return True
+    return False

@@ -1,0 +1,148 @@
+"""Tables of one column a feature: Parquet, Feather and CSV."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs.data.schema import Schema, listed
+from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
+from omvfs.formats._column_names import columns_by_view, schema_of
+from omvfs.formats._files import File, PathLike
+from omvfs.formats._tables import errors_of, index_of, is_key, is_number, open_table, pa
+
+Columns = Mapping[str, Sequence[str]]
+
+
+class TableSource(Source):
+    r"""Views in one table, a column a feature.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.parquet``, ``.feather``, ``.arrow`` or ``.csv``, the last with ``.gz`` or
+        ``.zst`` too.
+    view : str
+        Name of the view of columns that name none.
+    columns : mapping of str to sequence of str, default=None
+        Columns by view. By default a column called ``view__feature`` belongs to that view; if none
+        is called so, all columns are one view. The index of a pandas frame is no feature.
+    key : str, default=None
+        The column that tells rows apart; it is no feature.
+    drop : sequence of str, default=()
+        Columns to leave out, such as labels; `dropped` tells which of them there are.
+    schema : Schema, default=None
+        Views whose features, where it names them, are taken by their names, in its order.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> _ = path.write_text("text__a,text__b,image__x\n1,0,0.5\n2,0,0.25\n")
+    >>> source = TableSource(path, "rows")
+    >>> source.schema.names, source.schema.feature_names
+    (('text', 'image'), (('a', 'b'), ('x',)))
+    >>> next(source.chunks(10)).views["text"]
+    array([[1., 0.],
+           [2., 0.]])
+    """
+
+    def __init__(
+        self,
+        path: PathLike | File,
+        view: str,
+        columns: Columns | None = None,
+        key: str | None = None,
+        drop: Sequence[str] = (),
+        schema: Schema | None = None,
+    ) -> None:
+        self._file, self._keys = File(path), [] if key is None else [key]
+        self.name, self._reader = str(self._file), open_table(self._file)
+        with errors_of(self._file):
+            arrow, self._n_rows = self._reader.describe()
+            self.dropped = frozenset(drop) & frozenset(arrow.names)
+            self._columns = self._by_view(arrow, view, columns, schema)
+        self._schema = schema_of(self._columns)
+
+    @property
+    def schema(self) -> Schema:
+        """Views, their widths and the names of their features."""
+        return self._schema
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, None if only reading them will tell."""
+        return self._n_rows
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        row = row_of(cursor)
+        wanted = list(dict.fromkeys(name for names in self._columns.values() for name in names))
+        with errors_of(self._file):
+            waiting: list[Any] = []
+            for batch in self._reader.batches(wanted, self._keys, row, batch_size):
+                waiting.append(batch)
+                while sum(len(part) for part in waiting) >= batch_size:
+                    rows, waiting = _take(waiting, batch_size)
+                    yield self._chunk(rows, row)
+                    row += len(rows)
+            if waiting:
+                yield self._chunk(pa.Table.from_batches(waiting), row)
+
+    def _chunk(self, rows: Any, start: int) -> Chunk:
+        blocks = {view: _block(rows, names) for view, names in self._columns.items()}
+        keys = np.array(rows.column(self._keys[0]).to_pylist(), object) if self._keys else None
+        return Chunk(start, named(blocks, self._schema), {"row": start + len(rows)}, keys)
+
+    def _by_view(
+        self, arrow: Any, view: str, columns: Columns | None, schema: Schema | None
+    ) -> dict[str, list[str]]:
+        """Return the columns of every view."""
+        if len(set(arrow.names)) < len(arrow.names):
+            raise SourceError(f"{self._file} has two columns of the same name.")
+        for key in self._keys:
+            if key not in arrow.names:
+                raise SourceError(f"{self._file} has no column {key!r} to align its rows by.")
+            if not is_key(arrow.field(key).type):
+                raise SourceError(
+                    f"{self._file} has keys of type {arrow.field(key).type} in column {key!r}; "
+                    "expected whole numbers or strings."
+                )
+        names = [name for name in arrow.names if name not in {*self._keys, *self.dropped}]
+        if columns is not None:
+            chosen = {each: list(own) for each, own in columns.items()}
+        else:
+            index = index_of(arrow)
+            data = [name for name in names if name not in index]
+            chosen = columns_by_view(data, view, str(self._file), schema)
+        there = set(names)
+        for own in chosen.values():
+            for name in own:
+                if name not in there:
+                    raise SourceError(f"{self._file} has no column {name!r}.")
+                if not is_number(arrow.field(name).type):
+                    raise SourceError(
+                        f"{self._file} has values of type {arrow.field(name).type} in column "
+                        f"{name!r}; expected numbers. Leave it out: drop=[...], or --drop "
+                        "NAME; or name it as the key: --key NAME."
+                    )
+        if not all(chosen.values()):
+            raise SourceError(f"{self._file} has no columns for view {listed(chosen)}.")
+        return chosen
+
+
+def _take(waiting: list[Any], n: int) -> tuple[Any, list[Any]]:
+    """Return the first n rows of some batches, and the rest of them."""
+    table = pa.Table.from_batches(waiting)
+    return table.slice(0, n), [part for part in table.slice(n).to_batches() if len(part)]
+
+
+def _block(rows: Any, names: list[str]) -> NDArray[Any]:
+    """Return columns as an array, single if all of them are; a missing value becomes NaN."""
+    columns = [rows.column(name) for name in names]
+    single = all(column.type == pa.float32() for column in columns)
+    block = np.empty((len(rows), len(names)), np.float32 if single else np.float64)
+    for j, column in enumerate(columns):
+        is_truth = pa.types.is_boolean(column.type)
+        block[:, j] = (column.cast(pa.float64()) if is_truth else column).to_numpy()
+    return block

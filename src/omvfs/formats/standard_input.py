@@ -1,0 +1,244 @@
+"""Rows that another program hands over, read as they come."""
+
+import csv
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import IO, Any
+
+from omvfs.data.schema import Schema
+from omvfs.formats._base import Chunk, Cursor, Source, SourceError, fewer_rows, named, row_of
+from omvfs.formats._column_names import columns_by_view, is_long, schema_of
+from omvfs.formats._known import known_width
+from omvfs.formats._rows import Shape
+from omvfs.formats.json_lines import JsonLinesSource, parsed
+from omvfs.formats.lines import MAX_LINE_BYTES, read_lines
+from omvfs.formats.svmlight import SvmlightSource
+
+_NAME = "standard input"
+
+
+def standard_input(
+    view: str,
+    stream: IO[bytes] | None = None,
+    drop: Sequence[str] = (),
+    schema: Schema | None = None,
+) -> Source:
+    r"""Open standard input: JSON Lines, CSV with a header, or svmlight, told by its first line.
+
+    Rows of numbers are read as they come, so that the stream need not end. Words, svmlight and CSV
+    in long form (see `LongSource`) are put into a temporary file first: how many features there are
+    is known when all were read.
+
+    Parameters
+    ----------
+    view : str
+        Name of the view of CSV columns that name none, and of svmlight.
+    stream : binary file, default=None
+        Where to read instead.
+    drop : sequence of str, default=()
+        Columns, or values of JSON, to leave out.
+    schema : Schema, default=None
+        Views whose features are taken by their names, or that have its width.
+
+    Examples
+    --------
+    >>> import io
+    >>> source = standard_input("rows", io.BytesIO(b"text__a,image__x\n1,2\n3,4\n"))
+    >>> [chunk.views for chunk in source.chunks(1)]
+    [Views(1 rows; text: 1, image: 1; float64), Views(1 rows; text: 1, image: 1; float64)]
+    """
+    if stream is None:
+        # Not sys.stdin.buffer, for which Python would wait at its end if a reader waits in it.
+        stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+    first = b""
+    while not first.strip():
+        first = stream.readline(MAX_LINE_BYTES + 1)
+        if not first:
+            raise SourceError("Standard input has no rows.")
+    if first.lstrip().startswith(b"{"):
+        return _json_rows(first, stream, drop, schema)
+    words = first.split()
+    if len(words) > 1 and all(b":" in word for word in words[1:] if not word.startswith(b"#")):
+        width = known_width(schema, view)
+        return _Spooled(first, stream, ".svm", lambda path: SvmlightSource(path, view, width))
+    return _csv_rows(first, stream, view, drop, schema)
+
+
+class StreamSource(Source):
+    """Rows of numbers that can be read once.
+
+    Parameters
+    ----------
+    shape : Shape
+        Views and widths, as the first row has them.
+    rows : iterator of dict of str to list of numbers
+    schema : Schema, default=None
+        With names of features; by default that of `shape`.
+    dropped : iterable of str, default=()
+        What was left out.
+    """
+
+    name = "Standard input"
+
+    def __init__(
+        self,
+        shape: Shape,
+        rows: Iterator[dict[str, Any]],
+        schema: Schema | None = None,
+        dropped: Iterable[str] = (),
+    ) -> None:
+        self._shape, self._rows, self.dropped = shape, rows, frozenset(dropped)
+        self._schema = schema or shape.schema
+        self._read = 0
+
+    @property
+    def schema(self) -> Schema:
+        """Views, their widths and the names of their features."""
+        return self._schema
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        row = row_of(cursor)
+        if row < self._read:
+            raise SourceError("Standard input can be read once only; write it into a file first.")
+        self._read += sum(1 for _ in islice(self._rows, row - self._read))
+        if self._read < row:
+            raise fewer_rows(self.name, self._read, row)
+        while batch := list(islice(self._rows, batch_size)):
+            for number, values in enumerate(batch, row + 1):
+                self._shape.see(values, number)
+            blocks = self._shape.blocks(batch, row + 1)
+            row = self._read = row + len(batch)
+            yield Chunk(row - len(batch), named(blocks, self._schema), {"row": row})
+
+
+class _Spooled(Source):
+    """A stream that was put into a file to be read by a reader of files."""
+
+    def __init__(
+        self, first: bytes, stream: IO[bytes], ending: str, reader: Callable[[str], Source]
+    ) -> None:
+        self._file = tempfile.NamedTemporaryFile(suffix=ending)  # noqa: SIM115 (closed by close)
+        try:
+            self._file.write(first)
+            shutil.copyfileobj(stream, self._file, 1 << 20)
+            self._file.flush()
+            self._source = reader(self._file.name)
+            self.dropped = self._source.dropped
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def schema(self) -> Schema:
+        return self._source.schema
+
+    @property
+    def n_rows(self) -> int | None:
+        return self._source.n_rows
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return self._source.identity
+
+    def lengthen(self, n_rows: int) -> None:
+        self._source.lengthen(n_rows)
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        return self._source.chunks(batch_size, cursor)
+
+    def close(self) -> None:
+        self._source.close()
+        self._file.close()
+
+
+def _numbered(first: bytes, stream: IO[bytes]) -> Iterator[tuple[bytes, Cursor]]:
+    """Yield every line with its number, the first of which was read already."""
+    return chain([(first.rstrip(), {"row": 1})], read_lines(stream, _NAME, 1))
+
+
+def _json_rows(
+    first: bytes, stream: IO[bytes], drop: Sequence[str], schema: Schema | None
+) -> Source:
+    ((row, _),) = parsed([(first, {"row": 1})], _NAME)
+    shape, dropped = Shape(_NAME), set(drop) & set(row)
+    shape.see(_without(row, drop), 1)
+    if set(shape.kinds.values()) == {"numbers"}:
+        rows = (_without(row, drop) for row, _ in parsed(_numbered(first, stream), _NAME))
+        return StreamSource(shape, rows, dropped=dropped)
+    spooled = partial(JsonLinesSource, drop=drop, schema=schema)
+    return _Spooled(first, stream, ".jsonl", spooled)
+
+
+def _without(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
+
+
+def _long_rows(first: bytes, stream: IO[bytes], view: str, schema: Schema | None) -> Source:
+    # pyarrow is large, and an extra.
+    from omvfs.formats.long_tables import LongSource
+
+    return _Spooled(first, stream, ".csv", lambda path: LongSource(path, view, schema=schema))
+
+
+def _csv_rows(
+    first: bytes, stream: IO[bytes], view: str, drop: Sequence[str], schema: Schema | None
+) -> Source:
+    try:
+        names = next(csv.reader([first.decode("utf-8-sig").rstrip("\r\n")]))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(f"Standard input begins with no header of CSV: {error}") from error
+    if len(set(names)) < len(names):
+        raise SourceError("Standard input has two columns of the same name.")
+    dropped = set(drop) & set(names)
+    # A column without a name is the index of a frame of pandas.
+    data = [name for name in names if name and name not in dropped]
+    if is_long(data):
+        source = _long_rows(first, stream, view, schema)
+        source.dropped = frozenset(dropped)
+        return source
+    columns = columns_by_view(data, view, _NAME.capitalize(), schema)
+    places = {name: j for j, name in enumerate(names)}
+    shape = Shape(_NAME)
+    own = {each: [places[name] for name in cols] for each, cols in columns.items()}
+    shape.see({each: [0] * len(js) for each, js in own.items()}, 1)
+
+    def rows() -> Iterator[dict[str, list[float]]]:
+        for line, after in read_lines(stream, _NAME):
+            values = _values(line, after)
+            if len(values) != len(names):
+                raise SourceError(
+                    f"Row {after['row']:,} of standard input has {len(values):,} values; the "
+                    f"header has {len(names):,}."
+                )
+            try:
+                row = {each: [_number(values[j]) for j in js] for each, js in own.items()}
+            except ValueError as error:
+                raise SourceError(f"Row {after['row']:,} of standard input: {error}.") from error
+            yield row
+
+    return StreamSource(shape, rows(), schema_of(columns), dropped)
+
+
+def _values(line: bytes, after: Cursor) -> list[str]:
+    """Return the values of a line of CSV, as they are written."""
+    text = line.decode("utf-8", "replace")
+    try:
+        return next(csv.reader([text])) if '"' in text else text.split(",")
+    except csv.Error as error:
+        raise SourceError(f"Row {after['row']:,} of standard input: {error}.") from error
+
+
+def _number(value: str) -> float:
+    """Return what a value of CSV is as a number.
+
+    Examples
+    --------
+    >>> _number("0.5"), _number("true"), _number("")
+    (0.5, 1.0, nan)
+    """
+    word = value.strip().lower()
+    return float({"": "nan", "true": "1", "false": "0"}.get(word, word))

@@ -1,0 +1,120 @@
+"""What every writer of rows is: chunk by chunk, into a file that appears when it is whole."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+from numpy.typing import NDArray
+
+from omvfs.data.views import Block, Views
+from omvfs.formats._base import SourceError
+from omvfs.formats._files import PathLike
+
+# What tells rows apart, as a chunk has it.
+Keys: TypeAlias = NDArray[Any] | None
+# Where a view is written dense, it has no more columns: pyarrow keeps a record of each in every
+# batch, and all but the selected features are no use.
+MOST_COLUMNS = 20_000
+
+
+class Writer(ABC):
+    """Writes rows into a file, which appears when the ``with`` block is left without an error.
+
+    A subclass writes into `_temporary` and provides `_append` and `_finish`.
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self._path = Path(path)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        if self._path.exists():
+            raise FileExistsError(f"{self._path} is there already.")
+        self._temporary = self._path.with_name(f".{os.getpid()}.{self._path.name}")
+
+    def append(self, views: Views, keys: Keys = None) -> None:
+        """Write more rows.
+
+        Parameters
+        ----------
+        views : Views
+            With the same views each time, sparse or dense as in the first.
+        keys : array, default=None
+            What tells the rows apart. Tables and JSON Lines have them if their writer was given a
+            name for them; the others leave them out.
+        """
+        check_names(views.names, self._path)
+        self._append(views, keys)
+
+    @abstractmethod
+    def _append(self, views: Views, keys: Keys) -> None:
+        """Write what `append` says; the names of the views are checked already."""
+
+    @abstractmethod
+    def _finish(self, whole: bool) -> None:
+        """Close what is open; if all rows came, write what has to come last."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        try:
+            self._finish(error is None)
+            if error is None and self._temporary.exists():
+                self._temporary.replace(self._path)
+        finally:
+            self._temporary.unlink(missing_ok=True)
+
+
+def check_names(names: Iterable[str], path: Path) -> None:
+    """Refuse names of views that no file, group or column can have.
+
+    Examples
+    --------
+    >>> check_names(["text", "a/b"], Path("x.h5mu"))
+    Traceback (most recent call last):
+    omvfs.formats._base.SourceError: View 'a/b' cannot be written to x.h5mu: its name has a '/' or
+    NUL. Rename it.
+    """
+    for name in names:
+        if any(sign in name for sign in ("/", "\0", os.sep)):
+            raise SourceError(
+                f"View {name!r} cannot be written to {path}: its name has a '/' or NUL. Rename it."
+            )
+
+
+def named_keys(key: str | None, keys: Keys, path: Path) -> dict[str, NDArray[Any]]:
+    """Return the keys by the name they are written by; none if they have no name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> named_keys("id", np.array([3, 5], object), Path("x.csv")), named_keys(None, None, Path("x"))
+    ({'id': array([3, 5], dtype=object)}, {})
+    """
+    if key is None:
+        return {}
+    if keys is None:
+        raise SourceError(f"{path} is to have keys called {key!r}; got rows without keys.")
+    return {key: keys}
+
+
+def only_block(views: Views, path: Path) -> Block:
+    """Return the one block of some views.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> only_block(Views({"text": np.eye(2)}), Path("x.npy")).shape
+    (2, 2)
+    """
+    if len(views.names) > 1:
+        raise SourceError(
+            f"{path} holds one view; got {len(views.names)}. Write a folder, or a table."
+        )
+    block: Block = next(iter(views.blocks.values()))
+    return block

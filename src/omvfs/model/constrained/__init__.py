@@ -1,0 +1,1 @@
+"""The solver that satisfies UᵀU = I and U ≥ 0 exactly."""

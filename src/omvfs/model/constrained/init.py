@@ -1,0 +1,216 @@
+"""Clusters of a set of rows from several starts, for the first chunk and for the memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from omvfs.model.arrays import (
+    Array,
+    Block,
+    in_ties,
+    project,
+    squared_row_norms,
+    tie_width,
+)
+from omvfs.model.constrained.alternate import nearest, unit_directions, unmoved
+from omvfs.model.indicator import Indicator, transposed_product
+
+# Dimensions of the singular space, per cluster: some directions matter that no cluster owns.
+_DIMENSIONS = 3
+_OVERSAMPLING = 5
+# With 2 a faint signal is lost: of the planted words of the demo 58 % are found instead of 96 %.
+_SUBSPACE_ITERATIONS = 5
+# A row this much shorter than the longest is rounding error.
+_NOTHING = 1e-7
+# Most iterations of one start. After the first few only the better ones, one in so many, go on.
+_MAX_ITER, _HEAT, _PROMOTED = 30, 4, 4
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Clusters of a set of rows.
+
+    Attributes
+    ----------
+    directions : array of shape (D, K)
+        Unit directions.
+    energy : float
+        What they explain of the rows: Σ_i (x_i · c_{k(i)})².
+    """
+
+    directions: Array
+    energy: float
+
+
+def spectral_start(
+    X: Sequence[Block], n_clusters: int, rng: np.random.Generator, n_init: int
+) -> list[Array]:
+    """Return directions to start from: those of clusters found in the leading singular space.
+
+    Random starts are many and end in poor local optima, the more so the less a row says by itself.
+    In the span of a few singular vectors a row is joined by all that co-occurs with it, and starts
+    cost next to nothing.
+
+    Parameters
+    ----------
+    X : sequence of array or CSR matrix of shape (n, D_v)
+    n_clusters : int
+    rng : Generator
+    n_init : int
+        Number of random starts in the singular space; the one that explains most is kept.
+
+    Returns
+    -------
+    list of array of shape (D_v, K)
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    >>> directions = spectral_start([X], 2, np.random.default_rng(0), n_init=3)
+    >>> np.sort(directions[0].argmax(axis=0))
+    array([0, 1])
+    """
+    # Single precision is enough to tell starts apart.
+    E = embedding(X, _DIMENSIONS * n_clusters, rng).astype(np.float32)
+    found = [alternate(E, seeds(E, n_clusters, rng), _HEAT) for _ in range(n_init)]
+    order = np.argsort(-in_ties(np.array([each.energy for each in found])), kind="stable")
+    promoted = [found[i] for i in order[: -(-n_init // _PROMOTED)]]
+    found = [alternate(E, each.directions, _MAX_ITER - _HEAT) for each in promoted]
+    best = found[int(in_ties(np.array([each.energy for each in found])).argmax())]
+    labels = nearest(E @ best.directions).labels
+    U = Indicator(labels, np.ones(len(labels), X[0].dtype), n_clusters)
+    return unit_directions([transposed_product(X_v, U) for X_v in X])
+
+
+def embedding(X: Sequence[Block], n_dimensions: int, rng: np.random.Generator) -> Array:
+    """Return the rows in their leading singular directions, of unit norm; zero rows stay zero.
+
+    Subspace iteration on Σ_v X_v X_vᵀ. It starts from random numbers per row, none per feature, so
+    that the order of the features changes nothing.
+
+    Parameters
+    ----------
+    X : sequence of array or CSR matrix of shape (n, D_v)
+    n_dimensions : int
+    rng : Generator
+
+    Returns
+    -------
+    array of shape (n, min(n, n_dimensions))
+    """
+    n = X[0].shape[0]
+    r = min(n, n_dimensions)
+    Q = rng.standard_normal((n, min(n, r + _OVERSAMPLING)))
+    for _ in range(_SUBSPACE_ITERATIONS):
+        Q = np.linalg.qr(_gram_product(X, Q))[0]
+    T = Q.T @ _gram_product(X, Q)
+    values, vectors = np.linalg.eigh((T + T.T) / 2)
+    values[values < tie_width(values)] = 0
+    E = (Q @ vectors[:, ::-1][:, :r]) * np.sqrt(values[::-1][:r])
+    norms = np.linalg.norm(E, axis=1, keepdims=True)
+    E = np.divide(E, norms, out=np.zeros_like(E), where=norms > _NOTHING * norms.max(initial=0))
+    rows: Array = E.astype(X[0].dtype, copy=False)
+    return rows
+
+
+def _gram_product(X: Sequence[Block], Q: Array) -> Array:
+    """Return Σ_v X_v X_vᵀ Q."""
+    return project(X, [X_v.T @ Q for X_v in X])
+
+
+def worth(U: Indicator) -> float:
+    """Return how good clusters are: what they explain, times how evenly they share the rows.
+
+    What they explain alone is a poor guide: it likes small clusters of near duplicates.
+
+    Examples
+    --------
+    >>> worth(Indicator(np.array([0, 0, 0, 1]), np.ones(4), 2)) < worth(
+    ...     Indicator(np.array([0, 0, 1, 1]), np.ones(4), 2)
+    ... )
+    True
+    """
+    shares = np.bincount(U.labels, minlength=U.n_clusters) / max(1, len(U.labels))
+    shares = shares[shares > 0]
+    return float(U.masses.sum() * -np.sum(shares * np.log(shares)))
+
+
+def seeds(X: Array, n_clusters: int, rng: np.random.Generator) -> Array:
+    """Return directions of rows drawn in turn, each with a chance of what is unexplained of it.
+
+    The rule of k-means++ for directions: given those drawn, ‖x_i‖² − max_k (x_i · c_k)² is left of
+    row i.
+
+    Parameters
+    ----------
+    X : array of shape (n, D)
+    n_clusters : int
+    rng : Generator
+
+    Returns
+    -------
+    array of shape (D, K)
+    """
+    squares = squared_row_norms(X)
+    left = np.asarray(squares, dtype=np.float64)
+    # Less than this is left of a row by rounding.
+    rest = tie_width(squares)
+    chosen: list[int] = []
+    for _ in range(n_clusters):
+        total = np.cumsum(left)
+        if total[-1] <= 0:
+            break
+        row = int(np.searchsorted(total, rng.random() * total[-1], side="right"))
+        row = min(row, len(left) - 1)
+        chosen.append(row)
+        along = X @ (X[row] / np.sqrt(squares[row]))
+        left = np.minimum(left, np.maximum(squares - np.square(along), 0))
+        left[row] = 0
+        left[left < rest] = 0
+    drawn = np.zeros((X.shape[1], n_clusters), X.dtype)
+    drawn[:, : len(chosen)] = X[chosen].T
+    return unit_directions([drawn])[0]
+
+
+def alternate(X: Array, start: Array, max_iter: int) -> Clusters:
+    """Alternate the half-steps without graph or sparsity, where both are exact and cheap.
+
+    Parameters
+    ----------
+    X : array of shape (n, D)
+    start : array of shape (D, K)
+        Unit directions.
+    max_iter : int
+
+    Returns
+    -------
+    Clusters
+    """
+    directions, squares, labels = start, squared_row_norms(X), None
+    for _ in range(max_iter):
+        U = _fill_empty(nearest(X @ directions), squares)
+        directions = unit_directions([X.T @ U.dense()])[0]
+        if labels is not None and unmoved(U.labels, labels):
+            break
+        labels = U.labels
+    return Clusters(directions, float(nearest(X @ directions).masses.sum()))
+
+
+def _fill_empty(U: Indicator, squares: Array) -> Indicator:
+    """Give every empty cluster the row of which its own cluster leaves most unexplained."""
+    counts = np.bincount(U.labels, minlength=U.n_clusters)
+    empty = np.flatnonzero(counts == 0)
+    if not len(empty):
+        return U
+    left = squares - np.square(U.weights)
+    left[left < tie_width(squares)] = 0
+    labels, weights = U.labels.copy(), U.weights.copy()
+    for k in empty:
+        row = int(in_ties(np.where(counts[labels] > 1, left, 0)).argmax())
+        if counts[labels[row]] < 2 or left[row] <= 0:
+            break
+        counts[labels[row]] -= 1
+        counts[k] += 1
+        labels[row], weights[row], left[row] = k, np.sqrt(squares[row]), 0
+    return Indicator(labels, weights, U.n_clusters)

@@ -1,0 +1,1 @@
+"""Who is near whom, and what neighbours say."""

@@ -1,0 +1,1 @@
+"""The solver that the paper prints."""

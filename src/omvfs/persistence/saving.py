@@ -1,0 +1,140 @@
+"""An estimator that can be saved and loaded."""
+
+import os
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from omvfs.data.schema import Schema
+from omvfs.persistence import checkpoint
+from omvfs.persistence.pack import (
+    _pack_names,
+    _unpack_names,
+    freeze,
+    pack_params,
+    thaw,
+    unpack_params,
+)
+from omvfs.selectors.fitted import Learned
+from omvfs.selectors.history import HISTORY, ChunkInfo
+
+
+class Persistent:
+    """Adds `save` and `load` to the estimator."""
+
+    _learned: Learned
+    _columns: NDArray[np.intp] | None
+    _plain: bool
+    schema_: Schema
+    n_features_in_: int
+    history_: deque[ChunkInfo]
+    get_params: Any
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        extra: Any = None,
+        extra_arrays: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
+        """Write all that was learned, and the parameters, to a file; the one before is kept too.
+
+        Learning goes on after `load` as if it had never stopped, to the same bits.
+
+        Parameters
+        ----------
+        path : path
+            The file, replaced atomically. What was there moves to ``<path>.1``.
+        extra : object, default=None
+            What else to keep: anything that JSON can hold, such as where in a stream to go on.
+            `omvfs.persistence.checkpoint.read` returns it as ``meta["extra"]``.
+        extra_arrays : mapping of str to array, default=None
+            The same, for arrays; returned under ``extra/<name>``.
+        """
+        check_is_fitted(self)
+        arrays, meta = freeze(self._learned)
+        history = [[getattr(info, each.name) for each in fields(info)] for info in self.history_]
+        arrays["history"] = np.array(history, np.float64).reshape(len(history), -1)
+        if self._columns is not None:
+            arrays["columns"] = self._columns.astype(np.int64)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            arrays |= _pack_names("feature_names_in", names)
+        meta["estimator"] = {
+            "class": type(self).__name__,
+            "params": pack_params(self.get_params(deep=False)),
+            "plain": self._plain,
+            "n_features_in": self.n_features_in_,
+        }
+        meta["extra"] = extra
+        arrays |= {f"extra/{name}": array for name, array in (extra_arrays or {}).items()}
+        checkpoint.write(path, arrays, meta)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the estimator that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        omvfs.persistence.checkpoint.CheckpointError
+            If the file is damaged, or something else.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from omvfs import OMVFS
+        >>> X = np.random.default_rng(0).random((40, 6))
+        >>> path = tempfile.mkdtemp() + "/model.omvfs"
+        >>> OMVFS(2, random_state=0).fit(X).save(path)
+        >>> OMVFS.load(path).n_rows_seen_
+        40
+        """
+        return cls._of(*checkpoint.read(path), path)
+
+    @classmethod
+    def _of(
+        cls, arrays: Mapping[str, NDArray[Any]], meta: Any, path: str | os.PathLike[str]
+    ) -> Self:
+        """Return the estimator that a checkpoint holds, as read from a path."""
+        try:
+            learned = thaw(arrays, meta)
+            own = meta["estimator"]
+            selector = cls(**unpack_params(own["params"]))
+            selector._thaw(learned, arrays, own)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise checkpoint.CheckpointError(
+                f"{os.fspath(path)} holds no sound {cls.__name__}: {error}."
+            ) from error
+        return selector
+
+    def _thaw(self, learned: Learned, arrays: Mapping[str, NDArray[Any]], own: Any) -> None:
+        """Take what was learned, from a file."""
+        width = sum(learned.schema.widths)
+        if own["n_features_in"] < width or own["plain"] not in (True, False):
+            raise ValueError("the features do not fit the views")
+        self._learned, self.schema_ = learned, learned.schema
+        self.n_features_in_, self._plain = own["n_features_in"], own["plain"]
+        self._columns = None
+        if "columns" in arrays:
+            columns = arrays["columns"].astype(np.intp)
+            if columns.shape != (width,) or set(columns.tolist()) - set(range(self.n_features_in_)):
+                raise ValueError("the columns do not fit the views")
+            self._columns = columns
+        # Files of before had the names here.
+        names = own.get("feature_names_in")
+        if "feature_names_in" in arrays:
+            ends = arrays["feature_names_in/ends"]
+            names = _unpack_names(arrays["feature_names_in"], ends, self.n_features_in_)
+        if names is not None:
+            if len(names) != self.n_features_in_:
+                raise ValueError("the names do not fit the features")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.history_ = deque((ChunkInfo.of(row) for row in arrays["history"].tolist()), HISTORY)

@@ -1,0 +1,301 @@
+"""The loop: source → preparation → selector → listeners, with checkpoints along the way."""
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from omvfs.formats import Chunk, Cursor, Source
+from omvfs.omvfs import OMVFS
+from omvfs.persistence import checkpoint
+from omvfs.persistence.pack import pack_params, unpack_params
+from omvfs.pipeline.preparation import Preparation
+
+T = TypeVar("T")
+
+# Seconds between two looks whether to stop.
+_PATIENCE = 0.1
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a run stands.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows learned from, before an interruption too.
+    n_new : int
+        Rows learned from in this run.
+    total : int or None
+        Rows of the source, None if unknown.
+    seconds : float
+        Time since this run began.
+    saved : bool
+        Whether a checkpoint was just written.
+    """
+
+    n_rows: int
+    n_new: int
+    total: int | None
+    seconds: float
+    saved: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run has come to.
+
+    Attributes
+    ----------
+    selector : OMVFS
+        After the last chunk.
+    preparation : Preparation
+        After the last chunk.
+    finished : bool
+        Whether the source has no more rows; else the run was asked to stop.
+    """
+
+    selector: OMVFS
+    preparation: Preparation
+    finished: bool
+
+
+Listener = Callable[[Status], None]
+
+
+def run(
+    source: Source,
+    selector: OMVFS,
+    *,
+    prepare: tuple[str, ...] = (),
+    save_to: str | os.PathLike[str] | None = None,
+    save_every: int = 50,
+    resume: bool = False,
+    listeners: tuple[Listener, ...] = (),
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Result:
+    """Learn from all rows of a source, the next chunk being read while this one is learned.
+
+    Parameters
+    ----------
+    source : Source
+    selector : OMVFS
+        Its `batch_size` is the size of the chunks.
+    prepare : tuple of str
+        Steps every chunk goes through first; see `Preparation`.
+    save_to : path, default=None
+        Where to keep checkpoints. One is written every `save_every` chunks, and at the end.
+    save_every : int, default=50
+    resume : bool, default=False
+        Go on from the checkpoint at `save_to`, if there is one.
+    listeners : tuple of callable
+        Called with a `Status` after every chunk.
+    should_stop : callable
+        Asked after every chunk, and now and then while waiting for one. If True, a checkpoint is
+        written and the run ends.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omvfs.formats import ArraySource
+    >>> rows = ArraySource(np.random.default_rng(0).random((100, 5)))
+    >>> result = run(rows, OMVFS(2, batch_size=30, random_state=0))
+    >>> result.selector.n_rows_seen_, result.finished
+    (100, True)
+    """
+    preparation, cursor = Preparation(tuple(prepare)), None
+    if save_to is not None:
+        checkpoint.sweep(save_to)
+    if resume and save_to is not None and Path(save_to).exists():
+        selector, preparation, cursor = restore(save_to, selector, tuple(prepare), source.identity)
+    before = selector.n_rows_seen_ if cursor is not None else 0
+    started, saved_at, finished = time.perf_counter(), 0, True
+    n_chunks = 0
+    for chunk in ahead(source.chunks(selector.batch_size, cursor), should_stop):
+        if chunk is None:
+            finished = False
+            break
+        with _rows_from(chunk.start):
+            views, prepared = preparation.apply(chunk.views)
+            selector.partial_fit(views)
+        preparation, cursor = prepared, chunk.cursor
+        n_chunks += 1
+        stop = should_stop()
+        save = save_to is not None and (stop or n_chunks - saved_at >= save_every)
+        if save:
+            keep(save_to, selector, preparation, cursor, source.identity)
+            saved_at = n_chunks
+        seen = selector.n_rows_seen_
+        seconds = time.perf_counter() - started
+        for listener in listeners:
+            listener(Status(seen, seen - before, source.n_rows, seconds, save))
+        if stop:
+            finished = False
+            break
+    if save_to is not None and n_chunks > saved_at:
+        keep(save_to, selector, preparation, cursor, source.identity)
+    return Result(selector, preparation, finished)
+
+
+@contextmanager
+def _rows_from(start: int) -> Iterator[None]:
+    """Have errors say where the chunk begins within which they count rows."""
+    try:
+        yield
+    except ValueError as error:
+        if start:
+            error.args = (f"In the chunk that begins at row {start:,}: {error}",)
+        raise
+
+
+def keep(
+    path: Any,
+    selector: OMVFS,
+    preparation: Preparation,
+    cursor: Cursor | None,
+    identity: Any = None,
+) -> None:
+    """Write all that a run needs to go on."""
+    extra = {"cursor": cursor, "prepare": list(preparation.steps), "source": identity}
+    selector.save(path, extra, preparation.known)
+
+
+def restore(
+    path: str | os.PathLike[str],
+    selector: OMVFS,
+    prepare: tuple[str, ...],
+    identity: Any = None,
+) -> tuple[OMVFS, Preparation, Cursor]:
+    """Return what `keep` wrote; it must be of a run with the same parameters over the same data.
+
+    Parameters
+    ----------
+    path : path
+    selector : OMVFS
+        With the parameters of this run.
+    prepare : tuple of str
+        Steps of this run.
+    identity : object, default=None
+        What the source of this run says of itself; by default any will do.
+    """
+    arrays, meta = checkpoint.read(path)
+    loaded = OMVFS._of(arrays, meta, path)
+    extra = meta.get("extra")
+    if not isinstance(extra, dict) or not isinstance(extra.get("cursor"), dict):
+        raise checkpoint.CheckpointError(
+            f"{os.fspath(path)} is a model, not the checkpoint of a run: it has no cursor."
+        )
+    asked, kept = (
+        {**unpack_params(pack_params(each.get_params(deep=False))), "prepare": steps}
+        for each, steps in ((selector, list(prepare)), (loaded, extra.get("prepare")))
+    )
+    # What is selected in the end does not change what is learned.
+    free = {"n_features_to_select", "score", "diversity", "recency", "views"}
+    ours, theirs = ({k: v for k, v in p.items() if k not in free} for p in (asked, kept))
+    if other := _differences(theirs, ours):
+        raise checkpoint.CheckpointError(
+            f"{os.fspath(path)} is of a run with other parameters: {other}. Go on with those, or "
+            "begin anew."
+        )
+    # Checkpoints of before do not tell.
+    before = extra.get("source")
+    if None not in (before, identity) and (other := _differences(before, identity)):
+        raise checkpoint.CheckpointError(
+            f"{os.fspath(path)} is of a run over other data: {other}. Go on with the same, or "
+            "begin anew."
+        )
+    params = selector.get_params(deep=False)
+    loaded.set_params(**{name: params[name] for name in free})
+    known = {
+        name.removeprefix("extra/"): a for name, a in arrays.items() if name.startswith("extra/")
+    }
+    return loaded, Preparation.of(prepare, known), extra["cursor"]
+
+
+def _differences(kept: Any, now: Any, place: str = "") -> str:
+    """Say where two plain values differ, empty if nowhere.
+
+    Examples
+    --------
+    >>> _differences({"a": {"kind": "csv", "n": 1}}, {"a": {"kind": "npy", "n": 1}})
+    "a.kind='csv', now 'npy'"
+    """
+    if isinstance(kept, dict) and isinstance(now, dict):
+        found = (
+            _differences(kept.get(name), now.get(name), f"{place}.{name}" if place else str(name))
+            for name in {**kept, **now}
+        )
+        return ", ".join(each for each in found if each)
+    return "" if kept == now else f"{place}={kept!r}, now {now!r}"
+
+
+def ahead(
+    items: Iterator[T], should_stop: Callable[[], bool] = lambda: False
+) -> Iterator[T | None]:
+    """Yield items, each fetched in another thread while the one before is used.
+
+    Parameters
+    ----------
+    items : iterator
+    should_stop : callable
+        Asked while there is nothing to yield; if True, the last that is yielded is None.
+
+    Examples
+    --------
+    >>> list(ahead(iter([1, 2, 3])))
+    [1, 2, 3]
+    """
+    fetched: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(1)
+    enough = threading.Event()
+
+    def put(item: tuple[T | None, BaseException | None]) -> bool:
+        while not enough.is_set():
+            try:
+                fetched.put(item, timeout=_PATIENCE)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def fetch() -> None:
+        try:
+            for item in items:
+                if not put((item, None)):
+                    return
+            put((None, StopIteration()))
+        except BaseException as error:
+            put((None, error))
+
+    reader = threading.Thread(target=fetch, name="omvfs reader", daemon=True)
+    reader.start()
+    try:
+        while True:
+            try:
+                item, error = fetched.get(timeout=_PATIENCE)
+            except queue.Empty:
+                if should_stop():
+                    yield None
+                    return
+                continue
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            yield item
+    finally:
+        enough.set()
+        # A reader that waits for another program may wait for ever.
+        reader.join(timeout=1)
+
+
+__all__ = ["Chunk", "Listener", "Result", "Status", "ahead", "keep", "restore", "run"]

@@ -1,0 +1,1 @@
+"""What every selector shares: reading, ranking, support, names, transform."""

@@ -1,0 +1,58 @@
+"""How an estimator reads its batches: the first sets what later ones must match."""
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from omvfs.data.blocks import Negative
+from omvfs.data.collections import holds_views
+from omvfs.data.schema import Schema
+from omvfs.data.views import Views, as_views
+
+
+def is_views(X: Any) -> bool:
+    """Tell whether X comes as views already, not as one 2-D block.
+
+    Examples
+    --------
+    >>> is_views([[1.0, 2.0]]), is_views({"text": [[1.0, 2.0]]})
+    (False, True)
+    """
+    return isinstance(X, Views) or holds_views(X)
+
+
+class ReadsViews(BaseEstimator):  # type: ignore[misc]
+    """Base of estimators that read anything `as_views` accepts.
+
+    A subclass takes the parameter `views`, reads its first batch with `as_views` and `_remember`,
+    and later ones with `_read_next`.
+    """
+
+    views: Any
+    schema_: Schema
+    n_features_in_: int
+
+    def _remember(self, X: Any, batch: Views) -> None:
+        """Remember of the first batch what later ones must match."""
+        if is_views(X):
+            self.n_features_in_ = batch.shape[1]
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        else:
+            validate_data(self, X, reset=True, skip_check_array=True)
+        self.schema_ = batch.schema
+
+    def _read_next(self, X: Any, negative: Negative = "allow") -> Views:
+        """Validate a later batch."""
+        if is_views(X):
+            return as_views(X, like=self.schema_, negative=negative)
+        batch = as_views(X, views=self.views, negative=negative)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return as_views(batch, like=self.schema_, negative=negative)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

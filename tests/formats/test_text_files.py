@@ -1,0 +1,124 @@
+"""svmlight and JSON Lines: what rows mean, and lines that mean nothing."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs.formats import JsonLinesSource, SourceError, SvmlightSource, lines, open_source
+
+SVM = "1 1:0.5 3:2\n\n# nothing\n-1 qid:3 2:1 # a comment\n0\n"
+JSON = [
+    {"text": ["b", "a", "b"], "meta": {"x": 1, "y": 0.5}, "image": [0.5, 1]},
+    {"image": [0, 2], "text": []},
+    {"image": [3, 4], "meta": {"z": -1}, "text": ["ü"]},
+]
+
+
+def only(source, batch_size=100):
+    (chunk,) = source.chunks(batch_size)
+    return chunk.views
+
+
+def test_an_svmlight_file_has_its_rows_and_no_labels(tmp_path):
+    (tmp_path / "x.svm").write_text(SVM)
+    views = only(open_source(tmp_path / "x.svm"))
+    np.testing.assert_array_equal(views["x"].toarray(), [[0.5, 0, 2], [0, 1, 0], [0, 0, 0]])
+    (tmp_path / "y.libsvm").write_text("0 0:1\n0 4:1\n")
+    assert open_source(tmp_path / "y.libsvm").schema.widths == (5,)
+    assert SvmlightSource(tmp_path / "y.libsvm", "y", 9).schema.widths == (9,)
+    with pytest.raises(SourceError, match="beyond the 3"):
+        list(SvmlightSource(tmp_path / "y.libsvm", "y", 3, zero_based=True).chunks(5))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["1 a:1", "1 2:b", "1 2", "1 1:2:3", "1 99999999999999999999:1", "1 -4:1", "1 4294967296:1"],
+)
+def test_a_line_that_is_none_of_svmlight_is_named(tmp_path, line):
+    (tmp_path / "x.svm").write_text(f"1 1:1\n{line}\n")
+    with pytest.raises(SourceError, match=r"Row 2 of .*x\.svm|x\.svm has indices"):
+        open_source(tmp_path / "x.svm")
+
+
+def test_json_lines_are_numbers_objects_and_tokens(tmp_path):
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, JSON)))
+    source = open_source(tmp_path / "x.jsonl")
+    assert source.schema.names == ("text", "meta", "image")
+    assert source.schema.feature_names == (("b", "a", "ü"), ("x", "y", "z"), None)
+    views = only(source)
+    np.testing.assert_array_equal(views["text"].toarray(), [[2, 1, 0], [0, 0, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(views["meta"].toarray(), [[1, 0.5, 0], [0, 0, 0], [0, 0, -1]])
+    np.testing.assert_array_equal(views["image"], [[0.5, 1], [0, 2], [3, 4]])
+    (tmp_path / "y.jsonl.gz").write_bytes(gzip.compress((tmp_path / "x.jsonl").read_bytes()))
+    np.testing.assert_array_equal(
+        only(open_source(tmp_path / "y.jsonl.gz"))["image"], views["image"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["{"], "Row 1 .* is no JSON"),
+        (["[1]"], "Row 1 .* is a list"),
+        (['{"a": [1]}', '{"a": ["x"]}'], "View 'a' is tokens in row 2 .* and numbers before"),
+        (['{"a": [1]}', '{"a": [1, 2]}'], "View 'a' has 2 numbers in row 2 .* and 1 before"),
+        (['{"a": "text"}'], "something else"),
+        (['{"a": {"x": "y"}}'], "something else"),
+        ([""], "no rows"),
+        (["[" * 100_000], "Row 1 .* is no JSON"),
+    ],
+)
+def test_a_line_that_is_no_row_is_named(tmp_path, lines, message):
+    (tmp_path / "x.jsonl").write_text("\n".join(lines))
+    with pytest.raises(SourceError, match=message):
+        list(open_source(tmp_path / "x.jsonl").chunks(10))
+
+
+@pytest.mark.parametrize("large", ["[0.5, {}]", '{{"x": 1, "y": -{}}}'])
+def test_a_number_beyond_all_doubles_is_named_by_its_row(tmp_path, large):
+    good, bad = large.format(2), large.format("9" * 400)
+    (tmp_path / "x.jsonl").write_text("".join(f'{{"a": {each}}}\n' for each in (good, good, bad)))
+    with pytest.raises(SourceError, match=r"View 'a' .* row 3 of .*x\.jsonl"):
+        list(open_source(tmp_path / "x.jsonl").chunks(2))
+    with pytest.raises(SourceError, match=r"View 'a' .* row 3 of .*x\.jsonl"):
+        list(open_source(tmp_path / "x.jsonl").chunks(10))
+
+
+def test_numbers_must_be_in_every_row(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"a": [1]}\n{"b": [1]}\n')
+    with pytest.raises(SourceError, match=r"Row 2 .* has no view 'a'"):
+        list(open_source(tmp_path / "x.jsonl").chunks(10))
+
+
+def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1000)
+    (tmp_path / "x.jsonl").write_text("[" + "1," * 1000)
+    with pytest.raises(SourceError, match=r"Line 1 .* longer than 1,000"):
+        open_source(tmp_path / "x.jsonl")
+
+
+@pytest.mark.parametrize("ending", ["svm", "svm.gz", "jsonl", "jsonl.gz"])
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_damaged_text_is_an_error_or_rows(tmp_path_factory, ending, data):
+    content = (
+        SVM.encode() if ending.startswith("svm") else "\n".join(map(json.dumps, JSON)).encode()
+    )
+    content = bytearray(gzip.compress(content) if ending.endswith("gz") else content)
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content) - 1))]
+    for _ in range(data.draw(st.integers(0, 3))):
+        if content:
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("damaged") / f"x.{ending}"
+    path.write_bytes(content)
+    kind = SvmlightSource if ending.startswith("svm") else JsonLinesSource
+    try:
+        chunks = list(kind(path, "x").chunks(2))
+    except SourceError:
+        return
+    assert all(len(chunk.views) <= 2 for chunk in chunks)

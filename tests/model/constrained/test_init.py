@@ -1,0 +1,139 @@
+"""Starts find planted clusters, and every degenerate set of rows gives sound directions."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs.evaluation import clustering_accuracy
+from omvfs.model.arrays import project
+from omvfs.model.constrained import init as starts
+from omvfs.model.constrained.alternate import nearest, unit_directions
+from support import counts
+
+kinds = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+
+
+def start(X, n_clusters, seed=0, n_init=4):
+    return starts.spectral_start(X, n_clusters, np.random.default_rng(seed), n_init)
+
+
+def planted(seed, n=60, n_clusters=4, widths=(12, 8)):
+    """Rows of clear clusters over two views, of very different lengths."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % n_clusters
+    lengths = rng.uniform(0.1, 10, n)[:, np.newaxis]
+    X = []
+    for width in widths:
+        own = np.arange(width) % n_clusters == labels[:, np.newaxis]
+        X.append(lengths * (0.05 * rng.random((n, width)) + own))
+    return X, labels
+
+
+def assert_sound(directions, X, n_clusters):
+    for V_v, X_v in zip(directions, X, strict=True):
+        assert V_v.shape == (X_v.shape[1], n_clusters)
+        assert V_v.dtype == X_v.dtype
+        assert np.isfinite(V_v).all()
+        assert (V_v >= 0).all()
+    norms = np.sqrt(sum(np.sum(V_v**2, axis=0) for V_v in directions))
+    tolerance = 1e-5 if X[0].dtype == np.float32 else 1e-12
+    assert (np.isclose(norms, 1, atol=tolerance) | (norms == 0)).all()
+
+
+@kinds
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(4))
+def test_planted_clusters_are_found(kind, dtype, seed):
+    X, labels = planted(seed)
+    X = [kind(X_v.astype(dtype)) for X_v in X]
+    directions = start(X, 4, seed)
+    assert_sound(directions, X, 4)
+    assert clustering_accuracy(labels, nearest(project(X, directions)).labels) == 1
+
+
+@kinds
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 12),
+    n_clusters=st.integers(1, 6),
+    density=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
+    same=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_rows_give_sound_directions(kind, seed, n, n_clusters, density, same):
+    rng = np.random.default_rng(seed)
+    X = [counts(rng, n, width, density=density) for width in (5, 3)]
+    if same:
+        X = [np.repeat(X_v[:1], n, axis=0) for X_v in X]
+    X = [kind(X_v) for X_v in X]
+    directions = start(X, n_clusters, seed)
+    assert_sound(directions, X, n_clusters)
+    again = start(X, n_clusters, seed)
+    for V_v, W_v in zip(directions, again, strict=True):
+        np.testing.assert_array_equal(V_v, W_v)
+    if density == 0:
+        assert not any(V_v.any() for V_v in directions)
+
+
+@kinds
+def test_fewer_rows_than_clusters_each_get_their_own(kind):
+    X = [kind(np.diag([3.0, 0.5, 1.0]))]
+    directions = start(X, 5)
+    assert len(set(nearest(project(X, directions)).labels)) == 3
+    explained = nearest(project(X, directions)).masses.sum()
+    assert explained == pytest.approx(9 + 0.25 + 1)
+
+
+@kinds
+def test_empty_rows_do_not_take_part(kind):
+    X, labels = planted(1)
+    padded = [np.vstack([np.zeros_like(X_v[:7]), X_v]) for X_v in X]
+    padded = [kind(X_v) for X_v in padded]
+    directions = start(padded, 4)
+    assert_sound(directions, padded, 4)
+    assert clustering_accuracy(labels, nearest(project(padded, directions)).labels[7:]) == 1
+
+
+@given(seed=st.integers(0, 2**32), n_clusters=st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_alternating_never_explains_less(seed, n_clusters):
+    rng = np.random.default_rng(seed)
+    X = counts(rng, 15, 10)
+    total = np.sum(X**2)
+    begin = starts.seeds(X, n_clusters, rng)
+    energies = [starts.alternate(X, begin, i).energy for i in range(6)]
+    assert (np.diff(energies) >= -1e-9 * total).all()
+    assert energies[-1] <= total * (1 + 1e-12)
+
+
+def test_an_empty_cluster_is_given_the_row_least_explained():
+    # Two directions that are the same: one cluster stays empty, and takes over the odd row.
+    X = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.1], [1.0, 2.0]])
+    begin = unit_directions([np.array([[1.0, 1.0], [0.0, 0.0]])])[0]
+    found = starts.alternate(X, begin, 10)
+    labels = nearest(X @ found.directions).labels
+    assert labels[3] not in labels[:3]
+    assert len(set(labels[:3])) == 1
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None)
+def test_seeds_are_rows_and_different_ones(seed):
+    rng = np.random.default_rng(seed)
+    X = counts(rng, 8, 8, density=0.7) + 0.01
+    directions = starts.seeds(X, 4, rng)
+    assert_sound([directions], [X], 4)
+    cosines = X @ directions / np.linalg.norm(X, axis=1, keepdims=True)
+    rows = cosines.argmax(axis=0)
+    np.testing.assert_allclose(cosines[rows, np.arange(4)], 1, atol=1e-9)
+    assert len(set(rows)) == 4
+
+
+def test_seeds_prefer_what_is_unexplained():
+    # Nine rows along one direction and one along another: two seeds are always one of each.
+    X = np.vstack([np.tile([1.0, 0.0], (9, 1)), [0.0, 1.0]])
+    for seed in range(50):
+        directions = starts.seeds(X, 2, np.random.default_rng(seed))
+        assert sorted(directions.argmax(axis=0)) == [0, 1]

@@ -1,0 +1,103 @@
+"""The cluster of new rows: by fit, and by the votes of neighbours."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs import OMVFS
+from omvfs.evaluation import clustering_accuracy
+from omvfs.model.arrays import project
+from omvfs.model.graph.agreement import agreement, normalised_neighbours
+from omvfs.model.graph.vote import Electorate, assign, cast_votes
+from omvfs.model.indicator import Indicator
+from support import KINDS, clustered, counts
+
+quick = settings(max_examples=40, deadline=None)
+
+
+def naive_votes(X, rows, labels, keep, k, K):
+    """Return the share of each cluster among the k rows of the largest positive cosine."""
+    votes = np.zeros((len(X), K))
+    for i, x in enumerate(X):
+        cosines = [x @ y / max(np.linalg.norm(x) * np.linalg.norm(y), 1e-300) for y in rows]
+        for j in sorted(range(len(rows)), key=lambda j: -cosines[j])[:k]:
+            votes[i, labels[j]] += max(cosines[j], 0) * keep[j]
+        votes[i] /= votes[i].sum() or 1
+    return votes
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 6))
+@quick
+def test_votes_are_those_of_the_nearest_rows(kind, seed, k):
+    rng = np.random.default_rng(seed)
+    rows, labels = clustered(rng, 30, 8)
+    U, keep = Indicator(labels, np.ones(30), 3), rng.random(30)
+    X = counts(rng, 7, 8)
+    share = agreement(normalised_neighbours([rows], k)[0], U) > 0
+    votes = Electorate([kind(rows)], U, keep, [2.0], k).votes([kind(X)])
+    assert len(votes) == share
+    if share:
+        np.testing.assert_allclose(votes[0], 2 * naive_votes(X, rows, labels, keep, k, 3))
+
+
+@given(seed=st.integers(0, 2**32))
+@quick
+def test_without_votes_the_best_fit_decides_and_any_scale_of_a_row_is_the_same(seed):
+    rng = np.random.default_rng(seed)
+    X, V = counts(rng, 20, 6), rng.random((6, 4))
+    fit = X @ V
+    found = assign(fit)
+    np.testing.assert_allclose(fit[np.arange(20), found], fit.max(axis=1))
+    np.testing.assert_array_equal(assign(fit * rng.uniform(1e-6, 1e6, (20, 1))), found)
+
+
+def test_a_row_between_two_clusters_goes_with_its_neighbours():
+    rng = np.random.default_rng(0)
+    # Two views: the first cannot tell the clusters apart, the neighbours in the second can.
+    labels = np.arange(60) % 2
+    second = np.eye(2)[labels] + 0.1 * rng.random((60, 2))
+    rows = [np.ones((60, 1)), second]
+    U = Indicator(labels, np.ones(60), 2)
+    electorate = Electorate(rows, U, np.ones(60), [3.0, 3.0], 5)
+    new = [np.ones((2, 1)), np.array([[0.2, 0.1], [0.1, 0.2]])]
+    directions = [np.array([[1.0, 1.1]]), np.zeros((2, 2))]
+    P = project(new, directions)
+    np.testing.assert_array_equal(assign(P), [1, 1])
+    np.testing.assert_array_equal(assign(P, electorate.votes(new)), [0, 1])
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 6))
+@quick
+def test_votes_on_the_columns_that_rows_have_are_votes_on_all(kind, seed, k):
+    rng = np.random.default_rng(seed)
+    rows, labels = clustered(rng, 30, 8)
+    keep = rng.random(30)
+    X = rng.random((7, 8))
+    X[:, [1, 4]] = 0
+    X[3] = 0
+    say = np.eye(3)[labels] * keep[:, np.newaxis]
+    columns = np.array([0, 2, 3, 5, 6, 7])
+    got = cast_votes(kind(X[:, columns]), kind(rows), columns, say, k)
+    cosines = np.sort(X @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T)[:, ::-1]
+    # In single precision; where rows are equally near but for that, all are asked.
+    clear = cosines[:, k - 1] - cosines[:, k] > 1e-3 * cosines[:, k - 1]
+    clear |= cosines[:, 0] == 0
+    expected = naive_votes(X, rows, labels, keep, k, 3)
+    np.testing.assert_allclose(got[clear], expected[clear], atol=1e-5)
+
+
+def test_predict_asks_the_memory_and_is_the_same_for_a_row_in_any_company():
+    rng = np.random.default_rng(1)
+    X, labels = clustered(rng, 300, 12)
+    X = {"a": X + 0.3 * counts(rng, 300, 12), "b": counts(rng, 300, 5)}
+    selector = OMVFS(3, random_state=0).fit(X)
+    found = selector.predict(X)
+    assert clustering_accuracy(labels, found) > 0.95
+    for rows in (slice(0, 1), slice(7, 50), np.arange(299, -1, -1)):
+        part = {name: block[rows] for name, block in X.items()}
+        np.testing.assert_array_equal(selector.predict(part), found[rows])
+    alone = OMVFS(3, memory=0, random_state=0).fit(X)
+    assert clustering_accuracy(labels, alone.predict(X)) > 0.8

@@ -1,0 +1,279 @@
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs.model import objective
+from omvfs.model.graph import similarity as graph
+from omvfs.model.paper import updates as paper
+
+
+def load_oracle():
+    path = Path(__file__).parents[2] / "oracle.py"
+    spec = importlib.util.spec_from_file_location("oracle", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+NaivePaper = load_oracle().NaivePaper
+
+weights = st.one_of(st.just(0.0), st.floats(-4, 7).map(lambda power: 10.0**power))
+problems = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 2**32),
+        "n": st.integers(1, 12),
+        "d": st.integers(1, 15),
+        "k": st.integers(1, 4),
+        "density": st.floats(0.05, 1.0),
+    }
+)
+
+
+def draw(seed, n, d, k, density, scale=1.0):
+    """Two views, their V and a U; rows, columns or all of X may be empty."""
+    rng = np.random.default_rng(seed)
+    X = [scale * rng.random((n, w)) * (rng.random((n, w)) < density) for w in (d, d + 2)]
+    V = [rng.random((X_v.shape[1], k)) for X_v in X]
+    return X, V, rng.random((n, k))
+
+
+def assert_no_rise(before, after, scale):
+    assert after <= before + 1e-11 * scale
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@given(problem=problems, gamma=weights, alpha=st.floats(0, 10), knn=st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_u_half_step_from_a_random_start_never_raises_the_window_objective(
+    kind, problem, gamma, alpha, knn
+):
+    X, V, U = draw(**problem)
+    similarity = (lambda rows: graph.neighbours(rows, 3)) if knn else graph.gaussian
+    M = sum(alpha * graph.laplacian(kind(dense(similarity(X_v)))) for X_v in X)
+    M_pos, M_neg = graph.split_signs(M)
+    XV = sum(kind(X_v) @ V_v for X_v, V_v in zip(X, V, strict=True))
+    VtV = sum(V_v.T @ V_v for V_v in V)
+    squared = sum(map(objective.squared_norm, X))
+    value = objective.window_objective(squared, XV, VtV, U, M, gamma)
+    for _ in range(15):
+        before, U = value, paper.update_u(U, XV, VtV, M_pos, M_neg, gamma)
+        value = objective.window_objective(squared, XV, VtV, U, M, gamma)
+        assert np.isfinite(U).all()
+        assert (U >= 0).all()
+        # The penalty is a difference of numbers of the size of γ.
+        assert_no_rise(before, value, squared + before + gamma)
+
+
+def test_u_half_step_can_overshoot_from_next_to_nothing():
+    """What is printed is kept as printed: γ/2 (u² − 1)² − 2·200u from u = 0.02."""
+    none = np.zeros((1, 1))
+    U, XV = np.array([[0.02]]), np.array([[200.0]])
+    after = paper.update_u(U, XV, none, none, none, gamma=500.0)
+    before, value = (
+        objective.window_objective(0.0, XV, none, u, none, gamma=500.0) for u in (U, after)
+    )
+    assert value > 1.5 * before
+
+
+@given(problem=problems, beta=weights, scale=st.sampled_from([1e-3, 1.0, 1e3]))
+@settings(max_examples=120, deadline=None)
+def test_v_half_step_never_raises_the_history_objective(problem, beta, scale):
+    (X, _), (V, _), U = draw(**problem, scale=scale)
+    A, B = U.T @ U, X.T @ U
+    squared = objective.squared_norm(X)
+    value = objective.history_objective(squared, A, B, V, beta)
+    for _ in range(15):
+        before, V = value, paper.update_v(V, A, B, beta)
+        value = objective.history_objective(squared, A, B, V, beta)
+        assert np.isfinite(V).all()
+        assert (V >= 0).all()
+        assert_no_rise(before, value, squared + abs(before))
+
+
+def test_the_penalty_as_printed_can_rise():
+    # From an orthogonal U the update gives up orthogonality for fit. It weighs the two by γ/2: what
+    # the paper prints, with γ, goes up.
+    X, U, V = np.array([[1.4], [1.4]]), np.full((2, 1), 0.5**0.5), np.array([[1.0]])
+    none, gamma = np.zeros((2, 2)), 1.0
+    values = []
+    for _ in range(50):
+        fit, gap = objective.reconstruction(X, U, V), objective.orthogonality_gap(U)
+        values.append((fit + gamma / 2 * gap**2, fit + gamma * gap**2))
+        U = paper.update_u(U, X @ V, V.T @ V, none, none, gamma)
+    halved, printed = np.diff(values, axis=0).T
+    assert (halved <= 1e-14).all()
+    assert printed.max() > 1e-3
+
+
+def test_zero_rows_and_columns_stay_zero_and_finite():
+    V = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 2.0]])
+    A = np.diag([1.0, 0.0])  # no row has been in the second cluster
+    B = np.array([[1.0, 0.0], [4.0, 0.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(paper.update_v(V, A, B, 0.0), [[0, 0], [2, 0], [0, 0]])
+    U = np.array([[0.0, 1.0], [1.0, 1.0]])
+    none = np.zeros((2, 2))
+    new = paper.update_u(U, np.array([[1.0, 0.0], [1.0, 0.0]]), np.diag([1.0, 0.0]), none, none, 0)
+    np.testing.assert_array_equal(new, [[0, 0], [1, 0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_killed_by_sparsity_does_not_come_back(dtype):
+    # ‖b‖ < β/2: the row shrinks by a constant factor a step until it underflows.
+    V, A, B = np.ones((1, 2), dtype), np.eye(2, dtype=dtype), np.full((1, 2), 1e-3, dtype)
+    for _ in range(400):
+        before, V = V, paper.update_v(V, A, B, beta=10.0)
+        assert (before >= V).all()
+    assert not V.any()
+
+
+def test_tiny_entries_do_not_overflow():
+    U = np.full((1, 1), 1e-42, dtype=np.float32)
+    one, none = np.ones((1, 1), dtype=np.float32), np.zeros((1, 1), dtype=np.float32)
+    assert np.isfinite(paper.update_u(U, one, one, none, none, 0.0)).all()
+
+
+def dense(W):
+    return W.toarray() if sp.issparse(W) else W
+
+
+def stream(seed, n_chunks, n_clusters=3, widths=(8, 5), density=0.5):
+    """Chunks of uneven size with their starting U, and the starting V."""
+    rng = np.random.default_rng(seed)
+    chunks = []
+    for t in range(n_chunks):
+        n = 6 - t % 3
+        blocks = [rng.random((n, w)) * (rng.random((n, w)) < density) for w in widths]
+        chunks.append((blocks, rng.random((n, n_clusters))))
+    return chunks, [rng.random((w, n_clusters)) for w in widths]
+
+
+class Loop:
+    """The least around `paper.solve` that makes a stream of it."""
+
+    def __init__(self, V, alpha, beta, gamma, window, max_iter, sigma, kind):
+        self.V, self.window, self.alpha, self.sigma, self.kind = V, window, alpha, sigma, kind
+        self.options = {"beta": beta, "gamma": gamma, "max_iter": max_iter, "tol": 0.0}
+        k = V[0].shape[1]
+        self.A, self.B = np.zeros((k, k)), [np.zeros_like(V_v) for V_v in V]
+        self.chunks, self.Us = [], []
+
+    def partial_fit(self, blocks, U0):
+        self.chunks = [*self.chunks, blocks][-self.window :]
+        self.Us = [*self.Us, U0][-self.window :]
+        X = [np.concatenate(views) for views in zip(*self.chunks, strict=True)]
+        M = sum(
+            a * graph.laplacian(graph.gaussian(X_v, sigma=self.sigma))
+            for a, X_v in zip(self.alpha, X, strict=True)
+        )
+        result = paper.solve(
+            [self.kind(X_v) for X_v in X],
+            np.concatenate(self.Us),
+            self.V,
+            self.A,
+            self.B,
+            self.kind(M),
+            len(U0),
+            **self.options,
+        )
+        self.V, U_new = result.V, result.U[-len(U0) :]
+        self.Us = np.split(result.U, np.cumsum([len(U) for U in self.Us])[:-1])
+        self.A = self.A + U_new.T @ U_new
+        self.B = [B_v + X_v.T @ U_new for B_v, X_v in zip(self.B, blocks, strict=True)]
+        return result
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("window", [1, 2, 3])
+@pytest.mark.parametrize("gamma", [0.0, 1.0, 1e7])
+def test_solve_equals_the_printed_rules(kind, window, gamma):
+    chunks, V0 = stream(window, n_chunks=5)
+    chunks[1][0][0][2] = 0  # an empty row
+    for blocks, _ in chunks:
+        blocks[1][:, 3] = 0  # a feature that never occurs
+    alpha, beta = [0.3, 0.1], [0.2, 0.5]
+    naive = NaivePaper(3, alpha, beta, gamma, window=window, max_iter=25, sigma=0.7)
+    ours = Loop(V0, alpha, beta, gamma, window, 25, 0.7, kind)
+    for blocks, U0 in chunks:
+        naive.partial_fit(blocks, U0, V0)
+        result = ours.partial_fit(blocks, U0)
+        assert result.n_iter == 25
+        np.testing.assert_allclose(result.U, naive.U_window, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(ours.A, naive.A, rtol=0, atol=1e-10)
+        for v in range(2):
+            np.testing.assert_allclose(ours.V[v], naive.V[v], rtol=0, atol=1e-10)
+            np.testing.assert_allclose(ours.B[v], naive.B[v], rtol=0, atol=1e-10)
+
+
+def solve_once(dtype=np.float64, **options):
+    chunks, V = stream(0, n_chunks=1)
+    blocks, U = chunks[0]
+    M = graph.laplacian(graph.gaussian(blocks[0]))
+    return paper.solve(
+        [sp.csr_array(X.astype(dtype)) for X in blocks],
+        U.astype(dtype),
+        [V_v.astype(dtype) for V_v in V],
+        np.zeros((3, 3), dtype),
+        [np.zeros_like(V_v, dtype=dtype) for V_v in V],
+        M,
+        len(U),
+        **{"beta": [0.1, 0.1], "gamma": 10.0, **options},
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_solve_keeps_precision(dtype):
+    result = solve_once(dtype, max_iter=20)
+    assert result.U.dtype == dtype
+    assert {V_v.dtype for V_v in result.V} == {np.dtype(dtype)}
+    np.testing.assert_allclose(result.U, solve_once(max_iter=20).U, atol=1e-5)
+
+
+def test_solve_stops_when_the_objective_stands_still():
+    done = solve_once(tol=1e-4, max_iter=500)
+    assert 1 < done.n_iter < 500
+    assert len(done.trace) == done.n_iter + 1
+    change = abs(np.diff(done.trace)) / done.trace[1:]
+    assert change[-1] < 1e-4
+    assert (change[:-1] >= 1e-4).all()
+    assert solve_once(tol=1e-7, max_iter=500).n_iter > done.n_iter
+    assert solve_once(tol=0.0, max_iter=7).n_iter == 7
+    still = solve_once(max_iter=0)
+    assert (still.n_iter, len(still.trace)) == (0, 1)
+
+
+def test_offline_the_objective_falls_over_whole_iterations():
+    # One chunk with all rows and no history: both half-steps lower the same objective.
+    trace = solve_once(tol=0.0, max_iter=100).trace
+    assert (np.diff(trace) <= 1e-12 * trace[0]).all()
+    assert trace[-1] < 0.9 * trace[0]
+
+
+def test_trace_is_the_objective_of_the_result():
+    result = solve_once(max_iter=5)
+    blocks = stream(0, n_chunks=1)[0][0][0]
+    expected = (
+        sum(objective.reconstruction(X, result.U, V) for X, V in zip(blocks, result.V, strict=True))
+        + objective.smoothness(result.U, graph.laplacian(graph.gaussian(blocks[0])))
+        + 10.0 / 2 * objective.orthogonality_gap(result.U) ** 2
+        + sum(0.1 * objective.l21(V) for V in result.V)
+    )
+    assert result.trace[-1] == pytest.approx(expected, rel=1e-12)
+
+
+def test_solve_leaves_its_arguments_alone():
+    chunks, V = stream(0, n_chunks=1)
+    blocks, U = chunks[0]
+    A, B = np.eye(3), [np.ones_like(V_v) for V_v in V]
+    given_arrays = [*blocks, U, *V, A, *B]
+    copies = [array.copy() for array in given_arrays]
+    for array in given_arrays:
+        array.flags.writeable = False
+    M = graph.laplacian(graph.gaussian(blocks[0]))
+    paper.solve(blocks, U, V, A, B, M, len(U), beta=[0.1, 0.1], gamma=1.0, max_iter=3)
+    for array, copy in zip(given_arrays, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)

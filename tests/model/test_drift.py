@@ -1,0 +1,199 @@
+"""Recent rows: noticed if they are not what came before, and only then."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs import OMVFS
+from omvfs.datasets import make_planted
+from omvfs.model.drift import fit_differs, lifted, recent_rows, shares_differ
+from support import dense
+
+CLASSES, MEMORY = 4, 600
+
+
+def planted(n, **params):
+    sizes = {"n_features": (400, 300), "n_informative": (60, 40), "n_classes": CLASSES}
+    return make_planted(n, row_length=40, dtype=np.float64, **{**sizes, **params})
+
+
+def fitted(data, order=None, **params):
+    order = slice(None) if order is None else order
+    model = OMVFS(CLASSES, memory=MEMORY, n_init=8, random_state=0, **params)
+    return model.fit({view: X[order] for view, X in data.views.items()})
+
+
+def found(model, data):
+    """Return the share of the words of the last segment among as many of the best."""
+    return np.mean(
+        [
+            truth[np.argsort(model.view_ranking_[view])[: truth.sum()]].mean()
+            for view, truth in data.informative.items()
+        ]
+    )
+
+
+def changed(model):
+    learned = model._learned
+    return learned._have_changed(recent_rows(learned.asked, learned.settings))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_that_do_not_change_leave_the_scores_alone(seed):
+    data = planted(3000, random_state=seed)
+    model = fitted(data)
+    assert not changed(model)
+    scores = model.view_scores_
+    for view, plain in model.set_params(recency=0.0).view_scores_.items():
+        np.testing.assert_array_equal(scores[view], plain)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_words_that_classes_took_lately_are_found(seed):
+    # Words are as frequent as before: only which class has them changes.
+    data = planted(4000, drift_at=(1000, 2000, 3000), random_state=seed)
+    model = fitted(data)
+    state, options = model._learned.asked, model._learned.settings
+    assert fit_differs(recent_rows(state, options), state.memory.blocks, state.rng, options)
+    shares = [found(model.set_params(recency=weight), data) for weight in (0.0, 0.5, 1.0)]
+    assert shares[0] < 0.25
+    assert shares[1] > shares[0] + 0.15
+    assert shares[2] > 0.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_that_come_one_after_another_are_noticed(seed):
+    data = planted(3000, random_state=seed)
+    order = np.argsort(data.labels, kind="stable")
+    model = fitted(data, order)
+    assert changed(model)
+    # What the other classes have keeps most of its places.
+    assert found(model, data) > 0.7
+
+
+def test_as_long_as_the_memory_holds_all_rows_none_are_recent():
+    data = planted(MEMORY + 1, drift_at=(300,), random_state=0)
+    learned = fitted(data, slice(MEMORY))._learned
+    assert recent_rows(learned.asked, learned.settings) == []
+    learned = fitted(data)._learned
+    rows = recent_rows(learned.asked, learned.settings)
+    for X, held in zip(data.views.values(), rows, strict=True):
+        np.testing.assert_array_equal(dense(held), dense(X[-MEMORY // 2 :]))
+
+
+@pytest.mark.parametrize("params", [{"solver": "paper"}, {"memory": 0}, {"memory": 79}])
+def test_without_a_memory_no_rows_are_recent(params):
+    X = np.random.default_rng(0).random((90, 5))
+    learned = OMVFS(2, max_iter=3, random_state=0, **params).fit(X)._learned
+    assert recent_rows(learned.asked, learned.settings) == []
+    assert learned.state.window.at_hand == 0
+
+
+def test_asking_changes_nothing():
+    data = planted(2000, drift_at=(1000,), random_state=0)
+    asked, silent = fitted(data), fitted(data)
+    assert changed(asked)
+    assert asked.view_scores_
+    more = planted(200, random_state=1).views
+    for model in (asked, silent):
+        model.partial_fit(more)
+    for view, scores in asked.view_scores_.items():
+        np.testing.assert_array_equal(scores, silent.view_scores_[view])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_chunks_of_one_row_have_as_many_recent_rows(kind):
+    data = planted(700, n_features=(40, 30), n_informative=(20, 10), random_state=0)
+    views = {view: kind(dense(X)) for view, X in data.views.items()}
+    one_by_one = OMVFS(CLASSES, memory=100, n_init=1, max_iter=2, random_state=0)
+    for i in range(700):
+        one_by_one.partial_fit({view: X[i : i + 1] for view, X in views.items()})
+    learned = one_by_one._learned
+    rows = recent_rows(learned.asked, learned.settings)
+    for X, held in zip(views.values(), rows, strict=True):
+        np.testing.assert_array_equal(dense(held), dense(X[-50:]))
+    assert len(learned.state.window) == 50
+    assert len(one_by_one.labels_) == 2
+
+
+@pytest.mark.parametrize(
+    "params", [{"scale_columns": True}, {"graph": "none"}, {"forgetting": 0.9}]
+)
+def test_other_settings_follow_too(params):
+    data = planted(4000, drift_at=(1000, 2000, 3000), random_state=0)
+    model = fitted(data, **params)
+    without = found(model.set_params(recency=0.0), data)
+    assert found(model.set_params(recency=1.0), data) > max(0.4, without)
+
+
+@pytest.mark.parametrize("forgetting", [0.01, 0.5])
+def test_forgetting_may_leave_fewer_rows_than_there_are_recent_ones(forgetting):
+    rng = np.random.default_rng(0)
+    model = OMVFS(2, memory=200, forgetting=forgetting, n_init=1, random_state=0)
+    model.partial_fit(rng.random((10_000 if forgetting > 0.1 else 100_000, 3)))
+    for _ in range(5):
+        model.partial_fit(rng.random((1, 3)))
+        learned = model._learned
+        assert np.isfinite(model.scores_).all()
+    assert len(learned.state.memory) == 200
+    assert recent_rows(learned.asked, learned.settings) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_with_heavy_tails_that_do_not_change_are_not_noticed(seed):
+    # Neighbours move a quarter of such rows: recent ones must be placed as the others are.
+    X = np.random.default_rng(seed).pareto(1.2, (4000, 20))
+    assert not changed(OMVFS(2, memory=1000, n_init=4, random_state=0).fit(X))
+
+
+def test_empty_rows_do_no_harm():
+    data = planted(1500, drift_at=(1000,), random_state=0)
+    views = {view: dense(X) for view, X in data.views.items()}
+    for X in views.values():
+        X[-300:] = 0
+    model = OMVFS(CLASSES, memory=MEMORY, n_init=2, random_state=0).fit(views)
+    assert all(np.isfinite(scores).all() for scores in model.view_scores_.values())
+
+
+@given(
+    n_clusters=st.integers(1, 100),
+    n=st.integers(200, 1000),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=200, deadline=None)
+def test_equal_shares_are_seldom_taken_for_different_ones(n_clusters, n, seed):
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.ones(n_clusters))
+    draw = [rng.choice(n_clusters, size, p=shares) for size in (n, 2 * n)]
+    assert not shares_differ(*draw, n_clusters)
+
+
+@given(
+    scores=st.lists(st.floats(0, 1e6), min_size=4, max_size=4),
+    recent=st.lists(st.floats(0, 1e6), min_size=2, max_size=2),
+    weight=st.floats(0.01, 2) | st.just(0.0),
+)
+@settings(max_examples=100, deadline=None)
+def test_lifted_scores_never_fall_and_stay_below_the_share(scores, recent, weight):
+    before, lately = np.array(scores), np.array(recent)
+    after = lifted(before, np.array([1, 3]), lately, weight)
+    assert (after >= before).all()
+    np.testing.assert_array_equal(after[[0, 2]], before[[0, 2]])
+    assert (after <= np.maximum(before, weight * before.sum() * (1 + 1e-9))).all()
+
+
+def test_scaled_columns_are_compared_in_one_scale():
+    data = planted(2000, drift_at=(1000,), random_state=0)
+    factors = np.linspace(1, 1000, 400)
+    views = {"a": dense(data.views["view_0"]), "b": dense(data.views["view_1"])}
+    larger = {**views, "a": views["a"] * factors}
+    plain, scaled = (
+        OMVFS(CLASSES, memory=MEMORY, n_init=4, sparsity=0.0, scale_columns=True, random_state=0)
+        .fit(each)
+        .view_scores_
+        for each in (views, larger)
+    )
+    for view, scores in plain.items():
+        np.testing.assert_allclose(scaled[view], scores, rtol=1e-6)

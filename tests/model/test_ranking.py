@@ -1,0 +1,209 @@
+"""Scores: what an even feature, a scale and a repetition do to them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs.model.ranking import contrast, discount_repetition, information, norm, relevance
+from support import KINDS, counts
+
+SCORES = ["norm", "contrast", "information", "balanced"]
+seeds = st.integers(0, 2**32)
+quick = settings(max_examples=60, deadline=None)
+
+
+def draw(seed, d=6, k=4, empty=True):
+    rng = np.random.default_rng(seed)
+    masses = rng.random(k) * 10 * (rng.random(k) < 0.8 if empty else 1)
+    sums = np.sqrt(masses) * rng.uniform(1, 5, k)
+    return counts(rng, d, k) * (masses > 0), masses, sums, rng
+
+
+@given(seed=seeds, amount=st.floats(1e-3, 1e3))
+@quick
+def test_an_even_feature_has_no_contrast_and_no_information(seed, amount):
+    _, masses, sums, _ = draw(seed)
+    roots = np.sqrt(np.where(masses > 0, masses, 1))
+    even = amount * (sums / roots)[np.newaxis]  # each row has as much of it as any other
+    assert contrast(even, masses, sums)[0] <= 1e-12 * amount * (1 + sums.sum())
+    assert information(even, masses, sums)[0] <= 1e-12 * amount * (1 + sums.sum())
+    assert relevance(even, masses, sums, "balanced")[0] <= 1e-5 * amount * (1 + sums.sum())
+
+
+@given(seed=seeds)
+@quick
+def test_a_feature_of_one_cluster_has_the_most_of_its_amount(seed):
+    _, masses, sums, rng = draw(seed, empty=False)
+    k = masses.argmin()
+    amount = rng.random(4) * 3
+    own = np.zeros((1, 4))
+    own[0, k] = amount.sum() / np.sqrt(masses[k])
+    spread = (amount / np.sqrt(masses))[np.newaxis]
+    assert information(own, masses, sums)[0] >= information(spread, masses, sums)[0] - 1e-9
+
+
+@given(seed=seeds, power=st.integers(-20, 20))
+@quick
+def test_scores_follow_the_scale_of_v_and_not_that_of_the_masses(seed, power):
+    V, masses, sums, _ = draw(seed)
+    c = 4.0**power
+    np.testing.assert_array_equal(norm(c * V), c * norm(V))
+    np.testing.assert_allclose(
+        contrast(c * V, masses, sums), c * contrast(V, masses, sums), atol=1e-12 * c
+    )
+    np.testing.assert_allclose(
+        contrast(V, c * masses, np.sqrt(c) * sums), contrast(V, masses, sums), atol=1e-12
+    )
+    # V and the root of the masses each carry the scale.
+    expected = information(V, masses, sums)
+    np.testing.assert_allclose(information(c * V, masses, sums), c * expected, atol=1e-12 * c)
+    np.testing.assert_allclose(
+        information(V, c * masses, np.sqrt(c) * sums),
+        np.sqrt(c) * expected,
+        atol=1e-12 * np.sqrt(c),
+    )
+
+
+@given(seed=seeds)
+@quick
+def test_scores_are_finite_and_nonnegative_and_permute_with_features_and_clusters(seed):
+    V, masses, sums, rng = draw(seed)
+    rows, columns = rng.permutation(len(V)), rng.permutation(len(masses))
+    for score in SCORES:
+        own = relevance(V, masses, sums, score)
+        assert own.shape == (len(V),)
+        assert np.isfinite(own).all()
+        assert (own >= 0).all()
+        moved = relevance(V[rows][:, columns], masses[columns], sums[columns], score)
+        np.testing.assert_allclose(moved, own[rows], atol=1e-7)
+        assert not own[~V.any(axis=1)].any()
+
+
+def test_balanced_is_a_mean_of_norm_and_information():
+    for seed in range(20):
+        V, masses, sums, _ = draw(seed, empty=False)
+        both = np.array([norm(V), information(V, masses, sums)])
+        balanced = relevance(V, masses, sums, "balanced")
+        assert (balanced >= both.min(axis=0) * (1 - 1e-12)).all()
+        assert (balanced <= both.max(axis=0) * (1 + 1e-12)).all()
+        np.testing.assert_array_equal(relevance(V, masses, sums, "information"), both[1])
+        np.testing.assert_array_equal(
+            relevance(V, masses, sums, "contrast"), contrast(V, masses, sums)
+        )
+        np.testing.assert_allclose(relevance(V, masses, sums, "norm"), np.linalg.norm(V, axis=1))
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_is_kept_and_no_mass_is_no_score(score, dtype):
+    V, masses, sums, _ = draw(1)
+    assert relevance(V.astype(dtype), masses, sums, score).dtype == dtype
+    assert not relevance(np.zeros((3, 2), dtype), np.zeros(2), np.zeros(2), score).any()
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_scores_of_single_precision_neither_overflow_nor_vanish(score, size):
+    V, masses, sums, _ = draw(0, empty=False)
+    scaled = relevance((size * V).astype(np.float32), masses * size**2, sums * size, score)
+    expected = relevance(V, masses, sums, score)
+    assert np.isfinite(scaled).all()
+    np.testing.assert_array_equal(scaled > 0, expected > 0)
+    np.testing.assert_array_equal(np.argsort(scaled), np.argsort(expected))
+
+
+# Repetition
+
+
+def naive_discount(scores, rows, strength, n_steps):
+    """Take the best feature, discount the others by their correlation with it, and again."""
+    D = len(scores)
+    taken, worth = [], [0.0] * D
+    candidates = [j for j in range(D) if scores[j] > 0]
+    repeated = [0.0] * D
+    for _ in range(min(n_steps, len(candidates))):
+        value = {j: scores[j] * (1 - repeated[j]) ** strength for j in candidates}
+        best = max(candidates, key=lambda j: value[j])
+        worth[best] = value[best]
+        taken.append(best)
+        candidates.remove(best)
+        for j in candidates:
+            r = 0.0
+            if np.ptp(rows[:, j]) > 0 and np.ptp(rows[:, best]) > 0:
+                r = np.corrcoef(rows[:, j], rows[:, best])[0, 1]
+            repeated[j] = max(repeated[j], min(1.0, r**2))
+    for j in candidates:
+        worth[j] = scores[j] * (1 - repeated[j]) ** strength
+    return np.array(worth), taken
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@given(
+    seed=seeds,
+    n=st.integers(3, 15),
+    d=st.integers(1, 10),
+    strength=st.sampled_from([0.5, 1.0, 2.0, 5.0]),
+    n_steps=st.integers(1, 12),
+)
+@settings(max_examples=40, deadline=None)
+def test_repetition_is_discounted_as_by_the_slow_rule(kind, seed, n, d, strength, n_steps):
+    rng = np.random.default_rng(seed)
+    rows = counts(rng, n, d)
+    rows[:, rng.integers(d)] = 0.7  # a constant
+    scores = rng.random(d) * (rng.random(d) < 0.9)
+    got = discount_repetition(scores, kind(rows), strength, n_steps)
+    expected, taken = naive_discount(scores, rows, strength, n_steps)
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+    # The order of taking is the order of the new scores.
+    assert (np.diff(got[taken]) <= 1e-12).all()
+    rest = np.setdiff1d(np.flatnonzero(scores > 0), taken)
+    assert (got[rest] <= got[taken[-1:]].min(initial=np.inf) + 1e-12).all()
+    assert (got <= scores + 1e-12).all()
+    assert (got >= 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_exact_repetitions_go_to_the_end(kind):
+    rng = np.random.default_rng(0)
+    X = counts(rng, 40, 5) + 0.1
+    rows = kind(np.hstack([X, 3 * X, -X + 2 * X.max()]))
+    scores = np.concatenate([5 + rng.random(5), 4 + rng.random(5), 3 + rng.random(5)])
+    got = discount_repetition(scores, rows, 2.0, 15)
+    order = np.argsort(-got)
+    assert set(order[:5]) == set(range(5))
+    np.testing.assert_allclose(got[5:], 0, atol=1e-10)
+
+
+@given(seed=seeds, strength=st.sampled_from([0.0, -1.0]))
+@settings(max_examples=10, deadline=None)
+def test_no_strength_or_too_few_rows_leave_the_scores(seed, strength):
+    rng = np.random.default_rng(seed)
+    scores, rows = rng.random(5), counts(rng, 9, 5)
+    for got in (
+        discount_repetition(scores, rows, strength, 5),
+        discount_repetition(scores, rows[:2], 2.0, 5),
+    ):
+        np.testing.assert_array_equal(got, scores)
+        assert got is not scores
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_constant_columns_repeat_nothing(kind, size):
+    rng = np.random.default_rng(0)
+    rows = np.c_[np.full(30, 0.1), np.full(30, 1 / 3), np.zeros(30), rng.random(30)] * size
+    scores = np.array([4.0, 3.0, 2.0, 1.0])
+    np.testing.assert_array_equal(discount_repetition(scores, kind(rows), 2.0, 4), scores)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(seed=seeds, power=st.integers(-30, 30))
+@settings(max_examples=20, deadline=None)
+def test_repetition_has_no_scale(dtype, seed, power):
+    rng = np.random.default_rng(seed)
+    rows, scores = counts(rng, 12, 6, dtype), rng.random(6)
+    factors = 2.0 ** (power * rng.integers(-1, 2, size=6))
+    scaled = discount_repetition(scores, (rows * factors).astype(dtype), 2.0, 6)
+    np.testing.assert_allclose(scaled, discount_repetition(scores, rows, 2.0, 6), atol=1e-5)

@@ -1,0 +1,144 @@
+"""The loop: every row once, whatever happens on the way."""
+
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from omvfs import OMVFS
+from omvfs.formats import ArraySource, IteratorSource
+from omvfs.persistence.checkpoint import CheckpointError
+from omvfs.pipeline.loop import ahead, run
+from support import counts, fingerprint
+
+
+def rows(n=230):
+    rng = np.random.default_rng(2)
+    return {"text": sp.csr_array(counts(rng, n, 15)), "image": counts(rng, n, 6)}
+
+
+def selector(**params):
+    return OMVFS(**{"n_clusters": 3, "batch_size": 20, "random_state": 0, **params})
+
+
+def test_a_run_is_a_fit():
+    result = run(ArraySource(rows()), selector())
+    assert result.finished
+    expected = selector().fit(rows())
+    assert fingerprint(result.selector._learned) == fingerprint(expected._learned)
+
+
+@pytest.mark.parametrize("prepare", [(), ("tfidf", "l2")])
+def test_stopped_anywhere_and_resumed_a_run_ends_in_the_same_bits(tmp_path, prepare):
+    whole = run(ArraySource(rows()), selector(), prepare=prepare)
+    for stop_after in range(1, 12):
+        path, left = tmp_path / str(stop_after), [stop_after]
+
+        def should_stop(left=left):
+            left[0] -= 1
+            return left[0] == 0
+
+        common = {"prepare": prepare, "save_to": path, "save_every": 4}
+        first = run(ArraySource(rows()), selector(), should_stop=should_stop, **common)
+        assert not first.finished
+        assert first.selector.n_rows_seen_ == 20 * stop_after
+        second = run(ArraySource(rows()), selector(), resume=True, **common)
+        assert second.finished
+        assert fingerprint(second.selector._learned) == fingerprint(whole.selector._learned)
+        assert OMVFS.load(path).n_rows_seen_ == 230
+        again = run(ArraySource(rows()), selector(), resume=True, **common)
+        assert fingerprint(again.selector._learned) == fingerprint(whole.selector._learned)
+
+
+def test_listeners_hear_of_every_chunk(tmp_path):
+    heard = []
+    run(
+        ArraySource(rows()),
+        selector(),
+        listeners=(heard.append,),
+        save_to=tmp_path / "model",
+        save_every=5,
+    )
+    assert [status.n_rows for status in heard] == [*range(20, 230, 20), 230]
+    assert [status.saved for status in heard].count(True) == 2
+    assert {status.total for status in heard} == {230}
+
+
+def test_other_parameters_are_no_continuation(tmp_path):
+    path = tmp_path / "model"
+    run(ArraySource(rows()), selector(), save_to=path)
+    with pytest.raises(CheckpointError, match=r"n_clusters=3, now 4"):
+        run(ArraySource(rows()), selector(n_clusters=4), save_to=path, resume=True)
+    with pytest.raises(CheckpointError, match=r"prepare=\[\], now \['l2'\]"):
+        run(ArraySource(rows()), selector(), save_to=path, resume=True, prepare=("l2",))
+    more = run(ArraySource(rows()), selector(n_features_to_select=2), save_to=path, resume=True)
+    assert more.selector.view_support_["text"].sum() == 2
+    selector().fit(rows()).save(path)
+    with pytest.raises(CheckpointError, match="no cursor"):
+        run(ArraySource(rows()), selector(), save_to=path, resume=True)
+
+
+def test_equal_parameters_are_a_continuation(tmp_path):
+    path, weights = tmp_path / "model", {"text": 1.0, "image": 2.0}
+    first = selector(n_clusters=np.int64(3), graph_weight=weights, random_state=np.int64(0))
+    run(ArraySource(rows()), first, save_to=path)
+    turned = dict(reversed(weights.items()))
+    for given in ({"n_clusters": 3}, {"n_clusters": np.int32(3), "graph_weight": turned}):
+        again = selector(**{"graph_weight": weights, **given})
+        assert run(ArraySource(rows()), again, save_to=path, resume=True).finished
+    state = np.random.RandomState(0)
+    run(ArraySource(rows()), selector(random_state=state), save_to=path)
+    run(ArraySource(rows()), selector(random_state=state), save_to=path, resume=True)
+
+
+def test_other_data_are_no_continuation_and_checkpoints_of_before_do_not_tell(tmp_path):
+    path, other = tmp_path / "model", {"text": np.ones((230, 15)), "image": np.ones((230, 7))}
+    result = run(ArraySource(rows()), selector(), save_to=path)
+    with pytest.raises(CheckpointError, match=r"other data: .*image.*6, now 7\. Go on"):
+        run(ArraySource(other), selector(), save_to=path, resume=True)
+    with pytest.raises(CheckpointError, match="other data"):
+        run(IteratorSource(lambda: iter([rows()])), selector(), save_to=path, resume=True)
+    extra = {"cursor": {"row": 230}, "prepare": []}
+    result.selector.save(path, extra)
+    assert run(ArraySource(rows()), selector(), save_to=path, resume=True).finished
+
+
+@pytest.mark.parametrize("prepare", [(), ("log1p",)])
+def test_an_error_says_where_its_chunk_begins(prepare):
+    views = rows()
+    views["image"][53, 4] = -2
+    with pytest.raises(ValueError, match=r"^In the chunk that begins at row 40: .*-2") as caught:
+        run(ArraySource(views), selector(), prepare=prepare)
+    assert type(caught.value) is ValueError
+    views["image"][3, 4] = -2
+    with pytest.raises(ValueError, match=r"^(?!In the chunk).*-2"):
+        run(ArraySource(views), selector(), prepare=prepare)
+
+
+def test_an_error_of_the_source_comes_through_and_keeps_the_last_checkpoint(tmp_path):
+    def batches():
+        yield {name: X[:100] for name, X in rows().items()}
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        run(IteratorSource(batches), selector(), save_to=tmp_path / "model", save_every=2)
+    assert OMVFS.load(tmp_path / "model").n_rows_seen_ == 80
+    assert not [t for t in threading.enumerate() if t.name == "omvfs reader"]
+
+
+def test_items_are_fetched_one_ahead_and_no_further():
+    fetched = []
+
+    def items():
+        for i in range(10):
+            fetched.append(i)
+            yield i
+
+    reader = ahead(items())
+    assert next(reader) == 0
+    threading.Event().wait(0.3)
+    assert fetched in ([0, 1], [0, 1, 2])
+    reader.close()
+    assert len(fetched) <= 3
+    assert not [t for t in threading.enumerate() if t.name == "omvfs reader"]
