@@ -18,7 +18,6 @@ from omvfs.evaluation import evaluate_selection
 from omvfs.experiments._base import Place
 from omvfs.experiments._drifting import SEGMENT, SEGMENTS, stream
 from omvfs.experiments._sets import at_hand, load, planted_set
-from omvfs.model.drift import recent_rows
 
 SIZES, WEIGHTS, ORDERS = (100, 200, 400), (0.0, 0.5, 1.0), 4
 ROWS, JUDGED, CHUNK = 4 * SEGMENT, 3000, 200
@@ -67,10 +66,10 @@ def measured(kind, name, place, order):
     for i, start in enumerate(starts):
         model.partial_fit(rows.take(slice(start, start + chunk)).views)
         if i in ends:
-            learned = model._learned
-            recent = recent_rows(learned.asked, learned.settings)
-            noticed += bool(recent) and learned._have_changed(recent)
-            asked += bool(recent)
+            queries = model._fitted.queries
+            recent = bool(queries.recent_rows)
+            noticed += recent and queries.drifted
+            asked += recent
     subset, scores = rows.take(judged), {}
     if name != "planted, faint":
         for weight in WEIGHTS:

@@ -138,3 +138,9 @@ class NaivePaper:
     @staticmethod
     def _of_view(parameter, v):
         return parameter if np.isscalar(parameter) else parameter[v]
+
+
+def history_objective(A, B, V, beta):
+    """Return what the V half-step lowers, Eq. (v_object) over all rows, but for ‖X‖²."""
+    rows = np.sqrt(np.sum(np.asarray(V, float) ** 2, axis=1))
+    return np.sum((V.T @ V) * A) - 2 * np.sum(B * V) + beta * np.sum(rows)

@@ -1,12 +1,13 @@
 """What several tests share: small data, and a look at every array that a model holds."""
 
 import hashlib
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.stream.reservoir import Memory
+from omvfs.model.stream.reservoir import Reservoir
+from omvfs.selectors.stream import Journal
 
 KINDS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
@@ -45,8 +46,10 @@ def fingerprint(thing):
     if is_dataclass(thing):
         held = [f.name for f in fields(thing) if f.compare]
         # Rows of a memory that are not merged yet are its rows all the same.
-        held += ["blocks"] if isinstance(thing, Memory) else []
+        held += ["blocks"] if isinstance(thing, Reservoir) else []
         return (type(thing).__name__, *((name, fingerprint(getattr(thing, name))) for name in held))
+    if isinstance(thing, Journal):
+        return fingerprint((thing.known, [replace(info, seconds=0) for info in thing.history]))
     if isinstance(thing, dict):
         return tuple((key, fingerprint(value)) for key, value in thing.items())
     if isinstance(thing, list | tuple):
@@ -71,7 +74,7 @@ def nbytes(thing):
 
 def unit_indicator(model):
     """Return U of the rows in the window; of the constrained solver with columns of norm 1."""
-    U = model._learned.state.window.indicator()
+    U = model._fitted.state.window.indicator()
     if model.solver == "paper":
         return U
     norms = np.linalg.norm(U, axis=0)

@@ -4,7 +4,6 @@ import functools
 import re
 import warnings
 from collections import deque
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 import omvfs.model.constrained.step
 import omvfs.model.paper.step
 from omvfs import OMVFS, Views
-from omvfs.model.stream import reservoir as memory
+from omvfs.model.stream import reservoir
 from support import counts, dense, fingerprint
 
 SOLVERS = {"constrained": OMVFS, "paper": functools.partial(OMVFS.as_published, max_iter=20)}
@@ -32,16 +31,15 @@ def good(seed, n_rows=15, dtype=np.float64):
 
 def everything(model):
     """Return every bit of a model but its parameters and the time it took."""
-    known = dict(vars(model))
-    if "history_" in known:
-        known["history_"] = [{**asdict(info), "seconds": 0} for info in known["history_"]]
-    return {name: fingerprint(value) for name, value in sorted(known.items())}
+    return {name: fingerprint(value) for name, value in sorted(vars(model).items())}
 
 
 def result(model):
     """Return every bit of what was learned, whatever the type of the indices."""
-    state = model._learned.state
-    return fingerprint([state.A, state.B, state.V, model.scores_, model.labels_])
+    state = model._fitted.state
+    return fingerprint(
+        [state.statistics.masses, state.statistics.B, state.V, model.scores_, model.labels_]
+    )
 
 
 def with_value(view, row, column, value):
@@ -243,8 +241,8 @@ def test_values_that_overflow_only_together_with_others_do_not_poison_the_model(
             assert everything(model) == before
             break
         before = everything(model)
-    state = model._learned.state
-    for array in (state.A, *state.B, *model.V_.values(), model.scores_):
+    state = model._fitted.state
+    for array in (state.statistics.masses, *state.statistics.B, *model.V_.values(), model.scores_):
         assert np.isfinite(array).all()
     assert model.V_["X"].any()
 
@@ -297,7 +295,7 @@ def test_bad_starts_are_refused(make, start, message):
     [
         (OMVFS, omvfs.model.constrained.step, "_terms"),
         (OMVFS, omvfs.model.constrained.step, "_votes"),
-        (OMVFS, memory.Memory, "offer"),
+        (OMVFS, reservoir.Reservoir, "update"),
         (OMVFS.as_published, omvfs.model.paper.step, "smoothness"),
     ],
 )
@@ -317,7 +315,7 @@ def test_an_interruption_anywhere_changes_nothing(monkeypatch, make, module, nam
     assert everything(model.partial_fit(good(2))) == everything(untroubled.partial_fit(good(2)))
 
 
-def test_an_interruption_while_settling_changes_nothing(monkeypatch):
+def test_an_interruption_while_reclustering_changes_nothing(monkeypatch):
     model = OMVFS(3, random_state=0)
     for seed in range(3):
         model.partial_fit(good(seed))
@@ -327,15 +325,15 @@ def test_an_interruption_while_settling_changes_nothing(monkeypatch):
         raise KeyboardInterrupt("now")
 
     with monkeypatch.context() as patch:
-        patch.setattr(omvfs.model.constrained.step, "settle", interrupt)
+        patch.setattr(omvfs.model.constrained.step, "recluster", interrupt)
         with pytest.raises(KeyboardInterrupt, match="now"):
             model.partial_fit(good(3))
     assert everything(model) == before
-    assert model.partial_fit(good(3)).history_[-1].settled
+    assert model.partial_fit(good(3)).history_[-1].reclustered
 
 
 @pytest.mark.parametrize("at", range(2))
-def test_an_interruption_while_totals_are_put_into_place_changes_nothing(monkeypatch, at):
+def test_an_interruption_while_a_chunk_is_committed_changes_nothing(monkeypatch, at):
     class Interrupting(np.ndarray):
         """Raises when it is written to for the n-th time, whichever array it is."""
 
@@ -349,10 +347,8 @@ def test_an_interruption_while_totals_are_put_into_place_changes_nothing(monkeyp
 
     model = OMVFS(3, random_state=0).partial_fit(good(0))
     before = everything(model)
-    state = model._learned.state
-    for name in ("B", "sums", "squares"):
-        arrays = getattr(state, name)
-        arrays[:] = [array.view(Interrupting) for array in arrays]
+    for view in model._fitted.state.statistics.views:
+        object.__setattr__(view, "B", view.B.view(Interrupting))
     with pytest.raises(KeyboardInterrupt, match="now"):
         model.partial_fit(good(1))
     assert everything(model) == before

@@ -7,9 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS
-from omvfs.model.constrained import directions
-from omvfs.model.constrained import recluster as settling
-from omvfs.model.constrained import step as online
+from omvfs.model.constrained import directions, recluster, step
 
 N, WORDS = 60, 5
 
@@ -51,10 +49,9 @@ def begun(width, **params):
 
 def bytes_of_a_chunk(width):
     model = begun(width)
-    state = model._learned.state
-    for name in ("B", "sums", "squares"):
-        arrays = getattr(state, name)
-        arrays[:] = [array.view(Counting) for array in arrays]
+    for view in model._fitted.state.statistics.views:
+        # No operation of statistics lets an array be exchanged.
+        object.__setattr__(view, "B", view.B.view(Counting))
     Counting.bytes = 0
     model.partial_fit(chunk(6, width))
     return Counting.bytes
@@ -68,8 +65,8 @@ def test_a_chunk_reads_and_writes_the_totals_of_its_own_features():
     assert few == 2 * touched * 3 * 8
 
 
-def test_a_chunk_costs_one_product_with_v_and_no_settling(monkeypatch):
-    calls = {"project": 0, "settle": 0, "solve": 0, "fresh_start": 0}
+def test_a_chunk_costs_one_product_with_v_and_no_reclustering(monkeypatch):
+    calls = {"project": 0, "recluster": 0, "solve": 0, "fresh_start": 0}
 
     def counted(name, function):
         def call(*args, **kwargs):
@@ -80,26 +77,26 @@ def test_a_chunk_costs_one_product_with_v_and_no_settling(monkeypatch):
 
     model = begun(1_000)
     for name in calls:
-        module = directions if name == "project" else online
+        module = directions if name == "project" else step
         monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
     model.partial_fit(chunk(6, 1_000))
-    assert calls == {"project": 1, "settle": 0, "solve": 0, "fresh_start": 0}
+    assert calls == {"project": 1, "recluster": 0, "solve": 0, "fresh_start": 0}
 
 
-def test_settling_on_the_way_is_rare(monkeypatch):
+def test_reclustering_on_the_way_is_rare(monkeypatch):
     times = []
-    genuine = online.settle
+    genuine = step.recluster
 
-    def settle(draft, settings, on_the_way=False):
-        times.append((draft.n_rows, on_the_way))
-        return genuine(draft, settings, on_the_way)
+    def counted(state, settings, on_the_way=False):
+        times.append((state.statistics.n_rows, on_the_way))
+        return genuine(state, settings, on_the_way)
 
-    for module in (online, settling):
-        monkeypatch.setattr(module, "settle", settle)
+    for module in (step, recluster):
+        monkeypatch.setattr(module, "recluster", counted)
     model = OMVFS(3, random_state=0, n_init=2)
     for seed in range(70):
         model.partial_fit(chunk(seed, 1_000))
-    # Grown fourfold, and again, and with the memory full.
+    # Grown fourfold, and again, and with the reservoir full.
     assert times == [(4 * N, True), (16 * N, True), (34 * N, True)]
     for _ in range(2):
         assert len(model.view_scores_) == len(model.V_) == 1

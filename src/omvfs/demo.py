@@ -141,7 +141,7 @@ def digits_views() -> tuple[Views, Labels]:
 
 
 def _read_stream(console: Console, stream: PlantedStream) -> dict[str, Any]:
-    selectors = {
+    selectors: dict[str, Any] = {
         "OMVFS": OMVFS(n_clusters=10, random_state=0),
         "column sum": ColumnSum(),
         "variance": Variance(),

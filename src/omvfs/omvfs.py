@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.data.views import Views, as_views, rechunk
+from omvfs.data.views import Views
 from omvfs.model.ranking import Score
-from omvfs.model.state import Graph
-from omvfs.model.statistics import Change
+from omvfs.model.settings import Graph
+from omvfs.model.state import ChunkInfo, Update
 from omvfs.parameters import seed_of
 from omvfs.persistence.saving import Persistent
-from omvfs.selectors.base import MultiViewSelector, SelectSize, sizes_by_view
-from omvfs.selectors.fitted import Learned
-from omvfs.selectors.history import HISTORY, ChunkInfo
+from omvfs.selectors.base import SelectSize, sizes_by_view
+from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.settings import MethodAndParameter, resolve
+from omvfs.selectors.stream import StreamSelector
 
 # Features per view that are taken one after another when repetition is discounted.
 _GREEDY_STEPS = 1000
 
 
-class OMVFS(Persistent, MultiViewSelector):
+class OMVFS(Persistent, StreamSelector[FittedState]):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
@@ -221,31 +221,6 @@ class OMVFS(Persistent, MultiViewSelector):
         }
         return cls(n_clusters, **{**published, **params})
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from X anew, in chunks of `batch_size` rows.
-
-        Parameters
-        ----------
-        X : anything `as_views` accepts
-            2-D data, a mapping or list of 2-D blocks, or `Views`.
-        y : ignored
-            For compatibility with scikit-learn.
-
-        Returns
-        -------
-        self
-        """
-        batch = self._read(X)
-        learned, history = self._nothing(batch), deque[ChunkInfo](maxlen=HISTORY)
-        for chunk in rechunk([batch], self.batch_size, negative=self._door):
-            learned, info, change = _after(learned, chunk)
-            history.append(info)
-            if change is not None:
-                change.after.put_into(learned.state)
-        self._remember(X, batch)
-        self._learned, self.history_ = learned, history
-        return self
-
     def partial_fit(
         self, X: Any, y: Any = None, *, start_U: Any = None, start_V: Any = None
     ) -> Self:
@@ -266,30 +241,7 @@ class OMVFS(Persistent, MultiViewSelector):
         -------
         self
         """
-        first = not hasattr(self, "_learned")
-        batch = self._read(X) if first else self._read_next(X, self._next_door)
-        before = self._nothing(batch) if first else self._learned
-        learned, info, change = _after(before, batch, start_U, start_V)
-        if first:
-            self._remember(X, batch)
-            self.history_ = deque[ChunkInfo](maxlen=HISTORY)
-        self._take_over(learned, info, change)
-        return self
-
-    def _take_over(self, learned: Learned, info: ChunkInfo, change: Change | None) -> None:
-        """Make what was learned of a chunk one's own; interrupted, nothing of it."""
-        before = getattr(self, "_learned", None)
-        try:
-            if change is not None:
-                change.after.put_into(learned.state)
-            self._learned = learned
-        except BaseException:
-            if change is not None:
-                change.before.put_into(learned.state)
-            if before is not None:
-                self._learned = before
-            raise
-        self.history_.append(info)
+        return self._learn_chunk(X, start_U=start_U, start_V=start_V)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Return the consensus cluster of new rows, by their fit in all views and their neighbours.
@@ -307,7 +259,7 @@ class OMVFS(Persistent, MultiViewSelector):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
-        return self._learned.predict(self._read_next(X, self._next_door))
+        return self._fitted.predict(self._read_next(X, self._next_negative_mode))
 
     def explained_share(self, X: Any, y: Any = None) -> float:
         """Return the share of ‖X‖² that the consensus clusters explain, between 0 and 1.
@@ -322,7 +274,7 @@ class OMVFS(Persistent, MultiViewSelector):
             For compatibility with scikit-learn.
         """
         check_is_fitted(self)
-        return self._learned.explained(self._read_next(X, self._next_door))
+        return self._fitted.explained(self._read_next(X, self._next_negative_mode))
 
     @property
     def view_scores_(self) -> dict[str, NDArray[Any]]:
@@ -333,19 +285,19 @@ class OMVFS(Persistent, MultiViewSelector):
         # Of a view that is kept whole the order changes nothing.
         most = max((n for n, width in widths if n < width), default=0)
         score, steps = vars(self)["score"], max(most, _GREEDY_STEPS)
-        return self._learned.scores(score, self.recency, self.diversity, steps)
+        return self._fitted.scores(score, self.recency, self.diversity, steps)
 
     @property
     def V_(self) -> dict[str, NDArray[Any]]:
         """Feature matrices by view name."""
         check_is_fitted(self)
-        return self._learned.feature_matrices()
+        return self._fitted.feature_matrices()
 
     @property
     def labels_(self) -> NDArray[np.intp]:
         """Consensus cluster of every row in the window."""
         check_is_fitted(self)
-        return self._learned.window_labels()
+        return self._fitted.queries.window_labels()
 
     @property
     def n_iter_(self) -> int:
@@ -354,10 +306,14 @@ class OMVFS(Persistent, MultiViewSelector):
         return self.history_[-1].n_iter
 
     @property
-    def n_rows_seen_(self) -> int:
-        """Rows seen."""
+    def history_(self) -> deque[ChunkInfo]:
+        """What happened in every chunk, the last 10,000 of them."""
         check_is_fitted(self)
-        return self._learned.state.n_rows
+        return self._journal.history
+
+    @property
+    def _fitted(self) -> FittedState:
+        return self._journal.known
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
@@ -372,7 +328,7 @@ class OMVFS(Persistent, MultiViewSelector):
         return {**params, "score": vars(self)["score"]}
 
     @property
-    def _door(self) -> Any:
+    def _negative_mode(self) -> Any:
         """How `as_views` is to take negative values."""
         if self.negative not in ("error", "clip", "shift"):
             raise ValueError(
@@ -381,37 +337,29 @@ class OMVFS(Persistent, MultiViewSelector):
         return "allow" if self.negative == "shift" else self.negative
 
     @property
-    def _next_door(self) -> Any:
+    def _next_negative_mode(self) -> Any:
         """The same, for rows after the first chunk."""
-        if (self._learned.raised is not None) != (self.negative == "shift"):
+        if (self._fitted.raised is not None) != (self.negative == "shift"):
             raise ValueError(
                 "negative cannot change to or from 'shift' after the first chunk; call fit() to "
                 "start anew."
             )
-        return self._door
+        return self._negative_mode
 
-    def _read(self, X: Any) -> Views:
-        return as_views(X, views=self.views, negative=self._door)
-
-    def _nothing(self, first: Views) -> Learned:
+    def _empty(self, first: Views) -> FittedState:
         sizes_by_view(self.n_features_to_select, first.schema)
         settings = resolve(self.get_params(deep=False), first.names)
         seed = seed_of(self.random_state)
         shift = self.negative == "shift"
-        return Learned.nothing(first, settings, np.random.default_rng(seed), shift)
+        return FittedState.empty(first, settings, np.random.default_rng(seed), shift)
+
+    def _advance(self, known: FittedState, chunk: Views, **starts: Any) -> Update[FittedState]:
+        started = time.perf_counter()
+        update = known.after(chunk, **starts)
+        assert update.info is not None
+        return replace(update, info=replace(update.info, seconds=time.perf_counter() - started))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self.negative == "error"
         return tags
-
-
-def _after(
-    learned: Learned, chunk: Views, start_U: Any = None, start_V: Any = None
-) -> tuple[Learned, ChunkInfo, Change | None]:
-    """Return what is known after a chunk, its entry in the history, and what to put into place."""
-    started = time.perf_counter()
-    learned, info, change = learned.after(chunk, start_U, start_V)
-    seconds = time.perf_counter() - started
-    entry = ChunkInfo(**asdict(info), objective=info.objective, seconds=seconds)
-    return learned, entry, change

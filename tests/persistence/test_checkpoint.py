@@ -72,7 +72,7 @@ def test_learning_goes_on_after_loading_to_the_same_bits(selector, data, tmp_pat
     kept = selector.set_params().partial_fit(data(seed=1)).partial_fit(data(seed=2))
     kept.save(tmp_path / "model")
     again = OMVFS.load(tmp_path / "model")
-    assert fingerprint(again._learned) == fingerprint(kept._learned)
+    assert fingerprint(again._fitted) == fingerprint(kept._fitted)
     assert [repr(info) for info in again.history_] == [repr(info) for info in kept.history_]
     np.testing.assert_array_equal(again.scores_, kept.scores_)
     np.testing.assert_array_equal(again.get_feature_names_out(), kept.get_feature_names_out())
@@ -80,7 +80,7 @@ def test_learning_goes_on_after_loading_to_the_same_bits(selector, data, tmp_pat
     for seed in (3, 4, 5):
         kept.partial_fit(data(seed=seed))
         again.partial_fit(data(seed=seed))
-    assert fingerprint(again._learned) == fingerprint(kept._learned)
+    assert fingerprint(again._fitted) == fingerprint(kept._fitted)
     own, other = kept.get_params(), again.get_params()
     del own["random_state"], other["random_state"]
     assert repr(own) == repr(other)
@@ -88,7 +88,7 @@ def test_learning_goes_on_after_loading_to_the_same_bits(selector, data, tmp_pat
 
 def test_any_reader_of_the_format_reads_it_and_extra_comes_back(tmp_path):
     OMVFS(2, random_state=0).fit(two_views()).save(tmp_path / "model", extra={"row": 60})
-    assert "A" in load_file(tmp_path / "model")
+    assert "masses/0" in load_file(tmp_path / "model")
     assert checkpoint.read(tmp_path / "model")[1]["extra"] == {"row": 60}
 
 
@@ -109,18 +109,15 @@ def test_a_file_that_could_not_be_read_again_is_not_written(tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_names_of_files_of_before_are_read(tmp_path):
+def test_a_file_of_another_version_is_refused_with_what_to_do(tmp_path, monkeypatch):
     path, kept = tmp_path / "model", OMVFS(2, random_state=0).fit(frame())
-    kept.save(path)
-    arrays, meta = checkpoint.read(path)
-    for part in ("", "/ends"):
-        del arrays[f"feature_names_in{part}"]
-    meta["estimator"]["feature_names_in"] = list(kept.feature_names_in_)
-    checkpoint.write(path, arrays, meta)
-    np.testing.assert_array_equal(OMVFS.load(path).feature_names_in_, kept.feature_names_in_)
-    meta["estimator"]["feature_names_in"] = None
-    checkpoint.write(path, arrays, meta)
-    assert not hasattr(OMVFS.load(path), "feature_names_in_")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(checkpoint, "VERSION", checkpoint.VERSION - 1)
+        kept.save(path)
+    with pytest.raises(
+        checkpoint.CheckpointError, match="of version '2'.* reads 3. Learn anew, or"
+    ):
+        OMVFS.load(path)
 
 
 def test_the_file_is_private_and_the_one_before_is_kept(tmp_path):
@@ -267,7 +264,7 @@ def test_a_damaged_file_is_refused(whole, scratch, data):
         pass
     else:
         scratch.write_bytes(whole)
-        assert fingerprint(again._learned) == fingerprint(OMVFS.load(scratch)._learned)
+        assert fingerprint(again._fitted) == fingerprint(OMVFS.load(scratch)._fitted)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +303,7 @@ def test_a_foreign_or_later_file_is_refused(tmp_path, whole):
 
 
 def indices_out_of_range(arrays, meta):
-    arrays["memory/0/indices"][0] = 10_000
+    arrays["reservoir/0/indices"][0] = 10_000
 
 
 def indices_negative(arrays, meta):
@@ -322,11 +319,11 @@ def chunks_of_text(arrays, meta):
 
 
 def pointers_that_fall(arrays, meta):
-    arrays["memory/0/indptr"][1] = 1_000
+    arrays["reservoir/0/indptr"][1] = 1_000
 
 
 def labels_beyond_the_clusters(arrays, meta):
-    arrays["memory/labels"][0] = 7
+    arrays["reservoir/labels"][0] = 7
 
 
 def another_width(arrays, meta):
@@ -350,7 +347,7 @@ def another_dtype(arrays, meta):
 
 
 def a_piece_missing(arrays, meta):
-    del arrays["weight_sums"]
+    del arrays["weight_sums/0"]
 
 
 def an_unknown_solver(arrays, meta):
@@ -379,7 +376,20 @@ def names_cut_off(arrays, meta):
 
 
 def too_few_names_of_columns(arrays, meta):
-    meta["estimator"]["feature_names_in"] = ["a"]
+    arrays["feature_names_in"] = np.frombuffer(b"a", np.uint8)
+    arrays["feature_names_in/ends"] = np.ones(1, np.int64)
+
+
+def rows_not_forgotten_of_too_few_views(arrays, meta):
+    del meta["decayed_n_rows"][-1]
+
+
+def rows_not_forgotten_below_zero(arrays, meta):
+    meta["decayed_n_rows"][0] = -1.0
+
+
+def keys_of_too_few_rows(arrays, meta):
+    arrays["reservoir/keys"] = np.zeros(1)
 
 
 def names_of_columns_cut_off(arrays, meta):
@@ -415,6 +425,9 @@ HOSTILE = [
     columns_out_of_range,
     names_cut_off,
     too_few_names_of_columns,
+    rows_not_forgotten_of_too_few_views,
+    rows_not_forgotten_below_zero,
+    keys_of_too_few_rows,
     names_of_columns_cut_off,
     a_list_for_meta,
     history_of_another_shape,

@@ -48,7 +48,7 @@ def states(folder):
     found, model = {}, selector()
 
     def listen(status):
-        found[status.n_rows] = fingerprint(model._learned)
+        found[status.n_rows] = fingerprint(model._fitted)
 
     run(FolderSource(folder), model, prepare=STEPS, listeners=(listen,))
     return found
@@ -75,7 +75,7 @@ def assert_sound(path, expected):
     if not path.exists():
         return 0
     model = OMVFS.load(path)
-    assert fingerprint(model._learned) == expected[model.n_rows_seen_]
+    assert fingerprint(model._fitted) == expected[model.n_rows_seen_]
     return model.n_rows_seen_
 
 
@@ -83,7 +83,7 @@ def assert_goes_on(data, path, expected):
     result = learn(data, path, resume=True)
     assert result.finished
     assert result.selector.n_rows_seen_ == max(expected)
-    assert fingerprint(result.selector._learned) == expected[max(expected)]
+    assert fingerprint(result.selector._fitted) == expected[max(expected)]
     assert assert_sound(path, expected) == max(expected)
 
 
@@ -173,7 +173,7 @@ def test_killed_at_50_random_moments_and_resumed_the_end_is_the_same(tmp_path):
             kills += code != 0
             if path.exists():
                 model = OMVFS.load(path)
-                assert fingerprint(model._learned) == expected[model.n_rows_seen_]
+                assert fingerprint(model._fitted) == expected[model.n_rows_seen_]
                 reached.add((rounds, model.n_rows_seen_))
                 cut_writes |= {(rounds, part.name) for part in path.parent.glob("*.part")}
             if code == 0:
@@ -184,7 +184,7 @@ def test_killed_at_50_random_moments_and_resumed_the_end_is_the_same(tmp_path):
     model = OMVFS.load(path)
     assert kills == 50
     assert model.n_rows_seen_ == n_rows
-    assert fingerprint(model._learned) == expected[n_rows]
+    assert fingerprint(model._fitted) == expected[n_rows]
     cursor = checkpoint.read(path)[1]["extra"]["cursor"]
     assert cursor["row"] == n_rows
     assert len(reached) >= 10

@@ -26,7 +26,7 @@ def test_a_run_is_a_fit():
     result = run(ArraySource(rows()), selector())
     assert result.finished
     expected = selector().fit(rows())
-    assert fingerprint(result.selector._learned) == fingerprint(expected._learned)
+    assert fingerprint(result.selector._fitted) == fingerprint(expected._fitted)
 
 
 @pytest.mark.parametrize("prepare", [(), ("tfidf", "l2")])
@@ -45,10 +45,10 @@ def test_stopped_anywhere_and_resumed_a_run_ends_in_the_same_bits(tmp_path, prep
         assert first.selector.n_rows_seen_ == 20 * stop_after
         second = run(ArraySource(rows()), selector(), resume=True, **common)
         assert second.finished
-        assert fingerprint(second.selector._learned) == fingerprint(whole.selector._learned)
+        assert fingerprint(second.selector._fitted) == fingerprint(whole.selector._fitted)
         assert OMVFS.load(path).n_rows_seen_ == 230
         again = run(ArraySource(rows()), selector(), resume=True, **common)
-        assert fingerprint(again.selector._learned) == fingerprint(whole.selector._learned)
+        assert fingerprint(again.selector._fitted) == fingerprint(whole.selector._fitted)
 
 
 def test_listeners_hear_of_every_chunk(tmp_path):

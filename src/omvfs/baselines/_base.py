@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Negative
-from omvfs.data.views import Block, Views, as_views, rechunk
+from omvfs.data.views import Block, Views, as_views
+from omvfs.model.state import Update
 from omvfs.parameters import seed_of
 from omvfs.selectors.base import MultiViewSelector, sizes_by_view
+from omvfs.selectors.stream import StreamSelector
 
 T = TypeVar("T")
 
@@ -119,80 +121,27 @@ class Seen:
     states: dict[str, Any]
 
 
-class StreamSelector(MultiViewSelector):
+class PerViewStreamSelector(StreamSelector[Seen]):
     """Base of single-view methods that read a stream, each view by itself.
 
     A subclass takes the parameter `batch_size` and provides `_start`, `_learn` and `_score_state`.
     """
 
-    batch_size: int
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from X anew, in chunks of `batch_size` rows.
-
-        Parameters
-        ----------
-        X : anything `as_views` accepts
-            2-D data, a mapping or list of 2-D blocks, or `Views`.
-        y : ignored
-            For compatibility with scikit-learn.
-
-        Returns
-        -------
-        self
-        """
-        batch = as_views(X, views=self.views, negative="allow")
-        seen = self._nothing(batch)
-        for chunk in rechunk([batch], self.batch_size, negative="allow"):
-            seen = self._after(seen, chunk)
-        self._remember(X, batch)
-        self._seen = seen
-        return self
-
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from one more chunk; a call that fails changes nothing.
-
-        Parameters
-        ----------
-        X : anything `as_views` accepts
-            The chunk, of any number of rows.
-        y : ignored
-            For compatibility with scikit-learn.
-
-        Returns
-        -------
-        self
-        """
-        if hasattr(self, "_seen"):
-            self._seen = self._after(self._seen, self._read_next(X))
-            return self
-        batch = as_views(X, views=self.views, negative="allow")
-        seen = self._after(self._nothing(batch), batch)
-        self._remember(X, batch)
-        self._seen = seen
-        return self
-
-    @property
-    def n_rows_seen_(self) -> int:
-        """Rows seen."""
-        check_is_fitted(self)
-        return self._seen.n_rows
-
     @property
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)
-        states = self._seen.states
-        return {name: self._score_state(states[name], self._seen.n_rows) for name in states}
+        seen = self._journal.known
+        return {name: self._score_state(each, seen.n_rows) for name, each in seen.states.items()}
 
-    def _nothing(self, first: Views) -> Seen:
+    def _empty(self, first: Views) -> Seen:
         sizes_by_view(self.n_features_to_select, first.schema)
         return Seen(0, {name: self._start(X) for name, X in first.blocks.items()})
 
-    def _after(self, seen: Seen, chunk: Views) -> Seen:
+    def _advance(self, known: Seen, chunk: Views, **starts: Any) -> Update[Seen]:
         blocks = chunk.blocks.items()
-        states = {name: self._learn(seen.states[name], X) for name, X in blocks}
-        return Seen(seen.n_rows + len(chunk), states)
+        states = {name: self._learn(known.states[name], X) for name, X in blocks}
+        return Update(Seen(known.n_rows + len(chunk), states))
 
     @abstractmethod
     def _start(self, X: Block) -> Any:

@@ -14,7 +14,7 @@ from omvfs.data.blocks import read_block
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, IntArray, squared_row_norms
-from omvfs.model.graph.similarity import nearest, neighbours
+from omvfs.model.graph.neighbours import k_nearest, neighbours
 from omvfs.parameters import number, one_of, whole
 
 
@@ -85,7 +85,7 @@ def neighbour_graph(X: Block, k: int, weights: str, width: float | None) -> sp.c
     if weights == "cosine":
         return neighbours(X, min(k, max(1, n - 1)))
     # Without their common part, rows give their distances more exactly. Sparse ones have little.
-    chosen = nearest(X if sp.issparse(X) else X - X.mean(axis=0), k)
+    chosen = k_nearest(X if sp.issparse(X) else X - X.mean(axis=0), k)
     i, j = np.repeat(np.arange(n), chosen.shape[1]), chosen.ravel()
     i, j = np.divmod(np.unique(np.minimum(i, j) * n + np.maximum(i, j)), n)
     values = np.ones(len(i)) if weights == "binary" else _heat(X, i, j, width)

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, unit_rows
-from omvfs.model.graph.similarity import neighbours
+from omvfs.model.graph.neighbours import neighbours
 
 # λ: the ridge of every local regression, as in the code of the authors' single-view method.
 _RIDGE = 0.1

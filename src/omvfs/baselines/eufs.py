@@ -14,7 +14,8 @@ import numpy as np
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
 from omvfs.baselines._spectral import FloatArray
 from omvfs.model.arrays import Block, squared_row_norms
-from omvfs.model.graph.similarity import laplacian, neighbours
+from omvfs.model.graph.neighbours import neighbours
+from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import row_norms
 from omvfs.parameters import number
 from omvfs.selectors.base import SelectSize

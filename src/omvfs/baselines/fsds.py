@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.baselines._base import StreamSelector
+from omvfs.baselines._base import PerViewStreamSelector
 from omvfs.data.views import Block
 from omvfs.model.arrays import dense
 from omvfs.parameters import number, whole
@@ -39,7 +39,7 @@ class Sketch:
     B: NDArray[np.float64]
 
 
-class FSDS(StreamSelector):
+class FSDS(PerViewStreamSelector):
     """Feature selection on data streams, by a sketch of the rows; each view by itself.
 
     Keeps ℓ directions that stand for all rows so far, within ‖X‖²/ℓ of XᵀX in spectral norm
@@ -124,7 +124,7 @@ class FSDS(StreamSelector):
     def sketches_(self) -> dict[str, NDArray[np.float64]]:
         """Sketch of every view, features by directions; BBᵀ stands for XᵀX."""
         check_is_fitted(self)
-        return {name: sketch.B.copy() for name, sketch in self._seen.states.items()}
+        return {name: sketch.B.copy() for name, sketch in self._journal.known.states.items()}
 
     def _start(self, X: Block) -> Sketch:
         n_clusters = whole("n_clusters", self.n_clusters, least=1)

@@ -18,7 +18,7 @@ from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block, squared_row_norms
-from omvfs.model.constrained.alternate import nearest
+from omvfs.model.constrained.alternate import best_cluster
 from omvfs.model.constrained.init import spectral_start
 from omvfs.model.objective import inner, row_norms
 from omvfs.parameters import number, one_of, seed_of, whole
@@ -335,7 +335,7 @@ def cluster(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray:
     array([1., 1.])
     """
     directions = spectral_start([X], min(n_clusters, X.shape[0]), rng, n_init=_STARTS)[0]
-    labels = np.unique(nearest(X @ directions).labels, return_inverse=True)[1]
+    labels = np.unique(best_cluster(X @ directions).labels, return_inverse=True)[1]
     return np.eye(labels.max() + 1)[labels]
 
 

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
 from omvfs.baselines._spectral import FloatArray
 from omvfs.model.arrays import Array, Block, dense, scale_columns
-from omvfs.model.graph.similarity import laplacian, neighbours, split_signs
+from omvfs.model.graph.neighbours import neighbours
+from omvfs.model.graph.similarity import laplacian, split_signs
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
 from omvfs.parameters import number
 from omvfs.selectors.base import SelectSize

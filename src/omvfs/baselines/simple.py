@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from omvfs.baselines._base import Found, OfflineSelector, StreamSelector
+from omvfs.baselines._base import Found, OfflineSelector, PerViewStreamSelector
 from omvfs.data.views import Block, Views
 from omvfs.model.arrays import column_sums
 from omvfs.parameters import seed_of
@@ -53,7 +53,7 @@ class RandomScore(OfflineSelector):
         return Found({name: rng.random((width,)) for name, width in widths})
 
 
-class ColumnSum(StreamSelector):
+class ColumnSum(PerViewStreamSelector):
     """Mean of each column: what a method must beat to be more than a count of words.
 
     Parameters
@@ -92,7 +92,7 @@ class ColumnSum(StreamSelector):
         return state / n_rows
 
 
-class Variance(StreamSelector):
+class Variance(PerViewStreamSelector):
     """Variance of each column.
 
     Parameters

@@ -175,6 +175,20 @@ def project(X: Sequence[Block], V: Sequence[Array]) -> Array:
     return total
 
 
+def column_sq_norms(V: Sequence[Array]) -> NDArray[np.float64]:
+    """Return the squared norm of every column of V over all views.
+
+    Examples
+    --------
+    >>> column_sq_norms([np.array([[3.0]]), np.array([[4.0]])])
+    array([25.])
+    """
+    # NumPy is slow to add up short rows; a product with ones is the same sum.
+    squares = [np.ones(len(V_v)) @ np.square(V_v, dtype=np.float64) for V_v in V]
+    total: NDArray[np.float64] = np.sum(squares, axis=0)
+    return total
+
+
 def stack(parts: Sequence[Block]) -> Block:
     """Put the rows of several blocks of one view below each other.
 

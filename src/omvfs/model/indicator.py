@@ -43,6 +43,11 @@ class Indicator:
         squares = np.square(self.weights, dtype=np.float64)
         return sums_by_label(self.labels, squares, self.n_clusters)
 
+    @property
+    def sums(self) -> NDArray[np.float64]:
+        """Σ_i u_i over the rows of each cluster."""
+        return sums_by_label(self.labels, self.weights, self.n_clusters)
+
     def unit(self) -> "Indicator":
         """Return U with columns of norm 1; empty columns stay empty."""
         # By the largest weight first: the squares of tiny weights underflow.

@@ -129,35 +129,3 @@ def window_objective(
     """
     fit = X_squared - 2 * inner(XV, U) + inner(U.T @ U, VtV)
     return max(0.0, fit) + smoothness(U, M) + gamma / 2 * orthogonality_gap(U) ** 2
-
-
-def history_objective(X_squared: float | None, A: Array, B: Array, V: Array, beta: float) -> float:
-    """Return what the V half-step lowers: Eq. (v_object) over all rows so far, through A and B.
-
-    ‖X‖² + tr(VᵀV A) − 2⟨B, V⟩ + β‖V‖_{2,1}, where A = Σ UᵀU and B = Σ XᵀU.
-
-    Parameters
-    ----------
-    X_squared : float or None
-        ‖X‖² of all rows; it does not depend on V, and None leaves it out.
-    A : array of shape (K, K)
-        Σ_i U_iᵀ U_i, the current chunk included.
-    B : array of shape (D, K)
-        Σ_i X_iᵀ U_i of this view, the current chunk included.
-    V : array of shape (D, K)
-        Feature matrix of this view.
-    beta : float
-        Weight β of the sparsity.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> X, U, V = np.eye(2), np.array([[1.0], [0.0]]), np.array([[1.0], [0.0]])
-    >>> history_objective(squared_norm(X), U.T @ U, X.T @ U, V, beta=0.5)
-    1.5
-    """
-    value = inner(V.T @ V, A) - 2 * inner(B, V) + beta * l21(V)
-    return value if X_squared is None else value + X_squared

@@ -1,88 +1,326 @@
-"""Sums over all rows for some columns: read, added to, and put back in place."""
+"""The sufficient statistics of a stream: all that its rows leave in sums, as one value.
 
-from collections.abc import Sequence
+Whatever is known of rows that are gone is a sum over rows, so that what two streams leave can be
+added, what is old can fade, and what one chunk touches can be taken out and put back.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, column_sums, squared_entries
+from omvfs.model.arrays import Array, Block, column_sums, squared_entries, sums_by_label
 from omvfs.model.columns import Columns, put_rows
 from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.state import Settings, State, scale_factors
+
+# The sums that have a value for every column of a view.
+_BY_COLUMN = "B", "sums", "squares"
+# All that add up.
+_ADDITIVE = "masses", "weight_sums", *_BY_COLUMN, "decayed_n_rows"
 
 
 @dataclass(frozen=True)
-class Totals:
-    """What a state knows of some columns of every view; a copy.
-
-    A chunk has few of the columns there are, so that to change these, and no others, makes its
-    cost independent of their number.
+class ViewStatistics:
+    """What rows leave of one view: sums over those that have it.
 
     Attributes
     ----------
-    columns : list of int array or slice
-        Which columns, per view.
-    B : list of array of shape (D_v, K)
-    sums, squares : list of array of shape (D_v,)
+    masses : array of shape (K,) or (K, K)
+        A_v = Σ_i U_iᵀU_i; of an `Indicator` its diagonal, as there is nothing else.
+    weight_sums : array of shape (K,)
+        Σ_i u_i of each cluster.
+    B : array of shape (D_v, K)
+        Σ_i X_iᵀU_i, for unscaled columns.
+    sums, squares : array of shape (D_v,), or None
+        Σ x and Σ x² of every column; None if nothing asks for them, which scaling and raising
+        columns do.
+    decayed_n_rows : float
+        Rows, as far as they have not faded.
     """
 
-    columns: list[Columns]
-    B: list[Array]
-    sums: list[NDArray[np.float64]]
-    squares: list[NDArray[np.float64]]
+    masses: NDArray[np.float64]
+    weight_sums: NDArray[np.float64]
+    B: Array
+    sums: NDArray[np.float64] | None = None
+    squares: NDArray[np.float64] | None = None
+    decayed_n_rows: float = 0.0
 
-    @classmethod
-    def of(cls, state: State, columns: Sequence[Columns]) -> "Totals":
-        """Return a copy of what a state knows of some columns."""
-        B, sums, squares = (
-            [_taken(each, c) for each, c in zip(parts, columns, strict=True)] if parts else []
-            for parts in (state.B, state.sums, state.squares)
-        )
-        return cls(list(columns), B, sums, squares)
-
-    def counted(self, X: Sequence[Block]) -> "Totals":
-        """Return the totals with rows on these columns added to the sums, if there are any."""
-        if not self.sums:
-            return self
-        sums = [s + column_sums(X_v) for s, X_v in zip(self.sums, X, strict=True)]
-        squares = [
-            q + column_sums(squared_entries(X_v)) for q, X_v in zip(self.squares, X, strict=True)
-        ]
-        return replace(self, sums=sums, squares=squares)
-
-    def placed(self, X: Sequence[Block], U: Indicator) -> "Totals":
-        """Return the totals with XᵀU of rows on these columns added to B."""
-        B: list[Array] = [
-            B_v + transposed_product(X_v, U) for X_v, B_v in zip(X, self.B, strict=True)
-        ]
-        return replace(self, B=B)
-
-    def scaled(self, settings: Settings) -> list[Array]:
-        """Return B for columns of unit norm, if that is how they are taken."""
-        if not settings.scale_columns:
-            return self.B
-        factors = [scale_factors(q, B_v.dtype) for q, B_v in zip(self.squares, self.B, strict=True)]
-        return [B_v * s[:, np.newaxis] for B_v, s in zip(self.B, factors, strict=True)]
-
-    def put_into(self, state: State) -> None:
-        """Put these values in the place of those that a state has, in its own arrays."""
-        for v, c in enumerate(self.columns):
-            put_rows(state.B[v], c, self.B[v])
-            if self.sums:
-                state.sums[v][c] = self.sums[v]
-                state.squares[v][c] = self.squares[v]
+    def with_each(self, work: Callable[[Any], Any], names: Sequence[str]) -> "ViewStatistics":
+        """Return a copy in which some sums, as far as they are there, are what some work makes."""
+        held = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: work(a) for name, a in held.items() if a is not None})
 
 
 @dataclass(frozen=True)
-class Change:
-    """Totals of some columns before a chunk and after it."""
+class Statistics:
+    """What the rows of a stream leave in sums.
 
-    before: Totals
-    after: Totals
+    No operation but `put` changes an array. Where a sum is None it is left out of all of them, and
+    stands for nothing beside one that is there.
+
+    Attributes
+    ----------
+    views : tuple of ViewStatistics
+    n_rows : int
+        Rows seen; they do not fade.
+    decayed_n_rows : float
+        Rows, as far as they have not faded.
+
+    Examples
+    --------
+    >>> U = Indicator(np.array([0, 1]), np.array([1.0, 2.0]), 2)
+    >>> some = Statistics.empty([3], 2, np.dtype(float)).placed([np.eye(2, 3)], U)
+    >>> both = some + some.decay(0.5)
+    >>> both.views[0].B
+    array([[1.5, 0. ],
+           [0. , 3. ],
+           [0. , 0. ]])
+    >>> both.masses
+    array([1.5, 6. ])
+    """
+
+    views: tuple[ViewStatistics, ...]
+    n_rows: int = 0
+    decayed_n_rows: float = 0.0
+
+    @classmethod
+    def empty(
+        cls,
+        widths: Sequence[int],
+        n_clusters: int,
+        dtype: np.dtype[Any],
+        *,
+        counts_columns: bool = False,
+        diagonal: bool = True,
+    ) -> "Statistics":
+        """Return what no rows leave.
+
+        Parameters
+        ----------
+        widths : sequence of int
+            D_v of each view.
+        n_clusters : int
+        dtype : dtype
+            Of B; all else is in double precision.
+        counts_columns : bool
+            Whether sums and squares of columns are asked for.
+        diagonal : bool
+            Whether the masses are those of an `Indicator`.
+        """
+        K = n_clusters
+        shape = (K,) if diagonal else (K, K)
+        return cls(
+            tuple(
+                ViewStatistics(
+                    np.zeros(shape),
+                    np.zeros(K),
+                    np.zeros((D, K), dtype),
+                    *((np.zeros(D), np.zeros(D)) if counts_columns else (None, None)),
+                )
+                for D in widths
+            )
+        )
+
+    @classmethod
+    def of_clusters(
+        cls, X: Sequence[Block], U: Indicator, keep: Array | None = None
+    ) -> "Statistics":
+        """Return what rows leave in their clusters, neither they nor their columns counted.
+
+        Parameters
+        ----------
+        X : sequence of array or CSR matrix of shape (n, D_v)
+        U : Indicator
+        keep : array of shape (n,), optional
+            What forgetting has left of each row.
+        """
+        masses = U.masses
+        if keep is not None:
+            masses = sums_by_label(U.labels, np.square(U.weights) * keep, U.n_clusters)
+            U = Indicator(U.labels, U.weights * keep, U.n_clusters)
+        return cls.of_products(masses, U.sums, [transposed_product(X_v, U) for X_v in X])
+
+    @classmethod
+    def of_products(
+        cls, masses: NDArray[Any], weight_sums: NDArray[Any], B: Sequence[Array]
+    ) -> "Statistics":
+        """Return UᵀU, the sums of U, and XᵀU of each view as statistics of rows not counted."""
+        return cls(tuple(ViewStatistics(masses, weight_sums, B_v) for B_v in B))
+
+    @property
+    def masses(self) -> NDArray[np.float64]:
+        """Masses of the clusters: those of any view, as long as no row lacks one."""
+        return self.views[0].masses
+
+    @property
+    def B(self) -> list[Array]:
+        """Σ XᵀU of each view."""
+        return [view.B for view in self.views]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type of B."""
+        return self.views[0].B.dtype
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        return replace(
+            self._paired(other, _added, _ADDITIVE),
+            n_rows=self.n_rows + other.n_rows,
+            decayed_n_rows=self.decayed_n_rows + other.decayed_n_rows,
+        )
+
+    def without(self, other: "Statistics") -> "Statistics":
+        """Return the sums over clusters without those of some rows; what is left is not negative.
+
+        Columns stay counted, and so do the rows.
+        """
+        return self._paired(other, _less, ("masses", "weight_sums", "B"))
+
+    def decay(self, rho: float) -> "Statistics":
+        """Return the statistics with all rows so far faded by ρ."""
+        if rho == 1:
+            return self
+        faded = self._each(lambda a: _of_dtype(rho * a, a), _ADDITIVE)
+        return replace(faded, decayed_n_rows=rho * self.decayed_n_rows)
+
+    def relabel(self, moves: Array) -> "Statistics":
+        """Return the statistics with the clusters moved.
+
+        Parameters
+        ----------
+        moves : array of shape (K, K)
+            What share of each cluster goes to which other; rows sum to 1.
+        """
+        moved = self._each(lambda a: _of_dtype(a @ moves, a), ("weight_sums", "B"))
+        return moved._each(lambda a: a @ moves if a.ndim == 1 else moves.T @ a @ moves, ("masses",))
+
+    def cleared(self) -> "Statistics":
+        """Return the statistics with columns and rows counted, and nothing in any cluster."""
+        return self._each(np.zeros_like, ("masses", "weight_sums", "B"))
+
+    def on(self, columns: Sequence[Columns]) -> "Statistics":
+        """Return a copy of what is known on some columns of each view."""
+        return self._by_view(_take, columns)
+
+    def put(self, columns: Sequence[Columns], part: "Statistics") -> None:
+        """Put what is known on some columns back, into the arrays of these statistics.
+
+        All that has no columns is left alone, see `sharing`.
+        """
+        for view, c, own in zip(self.views, columns, part.views, strict=True):
+            for name in _BY_COLUMN:
+                if (whole := getattr(view, name)) is not None:
+                    put_rows(whole, c, getattr(own, name))
+
+    def sharing(self, part: "Statistics") -> "Statistics":
+        """Return masses, weight sums and counts of a part, with the very arrays by column of these.
+
+        After ``put`` of the part it is the whole of which the part is a part.
+        """
+        return replace(
+            part,
+            views=tuple(
+                replace(own, **{name: getattr(view, name) for name in _BY_COLUMN})
+                for view, own in zip(self.views, part.views, strict=True)
+            ),
+        )
+
+    def grow(self, widths: Sequence[int]) -> "Statistics":
+        """Return the statistics with columns that no row had so far behind those that are there."""
+        return self._by_view(_lengthen, widths)
+
+    def shift(self, delta: Sequence[NDArray[np.float64]]) -> "Statistics":
+        """Return what the rows would have left, under the same U, with their columns raised.
+
+        Exact, as all are sums over rows: Σ (x + δ) u = B + δ Σ u. Columns must be counted.
+
+        Parameters
+        ----------
+        delta : sequence of array of shape (D_v,)
+        """
+        return self._by_view(_raise, delta)
+
+    def copy(self) -> "Statistics":
+        """Return statistics that share no array with these."""
+        return self._each(np.copy, ("masses", "weight_sums", *_BY_COLUMN))
+
+    def counted(self, X: Sequence[Block]) -> "Statistics":
+        """Return the statistics with rows and, if asked for, their columns counted."""
+        n = X[0].shape[0]
+        return replace(
+            self._by_view(_count, X),
+            n_rows=self.n_rows + n,
+            decayed_n_rows=self.decayed_n_rows + n,
+        )
+
+    def placed(self, X: Sequence[Block], U: Indicator, keep: Array | None = None) -> "Statistics":
+        """Return the statistics with rows, counted before or not, added to their clusters."""
+        return self + Statistics.of_clusters(X, U, keep)
+
+    def _each(self, work: Callable[[Any], Any], names: Sequence[str]) -> "Statistics":
+        return replace(self, views=tuple(view.with_each(work, names) for view in self.views))
+
+    def _by_view(self, work: Callable[..., ViewStatistics], given: Sequence[Any]) -> "Statistics":
+        pairs = zip(self.views, given, strict=True)
+        return replace(self, views=tuple(work(view, own) for view, own in pairs))
+
+    def _paired(
+        self, other: "Statistics", work: Callable[[Any, Any], Any], names: Sequence[str]
+    ) -> "Statistics":
+        def both(view: ViewStatistics, own: ViewStatistics) -> ViewStatistics:
+            made = {n: work(getattr(view, n), getattr(own, n)) for n in names}
+            return replace(view, **made)
+
+        return self._by_view(both, other.views)
 
 
-def _taken(values: NDArray[Any], columns: Columns) -> NDArray[Any]:
-    """Return a copy of what some columns have; `take` is the fastest of NumPy's ways."""
-    return values.copy() if isinstance(columns, slice) else values.take(columns, axis=0)
+def _added(a: Any, b: Any) -> Any:
+    return a if b is None else b if a is None else a + b
+
+
+def _less(a: Any, b: Any) -> Any:
+    return np.maximum(a - b, 0)
+
+
+def _of_dtype(a: Any, like: Any) -> Any:
+    return a.astype(like.dtype, copy=False) if isinstance(like, np.ndarray) else a
+
+
+def _count(view: ViewStatistics, X: Block) -> ViewStatistics:
+    n = view.decayed_n_rows + X.shape[0]
+    if view.sums is None or view.squares is None:
+        return replace(view, decayed_n_rows=n)
+    return replace(
+        view,
+        sums=view.sums + column_sums(X),
+        squares=view.squares + column_sums(squared_entries(X)),
+        decayed_n_rows=n,
+    )
+
+
+def _take(view: ViewStatistics, columns: Columns) -> ViewStatistics:
+    if isinstance(columns, slice):
+        return view.with_each(lambda a: a[columns].copy(), _BY_COLUMN)
+    # The fastest of NumPy's ways.
+    return view.with_each(lambda a: a.take(columns, axis=0), _BY_COLUMN)
+
+
+def _lengthen(view: ViewStatistics, width: int) -> ViewStatistics:
+    more = width - len(view.B)
+    if more < 0:
+        raise ValueError(f"Got {width:,} columns; expected at least the {len(view.B):,} so far.")
+    return view.with_each(lambda a: np.pad(a, [(0, more), (0, 0)][: a.ndim]), _BY_COLUMN)
+
+
+def _raise(view: ViewStatistics, d: NDArray[np.float64]) -> ViewStatistics:
+    assert view.sums is not None
+    assert view.squares is not None
+    n = view.decayed_n_rows
+    return replace(
+        view,
+        sums=view.sums + n * d,
+        squares=view.squares + 2 * d * view.sums + n * d**2,
+        B=view.B + np.outer(d, view.weight_sums).astype(view.B.dtype),
+    )

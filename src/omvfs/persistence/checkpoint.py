@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 FORMAT = "omvfs checkpoint"
-VERSION = 2
+VERSION = 3
 # A file that claims more is refused before anything is read into memory.
 MAX_HEADER_BYTES = 1 << 24
 MAX_BYTES = 1 << 36
@@ -182,7 +182,8 @@ def _check_format(path: Path, metadata: Mapping[str, str]) -> None:
         raise CheckpointError(f"{path} is no checkpoint of this library.")
     if metadata.get("version") != str(VERSION):
         raise CheckpointError(
-            f"{path} is of version {metadata.get('version')!r}; this library reads {VERSION}."
+            f"{path} is of version {metadata.get('version')!r}; this library reads {VERSION}. "
+            "Learn anew, or read it with the version of the library that wrote it."
         )
 
 

@@ -1,7 +1,7 @@
 """What an OMVFS has learned as plain arrays and values, and back, every piece checked."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from itertools import accumulate, groupby
 from typing import Any
 
@@ -12,44 +12,49 @@ from numpy.typing import NDArray
 from omvfs.data.schema import Schema
 from omvfs.model.arrays import Block, stack
 from omvfs.model.indicator import Indicator
-from omvfs.model.state import Settings, State
-from omvfs.model.stream.reservoir import Memory
+from omvfs.model.settings import Settings
+from omvfs.model.state import State
+from omvfs.model.statistics import Statistics, ViewStatistics
+from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
-from omvfs.selectors.fitted import Learned
+from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.settings import resolve
 
 Arrays = dict[str, NDArray[Any]]
 
+# Of every view; sums and squares only if they are asked for.
+_SUMS = "masses", "weight_sums", "B", "sums", "squares"
+_COUNTERS = "n_rows", "n_chunks", "reclustered_at"
 _SPARSE = {"csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
-_PER_VIEW = ("B", "V", "sums", "squares")
-_COUNTERS = ("n_rows", "n_chunks", "count", "settled_at")
 
 
-def freeze(learned: Learned) -> tuple[Arrays, dict[str, Any]]:
+def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
     """Return all that was learned: arrays by name, and the rest as values that JSON can hold.
 
     Parameters
     ----------
-    learned : Learned
+    fitted : FittedState
     """
-    state, schema = learned.state, learned.schema
-    memory, window = state.memory, state.window
+    state, schema = fitted.state, fitted.schema
+    reservoir, window, statistics = state.reservoir, state.window, state.statistics
     arrays: Arrays = {
-        "A": state.A,
-        "weight_sums": state.weight_sums,
-        "lengths": state.lengths,
-        "memory/labels": memory.counted.labels,
-        "memory/weights": memory.counted.weights,
-        "memory/keep": memory.keep,
+        "B_sq_norms": state.B_sq_norms,
+        "reservoir/labels": reservoir.counted.labels,
+        "reservoir/weights": reservoir.counted.weights,
+        "reservoir/shares": reservoir.shares,
     }
-    for name in _PER_VIEW:
-        arrays |= {f"{name}/{v}": part for v, part in enumerate(getattr(state, name))}
-    if learned.raised is not None:
-        arrays |= {f"raised/{v}": part for v, part in enumerate(learned.raised)}
+    for v, view in enumerate(statistics.views):
+        held = {name: getattr(view, name) for name in _SUMS}
+        arrays |= {f"{name}/{v}": a for name, a in held.items() if a is not None}
+    arrays |= {f"V/{v}": part for v, part in enumerate(state.V)}
+    if reservoir.keys is not None:
+        arrays["reservoir/keys"] = reservoir.keys
+    if fitted.raised is not None:
+        arrays |= {f"raised/{v}": part for v, part in enumerate(fitted.raised)}
     for v, names in enumerate(schema.feature_names):
         if names is not None:
-            arrays |= _pack_names(f"names/{v}", names)
-    kinds = [_pack_block(arrays, f"memory/{v}", X) for v, X in enumerate(memory.blocks)]
+            arrays |= pack_names(f"names/{v}", names)
+    kinds = [_pack_block(arrays, f"reservoir/{v}", X) for v, X in enumerate(reservoir.blocks)]
     # Chunks may be many, and of one row each: those of a kind below each other.
     runs = []
     for r, (_, run) in enumerate(groupby(zip(window.chunks, window.U, strict=True), _kinds)):
@@ -62,25 +67,30 @@ def freeze(learned: Learned) -> tuple[Arrays, dict[str, Any]]:
         "views": list(schema.names),
         "widths": list(schema.widths),
         "named": [names is not None for names in schema.feature_names],
-        "settings": asdict(learned.settings),
-        "raised": learned.raised is not None,
-        "memory": kinds,
+        "settings": asdict(fitted.settings),
+        "raised": fitted.raised is not None,
+        "reservoir": kinds,
         "window": runs,
         "rng": state.rng.bit_generator.state,
-        "counters": {name: getattr(state, name) for name in _COUNTERS},
+        "counters": {"n_rows": statistics.n_rows}
+        | {name: getattr(state, name) for name in _COUNTERS[1:]},
+        "decayed_n_rows": [
+            statistics.decayed_n_rows,
+            *(view.decayed_n_rows for view in statistics.views),
+        ],
     }
 
 
-def thaw(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Learned:
+def unpack(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> FittedState:
     """Return what was learned; ValueError if any piece does not fit the others.
 
     Parameters
     ----------
     arrays, meta
-        As from `freeze`, but from anywhere: nothing is taken on trust.
+        As from `pack`, but from anywhere: nothing is taken on trust.
     """
     try:
-        return _Reader(arrays, meta).learned()
+        return _Reader(arrays, meta).fitted()
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
         raise ValueError(f"a piece is missing or of the wrong kind: {error!r}") from error
 
@@ -97,34 +107,56 @@ class _Reader:
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"B is of dtype {self.dtype}; expected float32 or float64")
 
-    def learned(self) -> Learned:
+    def fitted(self) -> FittedState:
         """Return all of it."""
-        K, widths = self.K, self.schema.widths
-        paper = self._paper
-        views = range(len(widths))
-        counted = views if self.meta["raised"] or self.settings.scale_columns else []
+        widths, K = self.schema.widths, self.K
         counters = {name: self.meta["counters"][name] for name in _COUNTERS}
         for name, value in counters.items():
-            kinds = (int, float) if name == "count" else (int,)
-            if type(value) not in kinds or not 0 <= value < 2**63:
+            if type(value) is not int or not 0 <= value < 2**63:
                 raise ValueError(f"counter {name} is {value!r}")
+        n_rows = counters.pop("n_rows")
         state = State(
-            A=self._floats("A", (K, K) if paper else (K,), np.float64),
-            B=[self._floats(f"B/{v}", (widths[v], K)) for v in views],
-            V=[self._floats(f"V/{v}", (widths[v], K)) for v in views] if paper else [],
-            sums=[self._floats(f"sums/{v}", (widths[v],), np.float64) for v in counted],
-            squares=[self._floats(f"squares/{v}", (widths[v],), np.float64) for v in counted],
-            weight_sums=self._floats("weight_sums", (K,), np.float64),
-            lengths=self._floats("lengths", (K,), np.float64),
+            statistics=self._statistics(n_rows),
+            reservoir=self._reservoir(),
             window=self._window(),
-            memory=self._memory(),
             rng=_generator(self.meta["rng"]),
+            B_sq_norms=self._floats("B_sq_norms", (K,), np.float64),
+            V=tuple(self._floats(f"V/{v}", (D, K)) for v, D in enumerate(widths))
+            if self._paper
+            else (),
             **counters,
         )
         raised = None
         if self.meta["raised"]:
-            raised = tuple(self._floats(f"raised/{v}", (widths[v],), np.float64) for v in views)
-        return Learned(self.schema, self.settings, state, raised)
+            raised = tuple(
+                self._floats(f"raised/{v}", (D,), np.float64) for v, D in enumerate(widths)
+            )
+        return FittedState(self.schema, self.settings, state, raised)
+
+    def _statistics(self, n_rows: int) -> Statistics:
+        widths, K = self.schema.widths, self.K
+        decayed = self.meta["decayed_n_rows"]
+        if type(decayed) is not list or len(decayed) != 1 + len(widths):
+            raise ValueError(f"rows that are not forgotten are {decayed!r}")
+        if not all(type(n) in (int, float) and 0 <= n < 2**63 for n in decayed):
+            raise ValueError(f"rows that are not forgotten are {decayed!r}")
+        masses = (K, K) if self._paper else (K,)
+        counted = self.meta["raised"] or self.settings.scale_columns
+        return Statistics(
+            tuple(
+                ViewStatistics(
+                    self._floats(f"masses/{v}", masses, np.float64),
+                    self._floats(f"weight_sums/{v}", (K,), np.float64),
+                    self._floats(f"B/{v}", (D, K)),
+                    self._floats(f"sums/{v}", (D,), np.float64) if counted else None,
+                    self._floats(f"squares/{v}", (D,), np.float64) if counted else None,
+                    decayed[1 + v],
+                )
+                for v, D in enumerate(widths)
+            ),
+            n_rows,
+            decayed[0],
+        )
 
     def _schema(self) -> Schema:
         names, widths, named = self.meta["views"], self.meta["widths"], self.meta["named"]
@@ -135,7 +167,7 @@ class _Reader:
         if not all(type(width) is int and 1 <= width < 2**31 for width in widths):
             raise ValueError(f"the views have widths {widths}")
         features = tuple(
-            _unpack_names(self.arrays[f"names/{v}"], self.arrays[f"names/{v}/ends"], widths[v])
+            unpack_names(self.arrays[f"names/{v}"], self.arrays[f"names/{v}/ends"], widths[v])
             if named[v]
             else None
             for v in range(len(names))
@@ -158,18 +190,21 @@ class _Reader:
         settings = self.settings
         return Window(settings.window, tuple(chunks), tuple(U), settings.recent_rows)
 
-    def _memory(self) -> Memory:
-        labels = self.arrays["memory/labels"]
+    def _reservoir(self) -> Reservoir:
+        labels = self.arrays["reservoir/labels"]
         n = len(labels)
         if labels.dtype != np.intp or labels.ndim != 1 or ((labels < 0) | (labels >= self.K)).any():
-            raise ValueError("the memory's labels are no clusters")
+            raise ValueError("the reservoir's labels are no clusters")
         if n > self.settings.memory:
-            raise ValueError(f"the memory holds {n:,} rows; it has room for fewer")
-        counted = Indicator(labels, self._floats("memory/weights", (n,)), self.K)
-        kinds = self.meta["memory"]
-        blocks = self._blocks("memory", kinds, n) if kinds else ()
-        keep = self._floats("memory/keep", (n,))
-        return Memory.of(self.settings.memory, counted, keep, blocks)
+            raise ValueError(f"the reservoir holds {n:,} rows; it has room for fewer")
+        counted = Indicator(labels, self._floats("reservoir/weights", (n,)), self.K)
+        kinds = self.meta["reservoir"]
+        blocks = self._blocks("reservoir", kinds, n) if kinds else ()
+        shares = self._floats("reservoir/shares", (n,))
+        reservoir = Reservoir.of(self.settings.memory, counted, shares, blocks)
+        if "reservoir/keys" not in self.arrays:
+            return reservoir
+        return replace(reservoir, keys=self._floats("reservoir/keys", (n,), np.float64))
 
     def _blocks(self, name: str, kinds: Sequence[str], n: int) -> tuple[Block, ...]:
         if len(kinds) != len(self.schema.widths):
@@ -242,14 +277,15 @@ def _pack_block(arrays: Arrays, name: str, X: Block) -> str:
     return _kind(X)
 
 
-def _pack_names(name: str, names: Sequence[str]) -> Arrays:
+def pack_names(name: str, names: Sequence[str]) -> Arrays:
     """Return texts as bytes and where each ends."""
     encoded = [each.encode() for each in names]
     ends = np.cumsum([len(each) for each in encoded], dtype=np.int64)
     return {name: np.frombuffer(b"".join(encoded), np.uint8), f"{name}/ends": ends}
 
 
-def _unpack_names(content: NDArray[Any], ends: NDArray[Any], n: int) -> tuple[str, ...]:
+def unpack_names(content: NDArray[Any], ends: NDArray[Any], n: int) -> tuple[str, ...]:
+    """Return n texts from their bytes and where each ends."""
     if content.dtype != np.uint8 or ends.dtype != np.int64 or ends.shape != (n,):
         raise ValueError("names of features are of the wrong kind")
     starts = np.concatenate([[0], ends[:-1]])

@@ -1,9 +1,8 @@
 """An estimator that can be saved and loaded."""
 
 import os
-from collections import deque
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import astuple, fields
 from typing import Any, Self
 
 import numpy as np
@@ -11,28 +10,28 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.schema import Schema
+from omvfs.model.state import ChunkInfo
 from omvfs.persistence import checkpoint
 from omvfs.persistence.pack import (
-    _pack_names,
-    _unpack_names,
-    freeze,
+    pack,
+    pack_names,
     pack_params,
-    thaw,
+    unpack,
+    unpack_names,
     unpack_params,
 )
-from omvfs.selectors.fitted import Learned
-from omvfs.selectors.history import HISTORY, ChunkInfo
+from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.stream import Journal
 
 
 class Persistent:
     """Adds `save` and `load` to the estimator."""
 
-    _learned: Learned
+    _journal: Journal[FittedState]
     _columns: NDArray[np.intp] | None
     _plain: bool
     schema_: Schema
     n_features_in_: int
-    history_: deque[ChunkInfo]
     get_params: Any
 
     def save(
@@ -56,14 +55,14 @@ class Persistent:
             The same, for arrays; returned under ``extra/<name>``.
         """
         check_is_fitted(self)
-        arrays, meta = freeze(self._learned)
-        history = [[getattr(info, each.name) for each in fields(info)] for info in self.history_]
+        arrays, meta = pack(self._journal.known)
+        history = [astuple(info) for info in self._journal.history]
         arrays["history"] = np.array(history, np.float64).reshape(len(history), -1)
         if self._columns is not None:
             arrays["columns"] = self._columns.astype(np.int64)
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
-            arrays |= _pack_names("feature_names_in", names)
+            arrays |= pack_names("feature_names_in", names)
         meta["estimator"] = {
             "class": type(self).__name__,
             "params": pack_params(self.get_params(deep=False)),
@@ -105,22 +104,22 @@ class Persistent:
     ) -> Self:
         """Return the estimator that a checkpoint holds, as read from a path."""
         try:
-            learned = thaw(arrays, meta)
+            fitted = unpack(arrays, meta)
             own = meta["estimator"]
             selector = cls(**unpack_params(own["params"]))
-            selector._thaw(learned, arrays, own)
+            selector._restore(fitted, arrays, own)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise checkpoint.CheckpointError(
                 f"{os.fspath(path)} holds no sound {cls.__name__}: {error}."
             ) from error
         return selector
 
-    def _thaw(self, learned: Learned, arrays: Mapping[str, NDArray[Any]], own: Any) -> None:
+    def _restore(self, fitted: FittedState, arrays: Mapping[str, NDArray[Any]], own: Any) -> None:
         """Take what was learned, from a file."""
-        width = sum(learned.schema.widths)
+        width = sum(fitted.schema.widths)
         if own["n_features_in"] < width or own["plain"] not in (True, False):
             raise ValueError("the features do not fit the views")
-        self._learned, self.schema_ = learned, learned.schema
+        self._journal, self.schema_ = Journal(fitted), fitted.schema
         self.n_features_in_, self._plain = own["n_features_in"], own["plain"]
         self._columns = None
         if "columns" in arrays:
@@ -128,13 +127,13 @@ class Persistent:
             if columns.shape != (width,) or set(columns.tolist()) - set(range(self.n_features_in_)):
                 raise ValueError("the columns do not fit the views")
             self._columns = columns
-        # Files of before had the names here.
-        names = own.get("feature_names_in")
         if "feature_names_in" in arrays:
             ends = arrays["feature_names_in/ends"]
-            names = _unpack_names(arrays["feature_names_in"], ends, self.n_features_in_)
-        if names is not None:
-            if len(names) != self.n_features_in_:
-                raise ValueError("the names do not fit the features")
+            names = unpack_names(arrays["feature_names_in"], ends, self.n_features_in_)
             self.feature_names_in_ = np.array(names, dtype=object)
-        self.history_ = deque((ChunkInfo.of(row) for row in arrays["history"].tolist()), HISTORY)
+        self._journal.history.extend(_chunk_info(row) for row in arrays["history"].tolist())
+
+
+def _chunk_info(row: list[float]) -> ChunkInfo:
+    kinds: list[Any] = [each.type for each in fields(ChunkInfo)]
+    return ChunkInfo(*(kind(value) for kind, value in zip(kinds, row, strict=True)))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from omvfs.model.ranking import Score
-from omvfs.model.state import Graph, Settings
+from omvfs.model.settings import Graph, Settings
 from omvfs.parameters import by_view, number, one_of, whole
 
 _MAX_ITER = {"constrained": 20, "paper": 200}

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.model.constrained.half_steps import gain, update_u, update_v
-from omvfs.model.constrained.step import graph_term
-from omvfs.model.graph.agreement import graph_laplacian, normalised_neighbours
+from omvfs.model.graph.neighbours import normalised_neighbours
 from omvfs.model.graph.similarity import gaussian, laplacian
+from omvfs.model.graph.term import graph_laplacian, graph_term
 from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.objective import history_objective
 from omvfs.model.paper import updates as paper
-from omvfs.model.state import Settings
+from omvfs.model.settings import Settings
+from oracle import history_objective
 from support import KINDS, counts
 
 problems = st.fixed_dictionaries(
@@ -172,7 +172,7 @@ def test_the_bound_of_the_gaussian_graph_bounds_its_eigenvalues(seed, n, n_equal
 def minimised(A, B, V, beta):
     """What a row of V minimises once U is scaled to UᵀU = I."""
     scaled = B / np.sqrt(np.where(A > 0, A, 1)) * (A > 0)
-    return history_objective(None, np.eye(len(A)), scaled, V, beta)
+    return history_objective(np.eye(len(A)), scaled, V, beta)
 
 
 v_problems = st.fixed_dictionaries(

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.arrays import project
-from omvfs.model.constrained import init as starts
-from omvfs.model.constrained.alternate import nearest, unit_directions
+from omvfs.model.constrained import init
+from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from support import counts
 
 kinds = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 
 
 def start(X, n_clusters, seed=0, n_init=4):
-    return starts.spectral_start(X, n_clusters, np.random.default_rng(seed), n_init)
+    return init.spectral_start(X, n_clusters, np.random.default_rng(seed), n_init)
 
 
 def planted(seed, n=60, n_clusters=4, widths=(12, 8)):
@@ -50,7 +50,7 @@ def test_planted_clusters_are_found(kind, dtype, seed):
     X = [kind(X_v.astype(dtype)) for X_v in X]
     directions = start(X, 4, seed)
     assert_sound(directions, X, 4)
-    assert clustering_accuracy(labels, nearest(project(X, directions)).labels) == 1
+    assert clustering_accuracy(labels, best_cluster(project(X, directions)).labels) == 1
 
 
 @kinds
@@ -81,8 +81,8 @@ def test_any_rows_give_sound_directions(kind, seed, n, n_clusters, density, same
 def test_fewer_rows_than_clusters_each_get_their_own(kind):
     X = [kind(np.diag([3.0, 0.5, 1.0]))]
     directions = start(X, 5)
-    assert len(set(nearest(project(X, directions)).labels)) == 3
-    explained = nearest(project(X, directions)).masses.sum()
+    assert len(set(best_cluster(project(X, directions)).labels)) == 3
+    explained = best_cluster(project(X, directions)).masses.sum()
     assert explained == pytest.approx(9 + 0.25 + 1)
 
 
@@ -93,7 +93,7 @@ def test_empty_rows_do_not_take_part(kind):
     padded = [kind(X_v) for X_v in padded]
     directions = start(padded, 4)
     assert_sound(directions, padded, 4)
-    assert clustering_accuracy(labels, nearest(project(padded, directions)).labels[7:]) == 1
+    assert clustering_accuracy(labels, best_cluster(project(padded, directions)).labels[7:]) == 1
 
 
 @given(seed=st.integers(0, 2**32), n_clusters=st.integers(1, 5))
@@ -102,8 +102,8 @@ def test_alternating_never_explains_less(seed, n_clusters):
     rng = np.random.default_rng(seed)
     X = counts(rng, 15, 10)
     total = np.sum(X**2)
-    begin = starts.seeds(X, n_clusters, rng)
-    energies = [starts.alternate(X, begin, i).energy for i in range(6)]
+    begin = init.kmeans_plusplus_directions(X, n_clusters, rng)
+    energies = [init.alternate(X, begin, i).energy for i in range(6)]
     assert (np.diff(energies) >= -1e-9 * total).all()
     assert energies[-1] <= total * (1 + 1e-12)
 
@@ -112,8 +112,8 @@ def test_an_empty_cluster_is_given_the_row_least_explained():
     # Two directions that are the same: one cluster stays empty, and takes over the odd row.
     X = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.1], [1.0, 2.0]])
     begin = unit_directions([np.array([[1.0, 1.0], [0.0, 0.0]])])[0]
-    found = starts.alternate(X, begin, 10)
-    labels = nearest(X @ found.directions).labels
+    found = init.alternate(X, begin, 10)
+    labels = best_cluster(X @ found.directions).labels
     assert labels[3] not in labels[:3]
     assert len(set(labels[:3])) == 1
 
@@ -123,7 +123,7 @@ def test_an_empty_cluster_is_given_the_row_least_explained():
 def test_seeds_are_rows_and_different_ones(seed):
     rng = np.random.default_rng(seed)
     X = counts(rng, 8, 8, density=0.7) + 0.01
-    directions = starts.seeds(X, 4, rng)
+    directions = init.kmeans_plusplus_directions(X, 4, rng)
     assert_sound([directions], [X], 4)
     cosines = X @ directions / np.linalg.norm(X, axis=1, keepdims=True)
     rows = cosines.argmax(axis=0)
@@ -135,5 +135,5 @@ def test_seeds_prefer_what_is_unexplained():
     # Nine rows along one direction and one along another: two seeds are always one of each.
     X = np.vstack([np.tile([1.0, 0.0], (9, 1)), [0.0, 1.0]])
     for seed in range(50):
-        directions = starts.seeds(X, 2, np.random.default_rng(seed))
+        directions = init.kmeans_plusplus_directions(X, 2, np.random.default_rng(seed))
         assert sorted(directions.argmax(axis=0)) == [0, 1]

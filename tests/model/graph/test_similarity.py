@@ -1,14 +1,12 @@
-import itertools
+"""The Gaussian kernel, and Laplacians of any similarity."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from omvfs.model.arrays import unit_rows
 from omvfs.model.graph import similarity as graph
+from omvfs.model.graph.neighbours import neighbours
 
 KINDS = [np.asarray, sp.csr_array, sp.csr_matrix]
 
@@ -40,85 +38,10 @@ def test_gaussian_of_equal_rows_never_exceeds_one():
     assert W.max() == 1
 
 
-def naive_neighbours(X, k):
-    """Sort every row by (similarity, index); an edge where either end chose the other."""
-    n = len(X)
-    norms = np.linalg.norm(X, axis=1)
-    norms[norms == 0] = 1
-    S = (X / norms[:, None]) @ (X / norms[:, None]).T
-    W = np.zeros((n, n))
-    for i in range(n):
-        for j in sorted((j for j in range(n) if j != i), key=lambda j: (-S[i, j], j))[:k]:
-            W[i, j] = max(S[i, j], 0)
-    return np.maximum(W, W.T)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(seed=st.integers(0, 2**32), n=st.integers(1, 14), k=st.integers(1, 16))
-@settings(max_examples=40, deadline=None)
-def test_neighbours_equal_a_plain_sort(kind, seed, n, k):
-    X = rows(seed, n)
-    np.testing.assert_allclose(
-        dense(graph.neighbours(kind(X), k)), naive_neighbours(X, k), atol=1e-12
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_take_the_first_among_equals(kind):
-    X = np.tile([[1.0, 0.0]], (6, 1))  # every row is exactly as near as any other
-    chosen = dense(graph.neighbours(kind(X), 2, kind(X)))
-    np.testing.assert_array_equal(chosen, np.tile([1.0, 1, 0, 0, 0, 0], (6, 1)))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_do_not_depend_on_the_height_of_the_strips(kind, monkeypatch):
-    X = rows(0, n=40)
-    whole = dense(graph.neighbours(kind(X), 3))
-    monkeypatch.setattr(graph, "_STRIP_ENTRIES", 90)
-    np.testing.assert_allclose(dense(graph.neighbours(kind(X), 3)), whole, atol=1e-15)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_leave_empty_and_unrelated_rows_alone(kind):
-    X = np.array([[1.0, 0, 0], [2, 0, 0], [0, 0, 0], [0, 1, 0]])
-    W = dense(graph.neighbours(kind(X), 3))
-    expected = np.zeros((4, 4))
-    expected[0, 1] = expected[1, 0] = 1
-    np.testing.assert_allclose(W, expected)
-
-
-def test_neighbours_in_other_rows():
-    X, Y = rows(0, n=5, density=1), rows(1, n=9, density=1)
-    W = graph.neighbours(X, 2, Y)
-    assert W.shape == (5, 9)
-    S = 1 - cdist(X, Y, "cosine")
-    for i in range(5):
-        best = np.argsort(-S[i])[:2]
-        np.testing.assert_allclose(W.toarray()[i, best], S[i, best])
-        assert W[[i]].nnz == 2
-
-
-def test_neighbours_bad_k():
-    with pytest.raises(ValueError, match="at least 1 neighbour; got k=0"):
-        graph.neighbours(rows(0), 0)
-
-
-def test_similarities_of_a_window_can_be_extended():
-    X = rows(0, n=10)
-    old, new = X[:6], X[6:]
-    W = graph.extend(graph.gaussian(old), graph.gaussian(new, old), graph.gaussian(new))
-    np.testing.assert_allclose(W, graph.gaussian(X), rtol=1e-12)
-    parts = graph.neighbours(old, 2), graph.neighbours(new, 2, old), graph.neighbours(new, 2)
-    W = graph.extend(*parts)
-    assert sp.issparse(W)
-    np.testing.assert_array_equal(W.toarray(), W.toarray().T)
-    np.testing.assert_array_equal(W[6:, :6].toarray(), parts[1].toarray())
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalised", [False, True])
 def test_laplacian(kind, normalised):
-    W = graph.neighbours(rows(3), 3).toarray()
+    W = neighbours(rows(3), 3).toarray()
     W[4] = W[:, 4] = 0
     degree = W.sum(axis=1)
     L = dense(graph.laplacian(kind(W), normalised))
@@ -144,19 +67,7 @@ def test_split_signs(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_precision_is_kept(kind):
     X = kind(rows(0).astype(np.float32))
-    W = graph.neighbours(X, 3)
+    W = neighbours(X, 3)
     L = graph.laplacian(W, normalised=True)
     for result in (graph.gaussian(X), W, L, graph.laplacian(W), *graph.split_signs(L)):
         assert result.dtype == np.float32
-
-
-def test_rows_with_unsorted_columns_are_left_as_they_are():
-    X = sp.csr_array(rows(0))
-    X.indices[:] = np.concatenate([X.indices[a:b][::-1] for a, b in itertools.pairwise(X.indptr)])
-    X.data[:] = np.concatenate([X.data[a:b][::-1] for a, b in itertools.pairwise(X.indptr)])
-    X.has_sorted_indices = False
-    before = X.toarray()
-    unit = unit_rows(X)
-    unit.sort_indices()
-    graph.neighbours(X, 3)
-    np.testing.assert_array_equal(X.toarray(), before)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from omvfs import OMVFS
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.arrays import project
-from omvfs.model.graph.agreement import agreement, normalised_neighbours
+from omvfs.model.graph.neighbours import normalised_neighbours
+from omvfs.model.graph.term import agreement
 from omvfs.model.graph.vote import Electorate, assign, cast_votes
 from omvfs.model.indicator import Indicator
 from support import KINDS, clustered, counts

@@ -1,19 +1,24 @@
-"""Alternate the half-steps of the constrained solver over the rows of a window."""
+"""Alternate the half-steps of the constrained solver over some rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, near_largest, project, sums_by_label
+from omvfs.model.arrays import (
+    Array,
+    Block,
+    IntArray,
+    column_sq_norms,
+    near_largest,
+    project,
+    sums_by_label,
+)
 from omvfs.model.constrained.half_steps import update_u, update_v
+from omvfs.model.graph.term import GraphTerm
 from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.objective import inner
-
-# From U to M = Σ_v α_v L_v and a step bound, see `update_u`; M is None without a graph.
-GraphTerm: TypeAlias = Callable[[Indicator], tuple[Block | None, float]]
 
 # An alternation has settled when fewer than one row in so many changes its cluster.
 _SETTLED = 1000
@@ -26,11 +31,11 @@ class Solution:
     Attributes
     ----------
     U : Indicator
-        Of all rows in the window, with weights in the units of A and B.
+        Of the rows, with weights in the units of A and B.
     V : list of array of shape (D_v, K)
         Feature matrices, of unit U over all rows so far.
     graph : float
-        tr(UᵀMU), for U of unit columns over the window.
+        tr(UᵀMU), for U of unit columns over the rows.
     n_iter : int
         Iterations done.
     """
@@ -42,8 +47,8 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class History:
-    """What chunks before the current one left, for the features of the window.
+class PriorStatistics:
+    """What rows before the present ones left, for the features that these have.
 
     Attributes
     ----------
@@ -51,46 +56,32 @@ class History:
         Masses of the clusters.
     B : list of array of shape (D_v, K)
         Σ XᵀU, per view.
-    elsewhere : array of shape (K,)
-        Σ_j B_jk² over the features that the window does not have.
+    off_chunk_sq_norms : array of shape (K,)
+        Σ_j B_jk² over the features that they do not have.
     """
 
     A: NDArray[np.float64]
     B: list[Array]
-    elsewhere: NDArray[np.float64]
+    off_chunk_sq_norms: NDArray[np.float64]
 
-    def lengths(self, V: Sequence[Array], A: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ‖V_k‖² over all features, V being on those of the window, for masses A."""
-        return cluster_squares(V) + self.elsewhere / np.where(A > 0, A, 1)
+    def V_sq_norms(self, V: Sequence[Array], A: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ‖V_k‖² over all features, V being on those of the rows, for masses A."""
+        return column_sq_norms(V) + self.off_chunk_sq_norms / np.where(A > 0, A, 1)
 
     @classmethod
-    def none(cls, X: Sequence[Block], n_clusters: int) -> "History":
-        """Return the history before the first chunk."""
+    def none(cls, X: Sequence[Block], n_clusters: int) -> "PriorStatistics":
+        """Return what no rows left."""
         B = [np.zeros((X_v.shape[1], n_clusters), X_v.dtype) for X_v in X]
         return cls(np.zeros(n_clusters), B, np.zeros(n_clusters))
 
 
-def cluster_squares(V: Sequence[Array]) -> NDArray[np.float64]:
-    """Return the squared norm of every column of V over all views.
-
-    Examples
-    --------
-    >>> cluster_squares([np.array([[3.0]]), np.array([[4.0]])])
-    array([25.])
-    """
-    # NumPy is slow to add up short rows; a product with ones is the same sum.
-    squares = [np.ones(len(V_v)) @ np.square(V_v, dtype=np.float64) for V_v in V]
-    total: NDArray[np.float64] = np.sum(squares, axis=0)
-    return total
-
-
-def unit_directions(V: Sequence[Array], lengths: NDArray[np.float64] | None = None) -> list[Array]:
+def unit_directions(V: Sequence[Array], sq_norms: NDArray[np.float64] | None = None) -> list[Array]:
     """Return V with every column scaled to norm 1 over all views; empty columns stay empty.
 
     Parameters
     ----------
     V : sequence of array of shape (D_v, K)
-    lengths : array of shape (K,), optional
+    sq_norms : array of shape (K,), optional
         Squared norms of the columns, where V is only a part of them.
 
     Examples
@@ -98,7 +89,7 @@ def unit_directions(V: Sequence[Array], lengths: NDArray[np.float64] | None = No
     >>> unit_directions([np.array([[3.0]]), np.array([[4.0]])])
     [array([[0.6]]), array([[0.8]])]
     """
-    norms = np.sqrt(cluster_squares(V) if lengths is None else lengths)
+    norms = np.sqrt(column_sq_norms(V) if sq_norms is None else sq_norms)
     norms[norms == 0] = 1
     return [(V_v / norms).astype(V_v.dtype, copy=False) for V_v in V]
 
@@ -114,12 +105,12 @@ def unmoved(labels: IntArray, before: IntArray) -> bool:
     return int(np.count_nonzero(labels != before)) * _SETTLED < len(labels)
 
 
-def nearest(P: Array) -> Indicator:
+def best_cluster(P: Array) -> Indicator:
     """Return every row's best cluster, with its projection as weight.
 
     Examples
     --------
-    >>> nearest(np.array([[0.2, 0.9]])).labels
+    >>> best_cluster(np.array([[0.2, 0.9]])).labels
     array([1])
     """
     labels = near_largest(P, noise=10).argmax(axis=1)
@@ -129,30 +120,27 @@ def nearest(P: Array) -> Indicator:
 def solve(
     X: Sequence[Block],
     directions: Sequence[Array],
-    history: History,
-    n_new: int,
+    prior: PriorStatistics,
     graph: GraphTerm,
     *,
     beta: Sequence[float],
     max_iter: int,
     U: Indicator | None = None,
 ) -> Solution:
-    """Alternate the two half-steps over a window until the clusters settle.
+    """Alternate the two half-steps until the clusters settle.
 
-    U is fitted to the window and V to all rows so far, as in the paper. A weight of 1 in U's units
+    U is fitted to the rows and V to all rows so far, as in the paper. A weight of 1 in U's units
     is a row that lies one unit along its cluster's direction, so that every row of the stream
-    counts alike, however many of its cluster happen to share its window.
+    counts alike, however many of its cluster happen to come with it.
 
     Parameters
     ----------
     X : sequence of array or CSR matrix of shape (n, D_v)
-        Rows in the window, the current chunk last.
+        The rows.
     directions : sequence of array of shape (D_v, K)
         Unit directions of the clusters to start from.
-    history : History
-        What the chunks before the current one left.
-    n_new : int
-        Rows of the current chunk.
+    prior : PriorStatistics
+        What those before them left.
     graph : callable
         The graph term of the rows.
     beta : sequence of float
@@ -172,8 +160,7 @@ def solve(
     >>> found = solve(
     ...     [X],
     ...     [np.eye(2)],
-    ...     History.none([X], 2),
-    ...     3,
+    ...     PriorStatistics.none([X], 2),
     ...     lambda U: (None, 0.0),
     ...     beta=[0.0],
     ...     max_iter=10,
@@ -181,26 +168,22 @@ def solve(
     >>> found.U.labels
     array([0, 0, 1])
     """
-    n = X[0].shape[0]
-    new = slice(n - n_new, n)
-    X_new = [X_v[new] for X_v in X]
     M: Block | None = None
     for n_iter in range(1, max_iter + 1):
         P = project(X, directions)
         if U is None:
-            U = nearest(P)
+            U = best_cluster(P)
         M, bound = graph(U)
         # Columns of V at the length that suits the present clusters.
         lengths = np.sqrt(U.masses).astype(P.dtype)
         before = U.labels
         U = _in_units(update_u(U.unit(), P * lengths, M, bound), P)
-        U_new = U.take(new)
-        A = history.A + U_new.masses
+        A = prior.A + U.masses
         V = [
-            update_v(A, B_v + transposed_product(X_v, U_new), beta_v)
-            for X_v, B_v, beta_v in zip(X_new, history.B, beta, strict=True)
+            update_v(A, B_v + transposed_product(X_v, U), beta_v)
+            for X_v, B_v, beta_v in zip(X, prior.B, beta, strict=True)
         ]
-        directions = unit_directions(V, history.lengths(V, A))
+        directions = unit_directions(V, prior.V_sq_norms(V, A))
         if n_iter > 1 and unmoved(U.labels, before):
             break
     assert U is not None

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, project
-from omvfs.model.constrained.alternate import History, cluster_squares
-from omvfs.model.constrained.half_steps import inverse_roots, kept_of_rows, update_v
-from omvfs.model.state import Scales, Settings, State
+from omvfs.model.constrained.alternate import PriorStatistics
+from omvfs.model.constrained.half_steps import block_soft_threshold, inverse_roots, update_v
+from omvfs.model.settings import Settings
+from omvfs.model.state import Scales, State
 
 
 @dataclass(frozen=True)
@@ -23,40 +24,40 @@ class Directions:
     ----------
     V : list of array of shape (D_v, K)
         Feature matrices of the rows so far.
-    lengths : array of shape (K,)
+    V_sq_norms : array of shape (K,)
         ‖V_k‖² over all features.
     sparsity : float
         Σ_v β_v ‖V_v‖_{2,1} over the features of the chunk.
 
     Examples
     --------
-    >>> history = History(np.array([4.0]), [np.array([[6.0], [8.0]])], np.zeros(1))
-    >>> Directions.of(history, [0.0]).project([np.eye(2)])
+    >>> prior = PriorStatistics(np.array([4.0]), [np.array([[6.0], [8.0]])], np.zeros(1))
+    >>> Directions.of(prior, [0.0]).project([np.eye(2)])
     array([[0.6],
            [0.8]])
     """
 
     V: list[Array]
-    lengths: NDArray[np.float64]
+    V_sq_norms: NDArray[np.float64]
     sparsity: float
 
     @classmethod
-    def of(cls, history: History, beta: Sequence[float]) -> "Directions":
-        """Return the directions after what chunks before have left."""
-        scale = inverse_roots(history.A)
-        lengths = history.elsewhere / np.where(history.A > 0, history.A, 1)
+    def of(cls, prior: PriorStatistics, beta: Sequence[float]) -> "Directions":
+        """Return the directions that rows before have left."""
+        scale = inverse_roots(prior.A)
+        sq_norms = prior.off_chunk_sq_norms / np.where(prior.A > 0, prior.A, 1)
         V, sparsity = [], 0.0
-        for B_v, beta_v in zip(history.B, beta, strict=True):
+        for B_v, beta_v in zip(prior.B, beta, strict=True):
             # Scaled first, and in double precision: squares of B are out of range where V is not.
             V_v = B_v * scale
             squares = np.square(V_v)
             norms = np.sqrt(squares @ np.ones(len(scale)))
-            kept = kept_of_rows(norms, beta_v)
-            lengths = lengths + np.square(kept) @ squares
+            kept = block_soft_threshold(norms, beta_v)
+            sq_norms = sq_norms + np.square(kept) @ squares
             sparsity += beta_v * float(kept @ norms)
             V_v *= kept[:, np.newaxis]
             V.append(V_v.astype(B_v.dtype, copy=False))
-        return cls(V, lengths, sparsity)
+        return cls(V, sq_norms, sparsity)
 
     def project(self, X: Sequence[Block]) -> Array:
         """Return the projections of rows, rows by clusters."""
@@ -68,17 +69,12 @@ class Directions:
         return [(V_v / self._norms()).astype(V_v.dtype, copy=False) for V_v in self.V]
 
     def _norms(self) -> NDArray[np.float64]:
-        return np.sqrt(np.where(self.lengths > 0, self.lengths, 1))
+        return np.sqrt(np.where(self.V_sq_norms > 0, self.V_sq_norms, 1))
 
 
 def feature_matrices(state: State, settings: Settings) -> list[Array]:
-    """Return V: as the paper's solver left it, or the best one for what A and B hold."""
-    if settings.solver == "paper":
-        return state.V
-    B = Scales.of(state, settings).features(state.B)
-    return [update_v(state.A, B_v, beta) for B_v, beta in zip(B, settings.sparsity, strict=True)]
-
-
-def lengths_of(state: State, settings: Settings) -> NDArray[np.float64]:
-    """Return Σ_j B_jk² of scaled columns over all views, worked out anew."""
-    return cluster_squares(Scales.of(state, settings).features(state.B))
+    """Return the V that is best for what the statistics hold."""
+    statistics = state.statistics
+    B = Scales.of(statistics, settings).features(statistics.B)
+    parts = zip(statistics.views, B, settings.sparsity, strict=True)
+    return [update_v(view.masses, B_v, beta) for view, B_v, beta in parts]

@@ -42,7 +42,7 @@ def update_v(A: NDArray[np.float64], B: Array, beta: float) -> Array:
     V: Array = B * inverse_roots(A).astype(B.dtype)
     if beta > 0:
         norms = np.sqrt(np.einsum("jk,jk->j", V, V))
-        V *= kept_of_rows(norms, beta)[:, np.newaxis]
+        V *= block_soft_threshold(norms, beta)[:, np.newaxis]
     return V
 
 
@@ -59,12 +59,12 @@ def inverse_roots(A: NDArray[np.float64]) -> NDArray[np.float64]:
     return scale
 
 
-def kept_of_rows(norms: Array, beta: float) -> Array:
+def block_soft_threshold(norms: Array, beta: float) -> Array:
     """Return what sparsity leaves of rows of V that would have these norms without it.
 
     Examples
     --------
-    >>> kept_of_rows(np.array([4.0, 1.0]), beta=2.0)
+    >>> block_soft_threshold(np.array([4.0, 1.0]), beta=2.0)
     array([0.75, 0.  ])
     """
     kept = np.zeros_like(norms)

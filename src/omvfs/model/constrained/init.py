@@ -1,4 +1,4 @@
-"""Clusters of a set of rows from several starts, for the first chunk and for the memory."""
+"""Clusters of a set of rows from several starts, for the first chunk and for the reservoir."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from omvfs.model.arrays import (
     squared_row_norms,
     tie_width,
 )
-from omvfs.model.constrained.alternate import nearest, unit_directions, unmoved
+from omvfs.model.constrained.alternate import best_cluster, unit_directions, unmoved
 from omvfs.model.indicator import Indicator, transposed_product
 
 # Dimensions of the singular space, per cluster: some directions matter that no cluster owns.
@@ -73,12 +73,14 @@ def spectral_start(
     """
     # Single precision is enough to tell starts apart.
     E = embedding(X, _DIMENSIONS * n_clusters, rng).astype(np.float32)
-    found = [alternate(E, seeds(E, n_clusters, rng), _HEAT) for _ in range(n_init)]
+    found = [
+        alternate(E, kmeans_plusplus_directions(E, n_clusters, rng), _HEAT) for _ in range(n_init)
+    ]
     order = np.argsort(-in_ties(np.array([each.energy for each in found])), kind="stable")
     promoted = [found[i] for i in order[: -(-n_init // _PROMOTED)]]
     found = [alternate(E, each.directions, _MAX_ITER - _HEAT) for each in promoted]
     best = found[int(in_ties(np.array([each.energy for each in found])).argmax())]
-    labels = nearest(E @ best.directions).labels
+    labels = best_cluster(E @ best.directions).labels
     U = Indicator(labels, np.ones(len(labels), X[0].dtype), n_clusters)
     return unit_directions([transposed_product(X_v, U) for X_v in X])
 
@@ -119,16 +121,16 @@ def _gram_product(X: Sequence[Block], Q: Array) -> Array:
     return project(X, [X_v.T @ Q for X_v in X])
 
 
-def worth(U: Indicator) -> float:
+def clustering_criterion(U: Indicator) -> float:
     """Return how good clusters are: what they explain, times how evenly they share the rows.
 
     What they explain alone is a poor guide: it likes small clusters of near duplicates.
 
     Examples
     --------
-    >>> worth(Indicator(np.array([0, 0, 0, 1]), np.ones(4), 2)) < worth(
-    ...     Indicator(np.array([0, 0, 1, 1]), np.ones(4), 2)
-    ... )
+    >>> clustering_criterion(
+    ...     Indicator(np.array([0, 0, 0, 1]), np.ones(4), 2)
+    ... ) < clustering_criterion(Indicator(np.array([0, 0, 1, 1]), np.ones(4), 2))
     True
     """
     shares = np.bincount(U.labels, minlength=U.n_clusters) / max(1, len(U.labels))
@@ -136,7 +138,7 @@ def worth(U: Indicator) -> float:
     return float(U.masses.sum() * -np.sum(shares * np.log(shares)))
 
 
-def seeds(X: Array, n_clusters: int, rng: np.random.Generator) -> Array:
+def kmeans_plusplus_directions(X: Array, n_clusters: int, rng: np.random.Generator) -> Array:
     """Return directions of rows drawn in turn, each with a chance of what is unexplained of it.
 
     The rule of k-means++ for directions: given those drawn, ‖x_i‖² − max_k (x_i · c_k)² is left of
@@ -189,12 +191,12 @@ def alternate(X: Array, start: Array, max_iter: int) -> Clusters:
     """
     directions, squares, labels = start, squared_row_norms(X), None
     for _ in range(max_iter):
-        U = _fill_empty(nearest(X @ directions), squares)
+        U = _fill_empty(best_cluster(X @ directions), squares)
         directions = unit_directions([X.T @ U.dense()])[0]
         if labels is not None and unmoved(U.labels, labels):
             break
         labels = U.labels
-    return Clusters(directions, float(nearest(X @ directions).masses.sum()))
+    return Clusters(directions, float(best_cluster(X @ directions).masses.sum()))
 
 
 def _fill_empty(U: Indicator, squares: Array) -> Indicator:

@@ -1,15 +1,20 @@
-"""The graph term of the objective as the settings ask for it."""
+"""The graph term of the objective; neighbours are as loud as they agree with the clusters."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
-from omvfs.model.arrays import Block
-from omvfs.model.constrained.alternate import GraphTerm
-from omvfs.model.graph.agreement import graph_laplacian, normalised_neighbours
+from omvfs.model.arrays import Array, Block
+from omvfs.model.graph.neighbours import normalised_neighbours
 from omvfs.model.graph.similarity import gaussian, laplacian
 from omvfs.model.indicator import Indicator
-from omvfs.model.state import Settings
+from omvfs.model.settings import Settings
+
+# From U to M = Σ_v α_v L_v and a step bound, see `update_u`; M is None without a graph.
+GraphTerm: TypeAlias = Callable[[Indicator], tuple[Block | None, float]]
 
 
 def graph_term(X: Sequence[Block], settings: Settings) -> GraphTerm:
@@ -30,3 +35,97 @@ def graph_term(X: Sequence[Block], settings: Settings) -> GraphTerm:
 def no_graph(U: Indicator) -> tuple[None, float]:
     """Return the graph term of rows without a graph."""
     return None, 0.0
+
+
+def agreement(W: sp.csr_array, U: Indicator) -> float:
+    """Return how far neighbours share a cluster: 1 if all do, 0 if no more than by chance.
+
+    tr(UᵀŴU) / K is 1 when no edge leaves a cluster and about 1/K under random labels.
+
+    Examples
+    --------
+    >>> W = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> agreement(W, Indicator(np.array([0, 1]), np.ones(2), 2))
+    0.0
+    """
+    unit = U.unit()
+    filled = int(np.count_nonzero(unit.masses))
+    if filled < 2:
+        return 0.0
+    counts = np.diff(W.indptr)
+    joined = np.repeat(unit.labels, counts) == unit.labels[W.indices]
+    pairs = np.repeat(unit.weights, counts) * unit.weights[W.indices]
+    within = float(np.sum(W.data * pairs, where=joined))
+    return max(0.0, (within - 1) / (filled - 1))
+
+
+def shares_of_views(graphs: Sequence[sp.csr_array], U: Indicator) -> Array:
+    """Return the share of each view in the agreement of all; zeros if none agrees.
+
+    Examples
+    --------
+    >>> W = sp.csr_array(np.eye(4)[[1, 0, 3, 2]])
+    >>> U = Indicator(np.array([0, 0, 1, 1]), np.full(4, np.sqrt(0.5)), 2)
+    >>> shares_of_views([W, W[::-1, ::-1], sp.csr_array(np.eye(4)[::-1])], U).round(2)
+    array([0.5, 0.5, 0. ])
+    """
+    agreements = np.array([agreement(W, U) for W in graphs])
+    return agreements / (agreements.sum() or 1)
+
+
+@dataclass(frozen=True)
+class Laplacian:
+    """M = Σ_v c_v (I − Ŵ_v), as something that multiplies; rows without neighbours are zero.
+
+    Examples
+    --------
+    >>> W = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> Laplacian([W], [2.0]) @ np.array([[1.0], [0.0]])
+    array([[ 2.],
+           [-2.]])
+    """
+
+    graphs: Sequence[sp.csr_array]
+    scales: Sequence[float]
+
+    def __matmul__(self, U: Array) -> Array:
+        product = np.zeros_like(U)
+        for scale, W in zip(self.scales, self.graphs, strict=True):
+            joined = np.diff(W.indptr) > 0
+            product += scale * (U * joined[:, np.newaxis] - W @ U)
+        return product
+
+
+def graph_laplacian(
+    graphs: Sequence[sp.csr_array], U: Indicator, weights: Sequence[float], energy: float
+) -> tuple[Laplacian | None, float]:
+    """Return M = Σ_v α_v c_v (I − Ŵ_v) and a step bound: its diagonal.
+
+    c_v is the energy that the clusters explain, per cluster, times the share of view v in the
+    agreement of all views. The energy makes α dimensionless: at α = 1 the neighbours of a row weigh
+    as much as its fit, whatever the number of rows. The share keeps a view whose neighbours have
+    nothing to do with the clusters (images beside text, say) from dragging them along.
+
+    Parameters
+    ----------
+    graphs : sequence of csr_array
+        Ŵ_v of each view.
+    U : Indicator
+        Clusters to agree with.
+    weights : sequence of float
+        α_v of each view.
+    energy : float
+        Σ_i (x_i · c_{k(i)})², what the clusters explain of the rows.
+
+    Returns
+    -------
+    M : Laplacian or None
+        None if no view has a say.
+    bound : float
+        Σ_v α_v c_v.
+    """
+    scales: Array = np.asarray(weights) * shares_of_views(graphs, U) * (energy / U.n_clusters)
+    if not scales.any():
+        return None, 0.0
+    heard = [(W, float(scale)) for W, scale in zip(graphs, scales, strict=True) if scale]
+    return Laplacian(*zip(*heard, strict=True)), float(scales.sum())

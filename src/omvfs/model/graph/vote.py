@@ -7,8 +7,8 @@ import scipy.sparse as sp
 
 from omvfs.model.arrays import Array, Block, IntArray, near_largest, unit_rows
 from omvfs.model.columns import Columns, on_columns, on_own_columns
-from omvfs.model.graph.agreement import normalised_neighbours, shares_of_views
-from omvfs.model.graph.similarity import neighbours
+from omvfs.model.graph.neighbours import neighbours, normalised_neighbours
+from omvfs.model.graph.term import shares_of_views
 from omvfs.model.indicator import Indicator
 
 # Relative difference up to which similarities in single precision are taken for equal.

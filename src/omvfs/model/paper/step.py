@@ -2,14 +2,18 @@
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from omvfs.model.arrays import Array, Block
-from omvfs.model.graph.similarity import gaussian, laplacian, neighbours
+from omvfs.model.graph.neighbours import neighbours
+from omvfs.model.graph.similarity import gaussian, laplacian
 from omvfs.model.objective import l21, orthogonality_gap, reconstruction, smoothness
 from omvfs.model.paper.updates import solve
-from omvfs.model.state import Scales, Settings, State, StepInfo, count_columns
+from omvfs.model.settings import Settings
+from omvfs.model.state import ChunkInfo, Scales, State, Update
+from omvfs.model.statistics import Statistics
 
 
 def step(
@@ -18,7 +22,7 @@ def step(
     settings: Settings,
     start_U: Array | None = None,
     start_V: Sequence[Array] | None = None,
-) -> tuple[State, StepInfo]:
+) -> Update[State]:
     """Learn from one chunk as the paper prints it.
 
     Parameters
@@ -35,26 +39,26 @@ def step(
 
     Returns
     -------
-    State, StepInfo
+    Update
     """
     n, K, dtype = X[0].shape[0], settings.n_clusters, X[0].dtype
-    draft = count_columns(state, X, settings.forgetting)
-    draft.rng = copy.deepcopy(state.rng)
+    rng = copy.deepcopy(state.rng)
+    known = state.statistics.decay(settings.forgetting).counted(X)
     if start_V is None and state.n_chunks == 0:
-        start_V = [draft.rng.random(V_v.shape).astype(dtype) for V_v in state.V]
+        start_V = [rng.random(V_v.shape).astype(dtype) for V_v in state.V]
     V = state.V if start_V is None else [np.asarray(V_v, dtype) for V_v in start_V]
-    U = draft.rng.random((n, K)) if start_U is None else start_U
-    draft.window = state.window.append(X, U=np.asarray(U, dtype))
+    U = rng.random((n, K)) if start_U is None else start_U
+    window = state.window.append(X, U=np.asarray(U, dtype))
 
-    scales = Scales.of(draft, settings)
-    rows = scales.rows(draft.window.rows())
+    scales = Scales.of(known, settings)
+    rows = scales.rows(window.rows())
     M = _laplacian(rows, settings)
     found = solve(
         rows,
-        draft.window.indicator(),
+        window.indicator(),
         V,
-        draft.A.astype(dtype),
-        scales.features(draft.B),
+        known.masses.astype(dtype),
+        scales.features(known.B),
         M,
         n,
         beta=settings.sparsity,
@@ -63,12 +67,16 @@ def step(
         tol=settings.tol,
     )
     U_new = found.U[len(found.U) - n :]
-    draft.window = draft.window.with_indicator(found.U)
-    draft.V = found.V
-    draft.A = draft.A + (U_new.T @ U_new)
-    draft.B = [B_v + X_v.T @ U_new for B_v, X_v in zip(draft.B, X, strict=True)]
-    draft.weight_sums = draft.weight_sums + U_new.sum(axis=0)
-    return draft, StepInfo(
+    products = U_new.T @ U_new, U_new.sum(axis=0), [X_v.T @ U_new for X_v in X]
+    after = replace(
+        state,
+        statistics=known + Statistics.of_products(*products),
+        window=window.with_indicator(found.U),
+        rng=rng,
+        V=tuple(found.V),
+        n_chunks=state.n_chunks + 1,
+    )
+    info = ChunkInfo(
         n_rows=n,
         reconstruction=sum(
             reconstruction(X_v, found.U, V_v) for X_v, V_v in zip(rows, found.V, strict=True)
@@ -77,8 +85,8 @@ def step(
         sparsity=sum(b * l21(V_v) for b, V_v in zip(settings.sparsity, found.V, strict=True)),
         orthogonality_error=orthogonality_gap(found.U),
         n_iter=found.n_iter,
-        settled=False,
     )
+    return Update(after, info)
 
 
 def _laplacian(X: Sequence[Block], settings: Settings) -> Array:
@@ -96,3 +104,13 @@ def _graph(X: Block, settings: Settings) -> Array:
     k = min(settings.n_neighbors, max(1, X.shape[0] - 1))
     dense: Array = laplacian(neighbours(X, k), normalised=True).toarray()
     return dense
+
+
+def feature_matrices(state: State, settings: Settings) -> list[Array]:
+    """Return V as the last chunk left it."""
+    return list(state.V)
+
+
+def reclustered(state: State, settings: Settings) -> State:
+    """Return the state as it is: the paper never looks back."""
+    return state

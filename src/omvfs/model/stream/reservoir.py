@@ -1,8 +1,8 @@
 """A uniform sample of the rows seen so far, of bounded size.
 
 The window only knows the last chunks. What must not depend on the luck of the first chunk, or needs
-rows side by side, is worked out on this sample instead: the clusters are settled on it anew as the
-stream grows, and features are compared with each other on it.
+rows side by side, is worked out on this sample instead: it is clustered anew as the stream grows,
+and features are compared with each other on it.
 """
 
 from collections.abc import Sequence
@@ -10,32 +10,41 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, IntArray
 from omvfs.model.indicator import Indicator
+from omvfs.model.stream.offset import raise_rows
 from omvfs.model.stream.rows import Rows
+
+# Rows of which forgetting has left less have no say.
+_FADED = 0.05
 
 
 @dataclass(frozen=True)
-class Memory:
-    """Rows kept from the stream, and how each was counted in A and B.
+class Reservoir:
+    """Rows kept from the stream, and how each was counted in the statistics.
 
     Attributes
     ----------
     capacity : int
         Most rows kept.
     counted : Indicator
-        Cluster and weight under which each row stands in A and B.
-    keep : array of shape (n,)
-        What forgetting has left of each row's share in A and B.
+        Cluster and weight under which each row stands in the statistics.
+    shares : array of shape (n,)
+        What forgetting has left of each row's part in them.
     rows : tuple of Rows
         The rows, per view; empty before the first chunk.
+    keys : array of shape (n,), or None
+        By which rows are drawn when reservoirs are merged, see `keyed`; of a larger stream the
+        smallest are here.
     """
 
     capacity: int
     counted: Indicator
-    keep: Array
+    shares: Array
     rows: tuple[Rows, ...] = field(default=(), compare=False)
+    keys: NDArray[np.float64] | None = None
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -44,31 +53,36 @@ class Memory:
 
     @classmethod
     def of(
-        cls, capacity: int, counted: Indicator, keep: Array, blocks: Sequence[Block]
-    ) -> "Memory":
-        """Return a memory of the rows of blocks."""
-        return cls(capacity, counted, keep, tuple(Rows.of(X_v) for X_v in blocks))
+        cls, capacity: int, counted: Indicator, shares: Array, blocks: Sequence[Block]
+    ) -> "Reservoir":
+        """Return a reservoir of the rows of blocks."""
+        return cls(capacity, counted, shares, tuple(Rows.of(X_v) for X_v in blocks))
 
     @classmethod
-    def empty(cls, capacity: int, n_clusters: int, dtype: np.dtype[Any]) -> "Memory":
-        """Return a memory of no rows."""
+    def empty(cls, capacity: int, n_clusters: int, dtype: np.dtype[Any]) -> "Reservoir":
+        """Return a reservoir of no rows."""
         nothing = Indicator(np.zeros(0, np.intp), np.zeros(0, dtype), n_clusters)
         return cls(capacity, nothing, np.zeros(0, dtype))
 
     def __len__(self) -> int:
-        return len(self.keep)
+        return len(self.shares)
 
-    def offer(
+    @property
+    def live(self) -> IntArray:
+        """Which rows forgetting has left enough of."""
+        return np.flatnonzero(self.shares > _FADED)
+
+    def update(
         self,
         X: Sequence[Block],
         U: Indicator,
         n_before: int,
         horizon: float,
         rng: np.random.Generator,
-    ) -> "Memory":
-        """Return the memory after a chunk, every row of the stream being in it equally likely.
+    ) -> "Reservoir":
+        """Return the reservoir after a chunk, every row of the stream being in it equally likely.
 
-        With forgetting, recent rows are the likelier, as they are in A and B.
+        With forgetting, recent rows are the likelier, as they are in the statistics.
 
         Parameters
         ----------
@@ -85,38 +99,125 @@ class Memory:
 
         Returns
         -------
-        Memory
+        Reservoir
         """
         n = len(U.labels)
         places = _places(n, n_before, horizon, self.capacity, rng)
         taken = np.flatnonzero(places < self.capacity)
         if not len(taken):
-            return self
+            return self if self.keys is None else replace(self, keys=None)
         places, size = places[taken], min(self.capacity, n_before + n)
-        labels, weights, keep = (
+        labels, weights, shares = (
             np.concatenate([each, np.zeros(size - len(self), each.dtype)])
-            for each in (self.counted.labels, self.counted.weights, self.keep)
+            for each in (self.counted.labels, self.counted.weights, self.shares)
         )
         # In the order of the stream, so that of two rows for one place the later stays.
-        labels[places], weights[places], keep[places] = U.labels[taken], U.weights[taken], 1
+        labels[places], weights[places], shares[places] = U.labels[taken], U.weights[taken], 1
         index, order = taken.tolist(), places.tolist()
-        if self.rows:
-            parts = zip(self.rows, X, strict=True)
-            rows = tuple(held.put(order, X_v, index) for held, X_v in parts)
-        else:
-            rows = tuple(Rows.of(X_v[:0]).put(order, X_v, index) for X_v in X)
-        return Memory(self.capacity, Indicator(labels, weights, U.n_clusters), keep, rows)
+        before = self.rows or tuple(Rows.of(X_v[:0]) for X_v in X)
+        rows = tuple(held.put(order, X_v, index) for held, X_v in zip(before, X, strict=True))
+        return Reservoir(self.capacity, Indicator(labels, weights, U.n_clusters), shares, rows)
 
-    def take(self, rows: IntArray) -> "Memory":
-        """Return the memory of some of its rows."""
-        taken = tuple(held.take(rows) for held in self.rows)
-        return Memory(self.capacity, self.counted.take(rows), self.keep[rows], taken)
+    def decay(self, rho: float) -> "Reservoir":
+        """Return the reservoir with its rows faded by ρ."""
+        return self if rho == 1 else replace(self, shares=self.shares * rho)
 
-    def recount(self, rows: IntArray, U: Indicator) -> "Memory":
-        """Return the memory with some of its rows counted anew."""
+    def take(self, rows: IntArray) -> "Reservoir":
+        """Return the reservoir of some of its rows."""
+        return Reservoir(
+            self.capacity,
+            self.counted.take(rows),
+            self.shares[rows],
+            tuple(held.take(rows) for held in self.rows),
+            None if self.keys is None else self.keys[rows],
+        )
+
+    def recount(self, rows: IntArray, U: Indicator) -> "Reservoir":
+        """Return the reservoir with some of its rows counted anew."""
         labels, weights = self.counted.labels.copy(), self.counted.weights.copy()
         labels[rows], weights[rows] = U.labels, U.weights
         return replace(self, counted=Indicator(labels, weights, U.n_clusters))
+
+    def keyed(self, n_rows: float, rng: np.random.Generator) -> "Reservoir":
+        """Return the reservoir with a random key for every row, ready to be merged.
+
+        Had every row of the stream a key of its own, drawn from one distribution, the rows of the
+        smallest keys would be a uniform sample. The keys of a sample of m of n rows are drawn as
+        the m smallest of n would be.
+
+        Parameters
+        ----------
+        n_rows : float
+            Rows of the stream, as far as they are not forgotten, that these stand for.
+        rng : Generator
+            Let it depend on the part of the stream alone, and merging depends on nothing else.
+        """
+        m = len(self)
+        # Exponential keys: the gap above the i-th smallest is that of the n − i that are left.
+        left = max(n_rows, m) - np.arange(m)
+        keys = np.cumsum(rng.standard_exponential(m) / left)
+        return replace(self, keys=rng.permutation(keys))
+
+    def merge(self, other: "Reservoir") -> "Reservoir":
+        """Return a uniform sample of the rows of two streams, in proportion to their lengths.
+
+        The same rows in the same order, whatever is merged first.
+
+        Parameters
+        ----------
+        other : Reservoir
+            Of the same capacity and views; both `keyed`.
+
+        Examples
+        --------
+        >>> def part(values, n_rows, seed):
+        ...     U = Indicator(np.zeros(len(values), np.intp), np.ones(len(values)), 1)
+        ...     X = np.array(values, float)[:, np.newaxis]
+        ...     held = Reservoir.of(3, U, np.ones(len(values)), [X])
+        ...     return held.keyed(n_rows, np.random.default_rng(seed))
+        >>> a, b = part([1, 2, 3], 300, 0), part([7, 8], 2, 1)
+        >>> a.merge(b).blocks[0].ravel().tolist() == b.merge(a).blocks[0].ravel().tolist()
+        True
+        """
+        if self.keys is None or other.keys is None:
+            raise ValueError("Reservoirs are merged by their keys; got one without. Use keyed().")
+        if self.capacity != other.capacity:
+            raise ValueError(
+                f"Got reservoirs of capacity {self.capacity:,} and {other.capacity:,}; expected "
+                "the same."
+            )
+        parts = [each for each in (self, other) if len(each)]
+        if len(parts) < 2:
+            return self._by_keys() if len(self) else other._by_keys()
+        both = Reservoir(
+            self.capacity,
+            Indicator(
+                np.concatenate([each.counted.labels for each in parts]),
+                np.concatenate([each.counted.weights for each in parts]),
+                self.counted.n_clusters,
+            ),
+            np.concatenate([each.shares for each in parts]),
+            tuple(a.below(b) for a, b in zip(self.rows, other.rows, strict=True)),
+            np.concatenate([self.keys, other.keys]),
+        )
+        return both._by_keys()
+
+    def _by_keys(self) -> "Reservoir":
+        """Return the rows of the smallest keys, as many as there is room for, in their order."""
+        assert self.keys is not None
+        return self.take(np.argsort(self.keys, kind="stable")[: self.capacity])
+
+    def grow(self, widths: Sequence[int]) -> "Reservoir":
+        """Return the reservoir with columns that no row had so far behind those that are there."""
+        return replace(
+            self, rows=tuple(held.grow(D) for held, D in zip(self.rows, widths, strict=True))
+        )
+
+    def shift(self, delta: Sequence[NDArray[np.float64]]) -> "Reservoir":
+        """Return the reservoir with the columns of its rows raised."""
+        if not self.rows:
+            return self
+        return replace(self, rows=tuple(Rows.of(X_v) for X_v in raise_rows(self.blocks, delta)))
 
 
 def _places(

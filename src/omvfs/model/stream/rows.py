@@ -72,6 +72,17 @@ class Rows:
         columns = None if self.columns is None else [self.columns[i] for i in chosen]
         return Rows(self.width, [self.values[i] for i in chosen], columns)
 
+    def below(self, other: "Rows") -> "Rows":
+        """Return these rows and below them others of the same width."""
+        n = len(self.values)
+        return self.put(range(n, n + len(other.values)), other.block())
+
+    def grow(self, width: int) -> "Rows":
+        """Return the rows with empty columns behind those that are there."""
+        if self.columns is not None:
+            return Rows(width, self.values, self.columns)
+        return Rows(width, [np.pad(row, (0, width - self.width)) for row in self.values], None)
+
     def block(self) -> Block:
         """Return the rows as an array or a CSR matrix."""
         n = len(self.values)

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, stack
+from omvfs.model.stream.offset import raise_rows
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,10 @@ class Window:
         before, within = self.U[: self._first], self.U[self._first :]
         ends = np.cumsum([len(part) for part in within])
         return replace(self, U=(*before, *np.split(U, ends[:-1])))
+
+    def shift(self, delta: Sequence[NDArray[np.float64]]) -> "Window":
+        """Return the window with the columns of its rows raised."""
+        return replace(self, chunks=tuple(tuple(raise_rows(X, delta)) for X in self.chunks))
 
     @property
     def _first(self) -> int:

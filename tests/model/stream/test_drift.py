@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
-from omvfs.model.drift import fit_differs, lifted, recent_rows, shares_differ
+from omvfs.model.stream.drift import (
+    boost_recent,
+    cluster_shares_drifted,
+    explained_energy_drifted,
+)
 from support import dense
 
 CLASSES, MEMORY = 4, 600
@@ -36,8 +40,7 @@ def found(model, data):
 
 
 def changed(model):
-    learned = model._learned
-    return learned._have_changed(recent_rows(learned.asked, learned.settings))
+    return model._fitted.queries.drifted
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -55,8 +58,12 @@ def test_words_that_classes_took_lately_are_found(seed):
     # Words are as frequent as before: only which class has them changes.
     data = planted(4000, drift_at=(1000, 2000, 3000), random_state=seed)
     model = fitted(data)
-    state, options = model._learned.asked, model._learned.settings
-    assert fit_differs(recent_rows(state, options), state.memory.blocks, state.rng, options)
+    queries = model._fitted.queries
+    sample = queries.state.reservoir.blocks
+    # Shares of clusters aside: it is the words that tell.
+    assert explained_energy_drifted(
+        queries.recent_rows, sample, queries.state.rng, queries._explained_by
+    )
     shares = [found(model.set_params(recency=weight), data) for weight in (0.0, 0.5, 1.0)]
     assert shares[0] < 0.25
     assert shares[1] > shares[0] + 0.15
@@ -75,10 +82,10 @@ def test_classes_that_come_one_after_another_are_noticed(seed):
 
 def test_as_long_as_the_memory_holds_all_rows_none_are_recent():
     data = planted(MEMORY + 1, drift_at=(300,), random_state=0)
-    learned = fitted(data, slice(MEMORY))._learned
-    assert recent_rows(learned.asked, learned.settings) == []
-    learned = fitted(data)._learned
-    rows = recent_rows(learned.asked, learned.settings)
+    learned = fitted(data, slice(MEMORY))._fitted
+    assert learned.queries.recent_rows == []
+    learned = fitted(data)._fitted
+    rows = learned.queries.recent_rows
     for X, held in zip(data.views.values(), rows, strict=True):
         np.testing.assert_array_equal(dense(held), dense(X[-MEMORY // 2 :]))
 
@@ -86,8 +93,8 @@ def test_as_long_as_the_memory_holds_all_rows_none_are_recent():
 @pytest.mark.parametrize("params", [{"solver": "paper"}, {"memory": 0}, {"memory": 79}])
 def test_without_a_memory_no_rows_are_recent(params):
     X = np.random.default_rng(0).random((90, 5))
-    learned = OMVFS(2, max_iter=3, random_state=0, **params).fit(X)._learned
-    assert recent_rows(learned.asked, learned.settings) == []
+    learned = OMVFS(2, max_iter=3, random_state=0, **params).fit(X)._fitted
+    assert learned.queries.recent_rows == []
     assert learned.state.window.at_hand == 0
 
 
@@ -110,8 +117,8 @@ def test_chunks_of_one_row_have_as_many_recent_rows(kind):
     one_by_one = OMVFS(CLASSES, memory=100, n_init=1, max_iter=2, random_state=0)
     for i in range(700):
         one_by_one.partial_fit({view: X[i : i + 1] for view, X in views.items()})
-    learned = one_by_one._learned
-    rows = recent_rows(learned.asked, learned.settings)
+    learned = one_by_one._fitted
+    rows = learned.queries.recent_rows
     for X, held in zip(views.values(), rows, strict=True):
         np.testing.assert_array_equal(dense(held), dense(X[-50:]))
     assert len(learned.state.window) == 50
@@ -135,10 +142,10 @@ def test_forgetting_may_leave_fewer_rows_than_there_are_recent_ones(forgetting):
     model.partial_fit(rng.random((10_000 if forgetting > 0.1 else 100_000, 3)))
     for _ in range(5):
         model.partial_fit(rng.random((1, 3)))
-        learned = model._learned
+        learned = model._fitted
         assert np.isfinite(model.scores_).all()
-    assert len(learned.state.memory) == 200
-    assert recent_rows(learned.asked, learned.settings) == []
+    assert len(learned.state.reservoir) == 200
+    assert learned.queries.recent_rows == []
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -167,7 +174,7 @@ def test_equal_shares_are_seldom_taken_for_different_ones(n_clusters, n, seed):
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.ones(n_clusters))
     draw = [rng.choice(n_clusters, size, p=shares) for size in (n, 2 * n)]
-    assert not shares_differ(*draw, n_clusters)
+    assert not cluster_shares_drifted(*draw, n_clusters)
 
 
 @given(
@@ -176,9 +183,9 @@ def test_equal_shares_are_seldom_taken_for_different_ones(n_clusters, n, seed):
     weight=st.floats(0.01, 2) | st.just(0.0),
 )
 @settings(max_examples=100, deadline=None)
-def test_lifted_scores_never_fall_and_stay_below_the_share(scores, recent, weight):
+def test_boosted_scores_never_fall_and_stay_below_the_share(scores, recent, weight):
     before, lately = np.array(scores), np.array(recent)
-    after = lifted(before, np.array([1, 3]), lately, weight)
+    after = boost_recent(before, np.array([1, 3]), lately, weight)
     assert (after >= before).all()
     np.testing.assert_array_equal(after[[0, 2]], before[[0, 2]])
     assert (after <= np.maximum(before, weight * before.sum() * (1 + 1e-9))).all()

@@ -1,0 +1,188 @@
+"""What can be asked of a state: clusters of rows, and scores of features."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import Array, Block, IntArray, project, squared_row_norms, stack
+from omvfs.model.columns import on_own_columns
+from omvfs.model.constrained.alternate import best_cluster, unit_directions
+from omvfs.model.graph.vote import Electorate, assign
+from omvfs.model.ranking import Score, discount_repetition, relevance
+from omvfs.model.settings import Settings
+from omvfs.model.solvers import SOLVERS
+from omvfs.model.state import Scales, State
+from omvfs.model.stream.drift import (
+    boost_recent,
+    cluster_shares_drifted,
+    explained_energy_drifted,
+)
+
+
+class Queries:
+    """What can be asked of a state; each answer is worked out when it is first asked for.
+
+    Parameters
+    ----------
+    state : State
+    settings : Settings
+        Under which it was learned.
+
+    Attributes
+    ----------
+    state : State
+        With its clusters as good as they can be.
+    V : list of array of shape (D_v, K)
+        Its feature matrices.
+    directions : list of array of shape (D_v, K)
+        The same, of unit columns.
+    """
+
+    def __init__(self, state: State, settings: Settings) -> None:
+        self._given, self._settings = state, settings
+        self._solver = SOLVERS[settings.solver]
+        self._scores: dict[object, list[Array]] = {}
+
+    @cached_property
+    def state(self) -> State:
+        """The state, with its clusters as good as they can be."""
+        return self._solver.reclustered(self._given, self._settings)
+
+    @cached_property
+    def V(self) -> list[Array]:
+        """Its feature matrices."""
+        return self._solver.feature_matrices(self.state, self._settings)
+
+    @cached_property
+    def directions(self) -> list[Array]:
+        """Its feature matrices with columns of norm 1 over all views."""
+        return unit_directions(self.V)
+
+    def scaled(self, X: Sequence[Block]) -> list[Block]:
+        """Return rows with their columns scaled as the state has them."""
+        return Scales.of(self._given.statistics, self._settings).rows(X)
+
+    def place(self, X: Sequence[Block]) -> IntArray:
+        """Return the cluster of every row, its columns scaled, by its fit and its neighbours."""
+        P = project(X, self.directions)
+        if self._settings.graph != "neighbors" or not len(self.state.reservoir):
+            return best_cluster(P).labels
+        return assign(P, self._electorate.votes(X))
+
+    def window_labels(self) -> IntArray:
+        """Return the cluster of every row in the window."""
+        window = self._given.window
+        if self._settings.solver == "paper":
+            labels: IntArray = window.indicator().argmax(axis=1)
+            return labels
+        return self.place(self.scaled(window.rows()))
+
+    def explained(self, X: Sequence[Block]) -> float:
+        """Return the share of the squared norm of rows that their nearest clusters explain."""
+        total = float(sum(squared_row_norms(X_v).sum() for X_v in X))
+        explained = best_cluster(project(X, self.directions)).masses.sum()
+        return min(1.0, float(explained) / total) if total > 0 else 0.0
+
+    def scores(self, score: Score, recency: float, diversity: float, n_steps: int) -> list[Array]:
+        """Return the score of every feature, per view.
+
+        Parameters
+        ----------
+        score : {"norm", "contrast", "information", "balanced"}
+            What makes a feature good by itself.
+        recency : float
+            Say of the most recent rows, if they have drifted.
+        diversity : float
+            How strongly features that repeat others are discounted.
+        n_steps : int
+            Features of a view that are taken one after another to that end.
+        """
+        key = score, recency, diversity, n_steps
+        if key not in self._scores:
+            self._scores[key] = self._scored(score, recency, diversity, n_steps)
+        return self._scores[key]
+
+    def _scored(self, score: Score, recency: float, diversity: float, n_steps: int) -> list[Array]:
+        own = _relevances(self.state, self.V, score)
+        rows: Sequence[Block] = self.state.reservoir.blocks
+        recent = self.recent_rows if recency > 0 else []
+        if recent and self.drifted:
+            own = self._boosted(own, self.scaled(recent), score, recency)
+            rows = [stack(parts) for parts in zip(rows, recent, strict=True)]
+        if not rows or diversity == 0:
+            return own
+        parts = zip(own, rows, strict=True)
+        return [discount_repetition(scores, X_v, diversity, n_steps) for scores, X_v in parts]
+
+    @cached_property
+    def recent_rows(self) -> list[Block]:
+        """The most recent rows, per view, once there were more than the reservoir holds.
+
+        Empty before, and if forgetting has left the reservoir fewer rows than these: then what is
+        known is of recent rows.
+        """
+        n, state = self._settings.recent_rows, self.state
+        few = state.statistics.decayed_n_rows <= self._settings.memory
+        if not n or few or len(state.reservoir.live) < n:
+            return []
+        return state.window.last(n)
+
+    @cached_property
+    def drifted(self) -> bool:
+        """Whether the most recent rows are not what came before."""
+        state, settings = self.state, self._settings
+        recent = self.scaled(self.recent_rows)
+        sample = self.scaled(state.reservoir.take(state.reservoir.live).blocks)
+        # Placed alike: how the reservoir was clustered is another way.
+        now, ever = (best_cluster(project(X, self.directions)).labels for X in (recent, sample))
+        return cluster_shares_drifted(now, ever, settings.n_clusters) or explained_energy_drifted(
+            recent, sample, state.rng, self._explained_by
+        )
+
+    def _explained_by(self, some: list[Block], others: list[Block]) -> NDArray[np.float64]:
+        """Return how much of the squared norm of others clusters of some rows explain."""
+        V = self._solver.feature_matrices(self._alone(some), self._as_they_come)
+        P = project(others, unit_directions(V))
+        return np.square(best_cluster(P).weights, dtype=np.float64)
+
+    def _boosted(
+        self, scores: Sequence[Array], recent: Sequence[Block], score: Score, weight: float
+    ) -> list[Array]:
+        """Return scores, boosted to what recent rows alone give a feature where that is more."""
+        columns, held = zip(*map(on_own_columns, recent), strict=True)
+        alone = self._solver.reclustered(self._alone(held), self._as_they_come)
+        V = self._solver.feature_matrices(alone, self._as_they_come)
+        parts = zip(scores, columns, _relevances(alone, V, score), strict=True)
+        return [boost_recent(all_v, c, recent_v, weight) for all_v, c, recent_v in parts]
+
+    def _alone(self, rows: Sequence[Block]) -> State:
+        """Return what would be known if some rows were all that ever came."""
+        widths, dtype = [X_v.shape[1] for X_v in rows], rows[0].dtype
+        settings, rng = self._as_they_come, copy.deepcopy(self.state.rng)
+        empty = State.empty(widths, dtype, settings, rng)
+        return self._solver.step(empty, rows, settings).commit()
+
+    @property
+    def _as_they_come(self) -> Settings:
+        """Settings for rows whose columns are scaled already."""
+        return replace(self._settings, scale_columns=False)
+
+    @cached_property
+    def _electorate(self) -> Electorate:
+        """The rows of the reservoir, to be asked where rows near them belong."""
+        sample = self.state.reservoir.take(self.state.reservoir.live)
+        weights, k = self._settings.graph_weight, self._settings.n_neighbors
+        return Electorate(self.scaled(sample.blocks), sample.counted, sample.shares, weights, k)
+
+
+def _relevances(state: State, V: Sequence[Array], score: Score) -> list[Array]:
+    """Return the score of every feature by itself, per view."""
+    found = []
+    for view, V_v in zip(state.statistics.views, V, strict=True):
+        masses = np.diagonal(view.masses) if view.masses.ndim == 2 else view.masses
+        found.append(relevance(V_v, masses, view.weight_sums, score))
+    return found

@@ -1,0 +1,104 @@
+"""Whether the most recent rows are what came before, and what that means for a ranking.
+
+Over all rows a feature that has come to matter lately tells little, however much it tells of what
+comes now. So when the stream has drifted, a feature is worth what it tells of all rows, or a part
+of what it tells of recent ones, whichever is more.
+"""
+
+import copy
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import Array, Block, IntArray, squared_row_norms, stack
+from omvfs.model.columns import Columns, on_own_columns
+
+# Shares of clusters differ if this part of the rows is in others, beyond what chance explains.
+_OTHERWISE = 0.1
+# Standard errors by which a difference is more than chance.
+_CLEAR = 4.0
+
+
+def cluster_shares_drifted(recent: IntArray, sample: IntArray, n_clusters: int) -> bool:
+    """Tell whether recent rows are in other clusters than rows of the reservoir.
+
+    Parameters
+    ----------
+    recent, sample : int array
+        Clusters of the rows.
+    n_clusters : int
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> even = rng.integers(0, 4, 2000)
+    >>> cluster_shares_drifted(rng.integers(0, 4, 1000), even, 4)
+    False
+    >>> cluster_shares_drifted(rng.integers(0, 3, 1000), even, 4)
+    True
+    """
+    now, ever = (
+        np.bincount(labels, minlength=n_clusters) / len(labels) for labels in (recent, sample)
+    )
+    variances = ever * (1 - ever) * (1 / len(recent) + 1 / len(sample))
+    # Of a normal variable, the mean and the variance of its distance from 0.
+    by_chance = float(np.sqrt(2 / np.pi * variances).sum()) / 2
+    error = float(np.sqrt((1 - 2 / np.pi) * variances.sum())) / 2
+    return bool(np.abs(now - ever).sum() / 2 > by_chance + _CLEAR * error + _OTHERWISE)
+
+
+def explained_energy_drifted(
+    rows: Sequence[Block],
+    sample: Sequence[Block],
+    rng: np.random.Generator,
+    explained: Callable[[list[Block], list[Block]], NDArray[np.float64]],
+) -> bool:
+    """Tell whether recent rows are better explained by one another than by rows before.
+
+    Clusters found on one half of them are compared with clusters found on as many rows of the
+    sample, by how much of the other half they explain; and again with the halves exchanged and
+    other rows of the sample, so that luck with one of them does not do. As some recent rows are in
+    the sample too, a drift that has just begun may go unnoticed.
+
+    Parameters
+    ----------
+    rows, sample : sequence of array or CSR matrix of shape (n, D_v)
+        Recent rows and a sample of all, no fewer, their columns scaled.
+    rng : Generator
+        Draws rows of the sample; not changed.
+    explained : callable
+        ``explained(some, others)`` returns how much of the squared norm of each of the others
+        clusters of some rows explain.
+    """
+    n = rows[0].shape[0]
+    chosen = copy.deepcopy(rng).permutation(sample[0].shape[0])[:n]
+    control = [X_v[chosen] for X_v in sample]
+    # On the columns that any of them has: of all columns there may be far more.
+    X = [on_own_columns(stack(parts))[1] for parts in zip(rows, control, strict=True)]
+
+    def explain_more(some: IntArray, others: IntArray) -> bool:
+        rest = [X_v[others] for X_v in X]
+        ours, theirs = (explained([X_v[i] for X_v in X], rest) for i in (some, n + some))
+        norms = np.sum([squared_row_norms(X_v) for X_v in rest], axis=0)
+        gain = (ours - theirs)[norms > 0] / norms[norms > 0]
+        return len(gain) > 1 and bool(gain.mean() > _CLEAR * gain.std() / np.sqrt(len(gain)))
+
+    even, odd = np.arange(0, n, 2), np.arange(1, n, 2)
+    return explain_more(even, odd) and explain_more(odd, even)
+
+
+def boost_recent(scores: Array, columns: Columns, recent: Array, weight: float) -> Array:
+    """Return the scores of one view, some boosted to their share by recent rows.
+
+    Examples
+    --------
+    >>> boost_recent(np.array([6.0, 3.0, 1.0]), np.array([0, 2]), np.array([0.5, 0.5]), weight=0.5)
+    array([6. , 3. , 2.5])
+    """
+    higher = scores.copy()
+    total = float(recent.sum())
+    if total > 0:
+        share = recent / total * (weight * float(scores.sum()))
+        higher[columns] = np.maximum(scores[columns], share)
+    return higher

@@ -1,0 +1,230 @@
+"""The laws of the statistics of a stream."""
+
+from dataclasses import astuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs.model.indicator import Indicator
+from omvfs.model.statistics import Statistics
+from support import counts, fingerprint
+
+K, WIDTHS = 3, (5, 4)
+SUMS = "masses", "weight_sums", "B", "sums", "squares", "decayed_n_rows"
+
+
+def rows(seed, n, kind=np.asarray):
+    """Rows of two views and how they are placed."""
+    rng = np.random.default_rng(seed)
+    X = [kind(counts(rng, n, width)) for width in WIDTHS]
+    return X, Indicator(rng.integers(K, size=n), rng.random(n), K)
+
+
+def left_by(X, U, counts_columns=True, dtype=float):
+    empty = Statistics.empty(WIDTHS, K, np.dtype(dtype), counts_columns=counts_columns)
+    return empty.counted(X).placed(X, U)
+
+
+@st.composite
+def statistics(draw):
+    """What a few rows leave, with columns counted or not, faded or not."""
+    X, U = rows(draw(st.integers(0, 2**32)), draw(st.integers(1, 12)))
+    return left_by(X, U).decay(draw(st.sampled_from([1.0, 0.5, 0.1])))
+
+
+def assert_same(a, b, rtol=1e-12, atol=1e-12):
+    assert (a.n_rows, len(a.views)) == (b.n_rows, len(b.views))
+    assert a.decayed_n_rows == pytest.approx(b.decayed_n_rows)
+    for one, other in zip(a.views, b.views, strict=True):
+        for name in SUMS:
+            was, now = getattr(one, name), getattr(other, name)
+            assert (was is None) == (now is None), name
+            if was is not None:
+                np.testing.assert_allclose(was, now, rtol=rtol, atol=atol, err_msg=name)
+
+
+laws = settings(max_examples=60, deadline=None)
+
+
+@given(a=statistics(), b=statistics(), c=statistics())
+@laws
+def test_adding_is_associative_and_commutative_and_nothing_is_its_zero(a, b, c):
+    assert_same((a + b) + c, a + (b + c))
+    assert fingerprint(a + b) == fingerprint(b + a)
+    nothing = Statistics.empty(WIDTHS, K, np.dtype(float), counts_columns=True)
+    assert fingerprint(a + nothing) == fingerprint(a) == fingerprint(nothing + a)
+
+
+@given(a=statistics(), b=statistics(), rho=st.floats(0.01, 1), sigma=st.floats(0.01, 1))
+@laws
+def test_decay_distributes_over_adding_and_composes(a, b, rho, sigma):
+    assert_same((a + b).decay(rho), a.decay(rho) + b.decay(rho))
+    assert_same(a.decay(rho).decay(sigma), a.decay(rho * sigma))
+    assert a.decay(1.0) is a
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 15), m=st.integers(1, 14))
+@laws
+def test_rows_in_two_parts_leave_what_they_leave_together(kind, seed, n, m):
+    X, U = rows(seed, n, kind)
+    m = min(m, n - 1)
+    parts = [left_by([X_v[part] for X_v in X], U.take(part)) for part in (slice(0, m), slice(m, n))]
+    assert_same(parts[0] + parts[1], left_by(X, U))
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 12))
+@laws
+def test_they_are_the_sums_that_they_are_called(seed, n):
+    X, U = rows(seed, n)
+    found, U = left_by(X, U), U.dense()
+    assert found.n_rows == found.decayed_n_rows == n
+    for view, X_v in zip(found.views, X, strict=True):
+        np.testing.assert_allclose(np.diag(view.masses), U.T @ U, atol=1e-12)
+        np.testing.assert_allclose(view.weight_sums, U.sum(axis=0))
+        np.testing.assert_allclose(view.B, X_v.T @ U, atol=1e-12)
+        np.testing.assert_allclose(view.sums, X_v.sum(axis=0))
+        np.testing.assert_allclose(view.squares, (X_v**2).sum(axis=0))
+
+
+@given(a=statistics(), permutation=st.permutations(range(K)))
+@laws
+def test_relabelling_by_a_permutation_and_back_is_the_identity(a, permutation):
+    moves = np.eye(K)[permutation]
+    there = a.relabel(moves)
+    for was, now in zip(a.views, there.views, strict=True):
+        np.testing.assert_array_equal(now.B[:, permutation], was.B)
+    assert fingerprint(there.relabel(moves.T)) == fingerprint(a)
+
+
+@given(a=statistics(), b=statistics(), seed=st.integers(0, 2**32))
+@laws
+def test_relabelling_loses_nothing_and_distributes_over_adding(a, b, seed):
+    moves = np.random.default_rng(seed).dirichlet(np.ones(K), K)
+    moved = a.relabel(moves)
+    for was, now in zip(a.views, moved.views, strict=True):
+        for name in ("masses", "weight_sums", "B"):
+            before, after = getattr(was, name), getattr(now, name)
+            np.testing.assert_allclose(after.sum(axis=-1), before.sum(axis=-1))
+    assert_same((a + b).relabel(moves), a.relabel(moves) + b.relabel(moves))
+
+
+def test_relabelling_moves_whole_masses_on_both_sides():
+    U = np.random.default_rng(0).random((20, K))
+    known = Statistics.of_products(U.T @ U, U.sum(axis=0), [np.ones((5, K))])
+    permutation = [2, 0, 1]
+    moved = known.relabel(np.eye(K)[permutation])
+    V = np.empty_like(U)
+    V[:, permutation] = U
+    np.testing.assert_allclose(moved.masses, V.T @ V)
+
+
+@st.composite
+def chosen(draw):
+    """Some columns of each view."""
+    return [
+        draw(st.just(slice(None)) | st.permutations(range(width)).map(lambda p: np.array(p[:2])))
+        for width in WIDTHS
+    ]
+
+
+@given(a=statistics(), b=statistics(), columns=chosen())
+@laws
+def test_on_some_columns_and_back_touches_nothing_else(a, b, columns):
+    before, part = fingerprint(a), a.on(columns)
+    changed = part + b.on(columns)
+    # Neither taking a part nor adding to it changes the whole.
+    assert fingerprint(a) == before
+    whole = a.copy()
+    whole.put(columns, changed)
+    for view, own, was, c in zip(whole.views, changed.views, a.views, columns, strict=True):
+        for name in ("B", "sums", "squares"):
+            np.testing.assert_array_equal(getattr(view, name)[c], getattr(own, name))
+            outside = np.ones(len(was.B), bool)
+            outside[c] = False
+            np.testing.assert_array_equal(getattr(view, name)[outside], getattr(was, name)[outside])
+    # What is shared is the whole, once the part is put into it.
+    shared = whole.sharing(changed)
+    assert all(now.B is view.B for now, view in zip(shared.views, whole.views, strict=True))
+    np.testing.assert_array_equal(shared.masses, changed.masses)
+    whole.put(columns, part)
+    assert fingerprint(whole) == before
+    assert fingerprint(a) == before
+
+
+@given(a=statistics(), b=statistics(), more=st.tuples(st.integers(0, 3), st.integers(0, 3)))
+@laws
+def test_grown_statistics_are_the_old_ones_on_the_old_columns(a, b, more):
+    wider = [width + m for width, m in zip(WIDTHS, more, strict=True)]
+    grown, old = a.grow(wider), [slice(0, width) for width in WIDTHS]
+    assert fingerprint(grown.on(old)) == fingerprint(a)
+    assert [len(view.B) for view in grown.views] == wider
+    assert not any(view.B[width:].any() for view, width in zip(grown.views, WIDTHS, strict=True))
+    assert fingerprint(grown + b.grow(wider)) == fingerprint((a + b).grow(wider))
+    with pytest.raises(ValueError, match="expected at least the 5 so far"):
+        a.grow([4, 4])
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 12), rho=st.sampled_from([1.0, 0.5]))
+@laws
+def test_raised_statistics_are_those_of_raised_rows(seed, n, rho):
+    X, U = rows(seed, n)
+    delta = [np.random.default_rng(seed + v).random(width) for v, width in enumerate(WIDTHS)]
+    raised = [X_v + d for X_v, d in zip(X, delta, strict=True)]
+    assert_same(left_by(X, U).decay(rho).shift(delta), left_by(raised, U).decay(rho), atol=1e-9)
+    zero = [np.zeros(width) for width in WIDTHS]
+    assert_same(left_by(X, U).shift(zero), left_by(X, U))
+
+
+@given(a=statistics())
+@laws
+def test_a_copy_shares_nothing(a):
+    before, twin = fingerprint(a), a.copy()
+    assert fingerprint(twin) == before
+    for view in twin.views:
+        for array in astuple(view)[:5]:
+            array += 1
+    assert fingerprint(a) == before
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 12))
+@laws
+def test_what_rows_left_can_be_taken_off_again(seed, n):
+    X, U = rows(seed, n)
+    first, rest = (
+        Statistics.of_clusters([X_v[part] for X_v in X], U.take(part))
+        for part in (slice(0, 1), slice(1, n))
+    )
+    both = left_by(X, U)
+    left = both.without(first)
+    for view, own in zip(left.views, rest.views, strict=True):
+        np.testing.assert_allclose(view.masses, own.masses, atol=1e-12)
+        np.testing.assert_allclose(view.B, own.B, atol=1e-12)
+    # Columns and rows stay counted; more than there is cannot be taken.
+    assert left.n_rows == n
+    np.testing.assert_array_equal(left.views[0].sums, both.views[0].sums)
+    nothing = left.without(both)
+    assert not any(view.B.any() or view.masses.any() for view in nothing.views)
+
+
+def test_columns_that_nothing_asks_for_are_not_counted():
+    X, U = rows(0, 6)
+    found = left_by(X, U, counts_columns=False)
+    every = found.decay(0.5) + found
+    for each in (found, every, found.on([slice(0, 2)] * 2), found.grow([6, 6]), found.copy()):
+        assert all(view.sums is None and view.squares is None for view in each.views)
+
+
+def test_b_keeps_its_precision():
+    X, U = rows(0, 6)
+    X = [X_v.astype(np.float32) for X_v in X]
+    U = Indicator(U.labels, U.weights.astype(np.float32), K)
+    found = left_by(X, U, dtype=np.float32)
+    for each in (found, found + found, found.decay(0.3), found.relabel(np.eye(K))):
+        assert each.dtype == np.float32
+        assert each.masses.dtype == np.float64
+    delta = [np.ones(width) for width in WIDTHS]
+    assert found.shift(delta).dtype == np.float32
