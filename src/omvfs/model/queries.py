@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from omvfs.model.arrays import Array, Block, IntArray, project, squared_row_norms, stack
 from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
-from omvfs.model.graph.vote import Electorate, assign
+from omvfs.model.graph.vote import Electorate, assign, weighed
+from omvfs.model.indicator import Indicator
 from omvfs.model.ranking import Score, discount_repetition, relevance
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
@@ -69,9 +70,10 @@ class Queries:
     def place(self, X: Sequence[Block]) -> IntArray:
         """Return the cluster of every row, its columns scaled, by its fit and its neighbours."""
         P = project(X, self.directions)
-        if self._settings.graph != "neighbors" or not len(self.state.reservoir):
+        if self._settings.graph != "neighbors" or not len(self.state.reservoir.live):
             return best_cluster(P).labels
-        return assign(P, self._electorate.votes(X))
+        electorate, say = self._electorate
+        return assign(P, weighed(electorate.shares(X), self._settings.graph_weight, say))
 
     def window_labels(self) -> IntArray:
         """Return the cluster of every row in the window."""
@@ -172,11 +174,12 @@ class Queries:
         return replace(self._settings, scale_columns=False)
 
     @cached_property
-    def _electorate(self) -> Electorate:
-        """The rows of the reservoir, to be asked where rows near them belong."""
+    def _electorate(self) -> tuple[Electorate, Array]:
+        """The rows of the reservoir, to be asked where rows near them belong; the say of views."""
         sample = self.state.reservoir.take(self.state.reservoir.live)
-        weights, k = self._settings.graph_weight, self._settings.n_neighbors
-        return Electorate(self.scaled(sample.blocks), sample.counted, sample.shares, weights, k)
+        U = Indicator(sample.counted.labels, sample.shares, self._settings.n_clusters)
+        electorate = Electorate(self.scaled(sample.blocks), U, self._settings.n_neighbors)
+        return electorate, electorate.own_agreement()
 
 
 def _relevances(state: State, V: Sequence[Array], score: Score) -> list[Array]:

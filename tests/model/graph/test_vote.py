@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from omvfs import OMVFS
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.arrays import project
-from omvfs.model.graph.neighbours import normalised_neighbours
-from omvfs.model.graph.term import agreement
-from omvfs.model.graph.vote import Electorate, assign, cast_votes
+from omvfs.model.graph import neighbours, vote
+from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
 from support import KINDS, clustered, counts
 
@@ -34,13 +33,34 @@ def naive_votes(X, rows, labels, keep, k, K):
 def test_votes_are_those_of_the_nearest_rows(kind, seed, k):
     rng = np.random.default_rng(seed)
     rows, labels = clustered(rng, 30, 8)
-    U, keep = Indicator(labels, np.ones(30), 3), rng.random(30)
-    X = counts(rng, 7, 8)
-    share = agreement(normalised_neighbours([rows], k)[0], U) > 0
-    votes = Electorate([kind(rows)], U, keep, [2.0], k).votes([kind(X)])
-    assert len(votes) == share
-    if share:
-        np.testing.assert_allclose(votes[0], 2 * naive_votes(X, rows, labels, keep, k, 3))
+    keep, X = rng.random(30), counts(rng, 7, 8)
+    (got,) = Electorate([kind(rows)], Indicator(labels, keep, 3), k).shares([kind(X)])
+    cosines = np.sort(X @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T)[:, ::-1]
+    # In single precision; where rows are equally near but for that, all are asked.
+    clear = cosines[:, k - 1] - cosines[:, k] > 1e-3 * cosines[:, k - 1]
+    clear |= cosines[:, 0] == 0
+    expected = naive_votes(X, rows, labels, keep, k, 3)
+    np.testing.assert_allclose(got[clear], expected[clear], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize("few", [0, 256], ids=["in strips", "at once"])
+def test_many_rows_are_asked_as_few_are(monkeypatch, kind, few):
+    monkeypatch.setattr(vote, "_FEW", few)
+    monkeypatch.setattr(neighbours, "STRIP_ENTRIES", 120)
+    rng = np.random.default_rng(0)
+    rows, labels = clustered(rng, 30, 8)
+    X = rng.random((11, 8))
+    electorate = Electorate([kind(rows)], Indicator(labels, np.ones(30), 3), 5)
+    expected = naive_votes(X, rows, labels, np.ones(30), 5, 3)
+    np.testing.assert_allclose(electorate.shares([kind(X)])[0], expected, atol=1e-5)
+    # Asked by one another, rows do not ask themselves.
+    alone = [
+        naive_votes(rows[[i]], np.delete(rows, i, 0), np.delete(labels, i), np.ones(29), 5, 3)
+        for i in range(30)
+    ]
+    own = electorate._cast(*[electorate._unit[0]] * 2, others=True)
+    np.testing.assert_allclose(own, np.concatenate(alone), atol=1e-5)
 
 
 @given(seed=st.integers(0, 2**32))
@@ -61,12 +81,16 @@ def test_a_row_between_two_clusters_goes_with_its_neighbours():
     second = np.eye(2)[labels] + 0.1 * rng.random((60, 2))
     rows = [np.ones((60, 1)), second]
     U = Indicator(labels, np.ones(60), 2)
-    electorate = Electorate(rows, U, np.ones(60), [3.0, 3.0], 5)
+    electorate = Electorate(rows, U, 5)
+    say = electorate.own_agreement()
+    assert say[1] > 0.9
     new = [np.ones((2, 1)), np.array([[0.2, 0.1], [0.1, 0.2]])]
     directions = [np.array([[1.0, 1.1]]), np.zeros((2, 2))]
     P = project(new, directions)
     np.testing.assert_array_equal(assign(P), [1, 1])
-    np.testing.assert_array_equal(assign(P, electorate.votes(new)), [0, 1])
+    np.testing.assert_array_equal(
+        assign(P, weighed(electorate.shares(new), [3.0, 3.0], say)), [0, 1]
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
@@ -79,9 +103,9 @@ def test_votes_on_the_columns_that_rows_have_are_votes_on_all(kind, seed, k):
     X = rng.random((7, 8))
     X[:, [1, 4]] = 0
     X[3] = 0
-    say = np.eye(3)[labels] * keep[:, np.newaxis]
     columns = np.array([0, 2, 3, 5, 6, 7])
-    got = cast_votes(kind(X[:, columns]), kind(rows), columns, say, k)
+    electorate = Electorate([kind(rows)], Indicator(labels, keep, 3), k)
+    (got,) = electorate.shares([kind(X[:, columns])], [columns])
     cosines = np.sort(X @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T)[:, ::-1]
     # In single precision; where rows are equally near but for that, all are asked.
     clear = cosines[:, k - 1] - cosines[:, k] > 1e-3 * cosines[:, k - 1]
@@ -90,7 +114,7 @@ def test_votes_on_the_columns_that_rows_have_are_votes_on_all(kind, seed, k):
     np.testing.assert_allclose(got[clear], expected[clear], atol=1e-5)
 
 
-def test_predict_asks_the_memory_and_is_the_same_for_a_row_in_any_company():
+def test_predict_asks_the_reservoir_and_is_the_same_for_a_row_in_any_company():
     rng = np.random.default_rng(1)
     X, labels = clustered(rng, 300, 12)
     X = {"a": X + 0.3 * counts(rng, 300, 12), "b": counts(rng, 300, 5)}

@@ -27,7 +27,7 @@ from omvfs.model.constrained.recluster import (
     recluster_due,
 )
 from omvfs.model.graph.term import graph_term, no_graph
-from omvfs.model.graph.vote import assign, cast_votes
+from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weighed
 from omvfs.model.indicator import Indicator
 from omvfs.model.objective import l21, squared_norm
 from omvfs.model.settings import Settings
@@ -208,16 +208,10 @@ def _votes(
     """
     anchors = draft.reservoir.take(_spaced(draft.reservoir.live, _ANCHORS))
     scales = Scales.of(draft.statistics, settings)
-    say = Indicator(anchors.counted.labels, anchors.shares, settings.n_clusters).dense()
-    votes, agreements = [], []
-    for v, (X_v, rows, c) in enumerate(zip(X, scales.rows(anchors.blocks), columns, strict=True)):
-        vote = cast_votes(X_v, rows, c, say, settings.n_neighbors)
-        votes.append(settings.graph_weight[v] * vote)
-        chance = 1 / settings.n_clusters
-        agreement = float(vote[np.arange(len(labels)), labels].mean())
-        agreements.append(max(0.0, agreement - chance))
-    total = sum(agreements) or 1.0
-    return [vote * (a / total) for vote, a in zip(votes, agreements, strict=True) if a > 0]
+    U = Indicator(anchors.counted.labels, anchors.shares, settings.n_clusters)
+    electorate = Electorate(scales.rows(anchors.blocks), U, settings.n_neighbors)
+    shares = electorate.shares(X, columns)
+    return weighed(shares, settings.graph_weight, agreement_of_views(shares, labels))
 
 
 def _terms(

@@ -49,7 +49,7 @@ def neighbours(X: Block, k: int, Y: Block | None = None) -> sp.csr_array:
     unit = unit_rows(X)
     other = unit if Y is None else unit_rows(Y)
     found = []
-    for start, S in _strips(unit, other):
+    for start, S in product_strips(unit, other):
         if Y is None:
             S[np.arange(len(S)), np.arange(start, start + len(S))] = 0
         found.append(_edges(S, k))
@@ -111,7 +111,7 @@ def k_nearest(X: Block, k: int) -> IntArray:
     if not k:
         return found
     norms = squared_row_norms(X)
-    for start, S in _strips(X, X):
+    for start, S in product_strips(X, X):
         stop = start + len(S)
         # x·y − ‖y‖²/2 = (‖x‖² − ‖x − y‖²) / 2 orders the rows y as their nearness does.
         S -= norms / 2
@@ -121,7 +121,7 @@ def k_nearest(X: Block, k: int) -> IntArray:
     return found
 
 
-def _strips(X: Block, Y: Block) -> Iterator[tuple[int, Array]]:
+def product_strips(X: Block, Y: Block) -> Iterator[tuple[int, Array]]:
     """Yield the products of the rows of X and Y in dense strips, each with its first row.
 
     A strip may be written to, and is written over by the next.

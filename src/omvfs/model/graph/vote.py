@@ -1,18 +1,19 @@
-"""The cluster of a row by its fit and by its neighbours in the memory, as while learning."""
+"""The kNN vote: the cluster of a row by its fit and by its neighbours in a sample of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy.sparse as sp
 
 from omvfs.model.arrays import Array, Block, IntArray, near_largest, unit_rows
 from omvfs.model.columns import Columns, on_columns, on_own_columns
-from omvfs.model.graph.neighbours import neighbours, normalised_neighbours
-from omvfs.model.graph.term import shares_of_views
+from omvfs.model.graph.neighbours import product_strips
 from omvfs.model.indicator import Indicator
 
 # Relative difference up to which similarities in single precision are taken for equal.
 _NEAR = 1e-5
+# Of so many rows or fewer, similarities are worked out at once.
+_FEW = 256
 
 
 def assign(P: Array, votes: Sequence[Array] = ()) -> IntArray:
@@ -48,43 +49,104 @@ def assign(P: Array, votes: Sequence[Array] = ()) -> IntArray:
     return labels
 
 
-def cast_votes(X: Block, rows: Block, columns: Columns, say: Array, n_neighbors: int) -> Array:
-    """Return the share of each cluster in the votes of the nearest rows by cosine.
+class Electorate:
+    """Rows of known clusters, whom others ask.
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, C)
-        Rows that ask, on some columns.
-    rows : array or CSR matrix of shape (m, D)
-        Rows that are asked, on all columns.
-    columns : int array of shape (C,), or slice
-        Which columns X is on.
-    say : array of shape (m, K)
-        Cluster and say of the rows that are asked.
+    rows : sequence of array or CSR matrix of shape (m, D_v)
+    U : Indicator
+        Their clusters, and how much of a say each has.
     n_neighbors : int
-        How many are asked; where several are equally near, all of these.
-
-    Returns
-    -------
-    array of shape (n, K)
-        Rows sum to 1, or to 0 where no row is near.
+        How many of them a row asks in each view; where several are equally near, all of these.
 
     Examples
     --------
-    >>> rows = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]])
-    >>> cast_votes(np.array([[2.0, 0.0]]), rows, slice(None), np.eye(2)[[0, 0, 1]], 2)
-    array([[1., 0.]], dtype=float32)
+    >>> rows = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]])
+    >>> electorate = Electorate([rows], Indicator(np.array([0, 0, 1, 1]), np.ones(4), 2), 2)
+    >>> electorate.shares([np.array([[2.0, 0.0]])])
+    [array([[1., 0.]], dtype=float32)]
     """
-    # All columns count for the length of a row, those that X has for the products.
-    S = _products(X, on_columns(unit_rows(rows), columns))
-    if n_neighbors < S.shape[1]:
-        least = np.partition(S, -n_neighbors, axis=1)[:, [-n_neighbors]]
-        # Equal but for rounding error is equal.
-        S[least * (1 - _NEAR) > S] = 0
-    cast = np.maximum(S, 0, out=S) @ say.astype(S.dtype, copy=False)
-    total = cast.sum(axis=1, keepdims=True)
-    shares: Array = np.divide(cast, total, out=np.zeros_like(cast), where=total > 0)
-    return shares
+
+    def __init__(self, rows: Sequence[Block], U: Indicator, n_neighbors: int) -> None:
+        self._unit = [unit_rows(X_v) for X_v in rows]
+        self._U, self._k = U, n_neighbors
+
+    def shares(self, X: Sequence[Block], columns: Sequence[Columns] | None = None) -> list[Array]:
+        """Return the share of each cluster in the votes of the nearest rows by cosine, per view.
+
+        Parameters
+        ----------
+        X : sequence of array or CSR matrix of shape (n, C_v)
+            Rows that ask.
+        columns : sequence of int array of shape (C_v,), or slice
+            Which columns they are on; by default all.
+
+        Returns
+        -------
+        list of array of shape (n, K)
+            Rows sum to 1, or to 0 where no row is near.
+        """
+        columns = [slice(None)] * len(self._unit) if columns is None else columns
+        asked = zip(X, self._unit, columns, strict=True)
+        # All columns count for the length of a row, those that X has for the products.
+        return [self._cast(X_v, on_columns(unit, c)) for X_v, unit, c in asked]
+
+    def own_agreement(self) -> Array:
+        """Return the say of each view, if the rows ask one another."""
+        shares = [self._cast(unit, unit, others=True) for unit in self._unit]
+        return agreement_of_views(shares, self._U.labels)
+
+    def _cast(self, X: Block, rows: Block, others: bool = False) -> Array:
+        say = self._U.dense()
+        found = []
+        for start, S in _similarities(X, rows):
+            if others:
+                S[np.arange(len(S)), np.arange(start, start + len(S))] = 0
+            if self._k < S.shape[1]:
+                least = np.partition(S, -self._k, axis=1)[:, [-self._k]]
+                # Equal but for rounding error is equal.
+                S[least * (1 - _NEAR) > S] = 0
+            cast = np.maximum(S, 0, out=S) @ say.astype(S.dtype, copy=False)
+            total = cast.sum(axis=1, keepdims=True)
+            found.append(np.divide(cast, total, out=np.zeros_like(cast), where=total > 0))
+        return np.concatenate(found) if found else np.zeros((0, say.shape[1]), X.dtype)
+
+
+def agreement_of_views(shares: Sequence[Array], labels: IntArray) -> Array:
+    """Return the say of each view: the more, the more its votes agree with the clusters of rows.
+
+    Beyond what chance would give, as a share of the agreement of all views; zeros if none agrees.
+
+    Examples
+    --------
+    >>> shares = [np.array([[1.0, 0.0], [0.0, 1.0]]), np.full((2, 2), 0.5)]
+    >>> agreement_of_views(shares, np.array([0, 1]))
+    array([1., 0.])
+    """
+    rows, chance = np.arange(len(labels)), 1 / shares[0].shape[1]
+    agree = [max(0.0, float(each[rows, labels].mean()) - chance) for each in shares]
+    return np.array(agree) / (sum(agree) or 1.0)
+
+
+def weighed(shares: Sequence[Array], alpha: Sequence[float], say: Array) -> list[Array]:
+    """Return votes: shares times α_v and the say of each view; views without a say are left out.
+
+    Examples
+    --------
+    >>> weighed([np.ones((1, 2)), np.ones((1, 2))], [3.0, 3.0], np.array([0.5, 0.0]))
+    [array([[1.5, 1.5]])]
+    """
+    views = zip(shares, alpha, say.tolist(), strict=True)
+    return [(alpha_v * share) * say_v for share, alpha_v, say_v in views if alpha_v * say_v > 0]
+
+
+def _similarities(X: Block, rows: Block) -> Iterator[tuple[int, Array]]:
+    """Yield the products of X and rows in strips, each with its first row."""
+    if rows.shape[0] > _FEW:
+        yield from product_strips(X, rows)
+    elif X.shape[0]:
+        yield 0, _products(X, rows)
 
 
 def _products(X: Block, few: Block) -> Array:
@@ -104,58 +166,3 @@ def _products(X: Block, few: Block) -> Array:
     place[columns] = np.arange(1, len(across), dtype=np.int32)
     parts = X.data.astype(np.float32, copy=False), place.take(X.indices), X.indptr
     return np.asarray(sp.csr_array(parts, shape=(X.shape[0], len(across))) @ across)
-
-
-class Electorate:
-    """Rows of known clusters, whom new rows ask.
-
-    Parameters
-    ----------
-    rows : sequence of array or CSR matrix of shape (m, D_v)
-    U : Indicator
-        Their clusters.
-    keep : array of shape (m,)
-        The say of each.
-    weights : sequence of float
-        α_v of each view.
-    n_neighbors : int
-        How many of them a new row asks in each view.
-
-    Examples
-    --------
-    >>> rows = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]])
-    >>> U = Indicator(np.array([0, 0, 1, 1]), np.ones(4), 2)
-    >>> Electorate([rows], U, np.ones(4), [1.0], 2).votes([np.array([[2.0, 0.0]])])[0]
-    array([[1., 0.]])
-    """
-
-    def __init__(
-        self,
-        rows: Sequence[Block],
-        U: Indicator,
-        keep: Array,
-        weights: Sequence[float],
-        n_neighbors: int,
-    ) -> None:
-        self._rows, self._n_neighbors = list(rows), n_neighbors
-        self._weights = np.asarray(weights) * shares_of_views(
-            normalised_neighbours(rows, n_neighbors), U
-        )
-        n = len(U.labels)
-        cells = np.arange(n), U.labels
-        self._say = sp.csr_array((keep, cells), shape=(n, U.n_clusters))
-
-    def votes(self, X: Sequence[Block]) -> list[Array]:
-        """Return per view α_v times the view's say times the share of each cluster in the votes.
-
-        Views without a say are left out.
-        """
-        result = []
-        for weight, X_v, rows in zip(self._weights, X, self._rows, strict=True):
-            if weight:
-                cast = (neighbours(X_v, self._n_neighbors, rows) @ self._say).toarray()
-                total = cast.sum(axis=1, keepdims=True)
-                result.append(
-                    weight * np.divide(cast, total, out=np.zeros_like(cast), where=total > 0)
-                )
-        return result
