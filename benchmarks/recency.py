@@ -15,9 +15,9 @@ from joblib import Parallel, delayed
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
 from omvfs.evaluation import evaluate_selection
-from omvfs.experiments._base import Place
-from omvfs.experiments._drifting import SEGMENT, SEGMENTS, stream
-from omvfs.experiments._sets import at_hand, load, planted_set
+from omvfs.experiments import Place
+from omvfs.experiments.drifting import SEGMENT, SEGMENTS, stream
+from omvfs.experiments.sets import at_hand, load, planted_set
 
 SIZES, WEIGHTS, ORDERS = (100, 200, 400), (0.0, 0.5, 1.0), 4
 ROWS, JUDGED, CHUNK = 4 * SEGMENT, 3000, 200

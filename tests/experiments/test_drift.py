@@ -7,7 +7,9 @@ import pytest
 
 from omvfs.experiments import Place
 from omvfs.experiments._drift_claims import FADING, above_static, keeps_up, new_words, rises
-from omvfs.experiments._drifting import (
+from omvfs.experiments._methods import OURS
+from omvfs.experiments.drift import Drift, along_stream
+from omvfs.experiments.drifting import (
     DOMINANT,
     SEGMENTS,
     SHARE,
@@ -15,8 +17,6 @@ from omvfs.experiments._drifting import (
     longest_segment,
     stream,
 )
-from omvfs.experiments._methods import OURS
-from omvfs.experiments.drift import Drift, along_stream
 
 LABELS = np.random.default_rng(0).integers(9, size=2000)
 

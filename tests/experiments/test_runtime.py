@@ -7,7 +7,7 @@ from omvfs.baselines import FSDS, LaplacianScore
 from omvfs.datasets import make_planted
 from omvfs.experiments import EXPERIMENTS, Place, runtime
 from omvfs.experiments._methods import OURS, PRINTED
-from omvfs.experiments._timing import TimedPass
+from omvfs.experiments.timing import TimedPass
 
 RUNTIME = EXPERIMENTS["runtime"]
 

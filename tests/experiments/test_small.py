@@ -8,7 +8,7 @@ import pytest
 from omvfs.datasets import make_planted
 from omvfs.experiments import EXPERIMENTS, Place, _small_claims, rows_of, small, write_experiment
 from omvfs.experiments._methods import METHODS, grid
-from omvfs.experiments._rows import best_of_grid
+from omvfs.experiments.rows import best_of_grid
 
 SMALL = EXPERIMENTS["small"]
 # NMI at 100, 300 and 600 features, as the paper tells it.

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from omvfs.experiments._base import Claim, Row
-from omvfs.experiments._drifting import DOMINANT, SHARE
 from omvfs.experiments._methods import OURS
 from omvfs.experiments._paired import paired, told
-from omvfs.experiments._rows import ACC, NMI, judged, mean, names, those
+from omvfs.experiments.drifting import DOMINANT, SHARE
+from omvfs.experiments.rows import ACC, NMI, judged, mean, names, those
 
 # Features per view of the selection that does not adapt, and of what it is compared with.
 STATIC = 200

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from omvfs.experiments._base import Claim, Row, Verdict
 from omvfs.experiments._methods import OURS
-from omvfs.experiments._rows import names, those
-from omvfs.experiments._timing import exponent, spread
+from omvfs.experiments.rows import names, those
+from omvfs.experiments.timing import exponent, spread
 
 # The slope of log time that still counts as linear; times vary.
 LINEAR = 1.15

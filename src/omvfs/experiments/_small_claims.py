@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from omvfs.experiments._base import Claim, Row, Verdict
 from omvfs.experiments._methods import OFFLINE, OURS, PAPER_OFFLINE, PRINTED, SINGLE_VIEW
-from omvfs.experiments._rows import (
+from omvfs.experiments.rows import (
     ACC,
     NMI,
     best_of_grid,

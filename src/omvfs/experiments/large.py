@@ -10,7 +10,7 @@ from omvfs.experiments._base import Claim, Experiment, Place, Row, Task, Verdict
 from omvfs.experiments._figures import line, pyplot
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
-from omvfs.experiments._rows import (
+from omvfs.experiments.rows import (
     ACC,
     NMI,
     NMI_GEOMETRIC,
@@ -22,7 +22,7 @@ from omvfs.experiments._rows import (
     names,
     those,
 )
-from omvfs.experiments._sets import LARGE, PAPER_SIZES, at_hand, load, twins
+from omvfs.experiments.sets import LARGE, PAPER_SIZES, at_hand, load, twins
 
 CHUNK = 1000
 # Methods that read the whole stream. The printed one is slow and reads the first rows only; ours

@@ -10,8 +10,8 @@ from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._figures import line, pyplot
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
-from omvfs.experiments._rows import ACC, NMI, cell, judged, mean, names, real, those
-from omvfs.experiments._sets import at_hand, load
+from omvfs.experiments.rows import ACC, NMI, cell, judged, mean, names, real, those
+from omvfs.experiments.sets import at_hand, load
 
 # The paper's grid, and what it holds fixed: β at α's turn, α at β's.
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)

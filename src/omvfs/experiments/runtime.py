@@ -10,7 +10,6 @@ from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._figures import COLOURS, MARKERS, pyplot
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
-from omvfs.experiments._rows import names, those
 from omvfs.experiments._runtime_claims import (
     at,
     claims_of,
@@ -19,8 +18,9 @@ from omvfs.experiments._runtime_claims import (
     steepness,
     times,
 )
-from omvfs.experiments._sets import at_hand, load, twins
-from omvfs.experiments._timing import CHUNK, TimedPass, shown, spread
+from omvfs.experiments.rows import names, those
+from omvfs.experiments.sets import at_hand, load, twins
+from omvfs.experiments.timing import CHUNK, TimedPass, shown, spread
 
 SETS = ("reuters", "youtube")
 SIZES, QUICK_SIZES = (1_000, 3_000, 10_000, 30_000, 100_000), (1_000, 2_000)

@@ -10,7 +10,8 @@ from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._figures import COLOURS, MARKERS, line, pyplot
 from omvfs.experiments._methods import EVERYTHING, METHODS, OURS, grid, make
 from omvfs.experiments._page import table
-from omvfs.experiments._rows import (
+from omvfs.experiments._small_claims import small_claims
+from omvfs.experiments.rows import (
     ACC,
     NMI,
     best_of_grid,
@@ -22,8 +23,7 @@ from omvfs.experiments._rows import (
     setting,
     those,
 )
-from omvfs.experiments._sets import PAPER_SIZES, SIZES, SMALL, at_hand, load, twins
-from omvfs.experiments._small_claims import small_claims
+from omvfs.experiments.sets import PAPER_SIZES, SIZES, SMALL, at_hand, load, twins
 
 # The paper's, in a figure each; where one is not at hand its twin stands in.
 SHOWN = ("fox", "fox-twin", "cnn", "cnn-twin")

@@ -7,7 +7,7 @@ from omvfs.baselines import EUFS, FSDS, MCFS, MVUFS, NDFS, SPEC, LaplacianScore
 from omvfs.data.views import as_views
 from omvfs.experiments._base import Experiment, Place, Row, Task
 from omvfs.experiments._page import table
-from omvfs.experiments._sets import LARGE, SMALL, at_hand, load, twins
+from omvfs.experiments.sets import LARGE, SMALL, at_hand, load, twins
 from omvfs.selectors.base import MultiViewSelector
 
 

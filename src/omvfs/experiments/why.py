@@ -20,8 +20,8 @@ from omvfs.evaluation import (
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._figures import COLOURS, line, pyplot
 from omvfs.experiments._page import table
-from omvfs.experiments._rows import ACC, NMI, cell, judged, mean, names, those
-from omvfs.experiments._sets import LabelledSet, at_hand, load, planted_set
+from omvfs.experiments.rows import ACC, NMI, cell, judged, mean, names, those
+from omvfs.experiments.sets import LabelledSet, at_hand, load, planted_set
 
 GAMMAS, GRAPHS, PUBLISHED = (0.0, 1.0, 1e3, 1e7), ("gaussian", "none"), 1e7
 BATCH, SIZES, ORDERS = 200, (100, 300, 600), 3

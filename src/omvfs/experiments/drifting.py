@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from omvfs.datasets import make_planted
 from omvfs.experiments._base import Place
-from omvfs.experiments._sets import LabelledSet, load, planted_set
+from omvfs.experiments.sets import LabelledSet, load, planted_set
 
 # Segments of the stream, as in the paper: 12,000 rows, a change every 3,000.
 SEGMENTS, SEGMENT = 4, 3000
