@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from growth import curves, fits
-from measure import ratios, spread
+from measure import ratios
 from race import SETS, WHOLE
+
+from omvfs.experiments.timing import spread
 
 MET, MISSED, UNKNOWN = "met", "**missed**", "not measured"
 

@@ -10,10 +10,11 @@ import os
 import subprocess
 import sys
 
-from measure import exponent, held, timed
+from measure import held
 
 from omvfs import OMVFS
 from omvfs.datasets import make_twin
+from omvfs.experiments.timing import exponent, steepness, timed
 
 CHUNK = 1000
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -155,16 +156,13 @@ def curves(results):
 
 def fits(points):
     """Return the exponents of time and memory over all sizes, and between the last two."""
-    sizes = list(points)
-    if len(sizes) < 2:
+    if len(points) < 2:
         return {}
-    times = [min(run[0] for run in point["times"]) for point in points.values()]
-    memory = [max(*point["memory"], 2**10) for point in points.values()]
-    return {
-        "time": exponent(sizes, times),
-        "last": exponent(sizes[-2:], times[-2:]),
-        "memory": exponent(sizes, memory),
-    }
+    times = {size: min(run[0] for run in point["times"]) for size, point in points.items()}
+    memory = {size: max(*point["memory"], 2**10) for size, point in points.items()}
+    whole, last = steepness(times)
+    found = {"time": whole, "last": last, "memory": exponent(memory)}
+    return {name: round(value, 3) for name, value in found.items()}
 
 
 if __name__ == "__main__":

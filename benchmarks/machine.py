@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import scipy
 import sklearn
-from measure import timed
+
+from omvfs.experiments.timing import timed
 
 IMPORTS = {
     "omvfs": "import omvfs",

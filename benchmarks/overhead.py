@@ -112,10 +112,6 @@ def processor():
     return usage.ru_utime + usage.ru_stime
 
 
-def spread(values):
-    return f"{statistics.median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of a file a view")
@@ -130,6 +126,9 @@ def main():
     if args.here:
         {"memory": in_memory, "parts": parts}[args.here](args)
         return
+    # Not above: what is measured here imports no more than it needs.
+    from omvfs.experiments.timing import shown
+
     again = [sys.executable, __file__, *sys.argv[1:], "--here"]
     outside, inside, whole, work = [], [], [], []
     for _ in range(args.repeats):
@@ -145,10 +144,10 @@ def main():
     imports = [each["learn"] + each["import"] for each in inside]
     ranks = [each["import"] + each["learn"] + each["scores"] for each in inside]
     learn_work = [each["learn (processor)"] for each in inside]
-    print(f"omvfs select, s: {spread(outside)}, of processor {spread(work)}")
+    print(f"omvfs select, s: {shown(outside)}, of processor {shown(work)}")
     for name in inside[0]:
-        print(f"in memory, {name}, s: {spread([each[name] for each in inside])}")
-    print(f"in memory, whole process, s: {spread(whole)}")
+        print(f"in memory, {name}, s: {shown([each[name] for each in inside])}")
+    print(f"in memory, whole process, s: {shown(whole)}")
     found = {}
     for name, above, below in (
         ("learn", outside, learn),
@@ -158,7 +157,7 @@ def main():
         ("whole process", outside, whole),
     ):
         found[name] = ratios = [a / b for a, b in zip(above, below, strict=True)]
-        print(f"omvfs select / in memory, {name}: {spread(ratios)}")
+        print(f"omvfs select / in memory, {name}: {shown(ratios)}")
     spent = json.loads(timed_command([*again, "parts"])[2])
     print("parts of omvfs select, s: " + ", ".join(f"{k} {v:.2f}" for k, v in spent.items()))
     if (ratio := statistics.median(found["import, learn and rank"])) > MOST:

@@ -2,8 +2,10 @@
 
 from bars import bars, objectives
 from growth import curves, fits
-from measure import ratios, spread
+from measure import ratios
 from race import CHUNK, SETS, WHOLE
+
+from omvfs.experiments.timing import shown, spread, three_digits
 
 HEAD = """\
 # What a pass costs
@@ -75,28 +77,6 @@ def page(results, older=()):
     return "\n".join(lines).rstrip() + "\n"
 
 
-def shown(values):
-    """Return a median with its range.
-
-    >>> shown([2.0, 1.0, 3.0])
-    '2 (1 to 3)'
-    """
-    middle, low, high = (figure(value) for value in spread(values))
-    return middle if low == high else f"{middle} ({low} to {high})"
-
-
-def figure(value):
-    """Return three digits, without exponents.
-
-    >>> figure(12345.6), figure(0.01234)
-    ('12,300', '0.0123')
-    """
-    if abs(value) < 1000:
-        return f"{value:.3g}"
-    digits = 10 ** (len(str(int(abs(value)))) - 3)
-    return f"{round(value / digits) * digits:,}"
-
-
 def race_table(results, name):
     """Return the lines of a set's race."""
     cells = {key.split("/")[2]: cell for key, cell in of(results, f"race/{name}/")}
@@ -140,7 +120,7 @@ def reading(results, name):
     parts = []
     for each in ("omvfs", "omvfs, no graph", "floor"):
         chunk = [run[0] / main["rows"] * CHUNK / once for run in main["times"][each]]
-        parts.append(f"{each} {figure(spread(chunk)[0])} ×")
+        parts.append(f"{each} {three_digits(spread(chunk)[0])} ×")
     once = f"time over that of reading these bytes once at {speed / 1e9:.3g} GB/s"
     return f"{text}; {once}: {', '.join(parts)}."
 
@@ -186,7 +166,7 @@ def growth_table(results):
     for what, points in grown.items():
         fit = fits(points)
         sizes = ", ".join(f"{size:,.0f}" for size in points)
-        seconds = ", ".join(figure(min(r[0] for r in p["times"])) for p in points.values())
+        seconds = ", ".join(three_digits(min(r[0] for r in p["times"])) for p in points.values())
         memory = ", ".join(f"{max(p['memory']) / 2**20:,.0f}" for p in points.values())
         nonzeros = ", ".join(f"{point['nonzeros']:.0f}" for point in points.values())
         exponents = [f"{fit[each]:.3g}" if fit else "–" for each in ("time", "last", "memory")]

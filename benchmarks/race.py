@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from criterion import ALPHA, BETA, compare
-from measure import ratios, spread, timed
+from measure import ratios
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import IncrementalPCA, MiniBatchNMF, TruncatedSVD
 from sklearn.preprocessing import normalize
@@ -15,6 +15,7 @@ from sklearn.preprocessing import normalize
 from omvfs import OMVFS
 from omvfs.baselines import FSDS, MVUFS, LaplacianScore
 from omvfs.datasets import make_twin
+from omvfs.experiments.timing import shown, timed
 
 CHUNK = 1000
 # Columns that a method on dense chunks is given.
@@ -241,7 +242,7 @@ def race(results, data, quick, full):
                 named = {"omvfs": ours, "omvfs, α = β = 1": same, "paper": own}
                 cell["objective"] = compare(named, chunks)
             results.put(f"race/{name}/{each}", cell)
-            print(told(name, each, cell), flush=True)
+            print(result_line(name, each, cell), flush=True)
 
 
 def described(views, K):
@@ -257,12 +258,9 @@ def described(views, K):
     }
 
 
-def told(name, each, cell):
+def result_line(name, each, cell):
     """Return a line on a result."""
     times = cell["times"]
     own = times.get("own", times["omvfs"])
-    parts = [f"{name:13s} {each:26s} {cell['rows']:8,d} rows"]
-    for other in ("omvfs", "floor"):
-        middle, low, high = spread(ratios(own, times[other]))
-        parts.append(f"× {other} {middle:.3g} ({low:.3g} to {high:.3g})")
-    return "  ".join(parts)
+    found = [f"× {other} {shown(ratios(own, times[other]))}" for other in ("omvfs", "floor")]
+    return "  ".join([f"{name:13s} {each:26s} {cell['rows']:8,d} rows", *found])

@@ -18,9 +18,11 @@ from bars import bars
 from growth import grow
 from keep import Results
 from measure import ratios
-from page import page, shown
+from page import page
 from race import race
 from threadpoolctl import threadpool_limits
+
+from omvfs.experiments.timing import shown
 
 
 def surroundings(results, quick):

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from measure import held
 
 from omvfs import OMVFS
 from omvfs.datasets import planted_stream
@@ -29,24 +30,22 @@ MOST_GROWTH, MOST_MB = 0.02, 600
 PARQUET_VIEWS = ("text", "image")
 
 
-def held():
+def megabytes():
     """Return the memory that this process holds now, and the most that it ever held, in MB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    status = dict(line.split(":", 1) for line in lines)
-    return tuple(int(status[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
+    return tuple(each / 2**20 for each in held())
 
 
 class Watch:
     """Listens to a run, and keeps the largest figures of its first chunks and of all."""
 
     def __init__(self):
-        self.before = held()
+        self.before = megabytes()
         self.first = self.most = (0.0, 0.0)
         self.n_chunks = 0
         self.status = None
 
     def __call__(self, status):
-        self.most = tuple(map(max, self.most, held()))
+        self.most = tuple(map(max, self.most, megabytes()))
         self.n_chunks += 1
         if self.n_chunks <= FIRST:
             self.first = self.most

@@ -18,12 +18,12 @@ import bars  # noqa: E402
 import criterion  # noqa: E402
 import growth  # noqa: E402
 import keep  # noqa: E402
-import measure  # noqa: E402
 import page  # noqa: E402
 import race  # noqa: E402
 
 from omvfs import OMVFS  # noqa: E402
 from omvfs.datasets import make_twin  # noqa: E402
+from omvfs.experiments.timing import exponent  # noqa: E402
 
 OBJECTIVE = {"objective": 1.0, "reconstruction": 1.0, "graph": 0.0, "sparsity": 0.0, "gap": 0.0}
 
@@ -145,8 +145,7 @@ def test_the_page_of_nothing_has_the_bars():
 
 
 def test_the_fit_finds_the_exponent():
-    sizes = np.array([10.0, 30.0, 100.0])
-    assert measure.exponent(sizes, 5 * sizes**1.25) == 1.25
+    assert exponent({size: 5 * size**1.25 for size in (10.0, 30.0, 100.0)}) == pytest.approx(1.25)
     points = growth.curves(
         {
             "growth/D/10": {"runs": [run([1_000], [1.0])]},
@@ -212,7 +211,7 @@ def test_a_race_runs_every_method_on_the_same_rows():
         assert len(times["omvfs"]) == 2
         assert ours.n_rows_seen_ == 150
         assert own is not None
-        assert name in race.told("set", name, {"rows": 150, "times": times})
+        assert name in race.result_line("set", name, {"rows": 150, "times": times})
 
 
 def test_the_race_finds_what_is_missing_and_asked_for(tmp_path, monkeypatch):

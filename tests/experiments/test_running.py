@@ -6,9 +6,9 @@ import pytest
 
 from omvfs.experiments import Claim, Experiment, Place, Task, rows_of
 from omvfs.experiments import registry as everything
-from omvfs.experiments._figures import line, pyplot
 from omvfs.experiments._page import claims_table
 from omvfs.experiments._running import _ROOMS, files_of
+from omvfs.experiments.figures import line, pyplot
 
 calls = []
 

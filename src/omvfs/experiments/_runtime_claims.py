@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from omvfs.experiments._base import Claim, Row, Verdict
 from omvfs.experiments._methods import OURS
 from omvfs.experiments.rows import names, those
-from omvfs.experiments.timing import exponent, spread
+from omvfs.experiments.timing import exponent, spread, steepness
 
 # The slope of log time that still counts as linear; times vary.
 LINEAR = 1.15
@@ -42,17 +42,6 @@ def ratios_by_size(rows: Sequence[Row], method: str, against: str) -> dict[int, 
         if ours:
             found[size] = spread(times(same, method))[0] / spread(ours)[0]
     return found
-
-
-def steepness(by_size: Mapping[int, float]) -> tuple[float, float]:
-    """Return the exponents of time over all sizes, and between the last two.
-
-    Examples
-    --------
-    >>> [round(each, 2) for each in steepness({1: 1.0, 10: 1.0, 100: 10.0})]
-    [0.5, 1.0]
-    """
-    return exponent(by_size), exponent(dict(list(by_size.items())[-2:]))
 
 
 def claims_of(rows: Sequence[Row]) -> list[Claim]:

@@ -17,11 +17,11 @@ from omvfs.experiments._drift_claims import (
     new_words,
     rises,
 )
-from omvfs.experiments._figures import line, pyplot
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
 from omvfs.experiments._paired import told
 from omvfs.experiments.drifting import SEGMENT, SEGMENTS, DriftingStream, stream
+from omvfs.experiments.figures import line, pyplot
 from omvfs.experiments.rows import ACC, NMI, names, those
 from omvfs.experiments.sets import LabelledSet, at_hand
 from omvfs.selectors.base import MultiViewSelector

@@ -7,9 +7,9 @@ import numpy as np
 
 from omvfs.evaluation import evaluate_selection
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task, Verdict
-from omvfs.experiments._figures import line, pyplot
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
+from omvfs.experiments.figures import line, pyplot
 from omvfs.experiments.rows import (
     ACC,
     NMI,

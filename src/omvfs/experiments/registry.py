@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from omvfs.experiments._base import Experiment, Place
-from omvfs.experiments._figures import save
 from omvfs.experiments._page import page, section
 from omvfs.experiments._running import older_results, rows_of, write_csv
 from omvfs.experiments.drift import Drift
+from omvfs.experiments.figures import save
 from omvfs.experiments.large import Large
 from omvfs.experiments.parameters import Parameters
 from omvfs.experiments.runtime import Runtime

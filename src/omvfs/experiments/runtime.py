@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.preprocessing import normalize
 
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
-from omvfs.experiments._figures import COLOURS, MARKERS, pyplot
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
 from omvfs.experiments._runtime_claims import (
@@ -15,12 +14,12 @@ from omvfs.experiments._runtime_claims import (
     claims_of,
     medians,
     ratios_by_size,
-    steepness,
     times,
 )
+from omvfs.experiments.figures import COLOURS, MARKERS, pyplot
 from omvfs.experiments.rows import names, those
 from omvfs.experiments.sets import at_hand, load, twins
-from omvfs.experiments.timing import CHUNK, TimedPass, shown, spread
+from omvfs.experiments.timing import CHUNK, TimedPass, shown, spread, steepness
 
 SETS = ("reuters", "youtube")
 SIZES, QUICK_SIZES = (1_000, 3_000, 10_000, 30_000, 100_000), (1_000, 2_000)

@@ -7,10 +7,10 @@ import numpy as np
 
 from omvfs.evaluation import Shuffled, evaluate_selection
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
-from omvfs.experiments._figures import COLOURS, MARKERS, line, pyplot
 from omvfs.experiments._methods import EVERYTHING, METHODS, OURS, grid, make
 from omvfs.experiments._page import table
 from omvfs.experiments._small_claims import small_claims
+from omvfs.experiments.figures import COLOURS, MARKERS, line, pyplot
 from omvfs.experiments.rows import (
     ACC,
     NMI,

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from omvfs.data.views import Block
 from omvfs.experiments._base import Row
 
 CHUNK = 1000
+T = TypeVar("T")
 
 
 class TimedPass:
@@ -44,7 +45,7 @@ class TimedPass:
         else:
             self._spent[:] = 0
             self._learn(0, stop)
-        ranking = timed(lambda: self._model.view_scores_)
+        ranking, _ = timed(lambda: self._model.view_scores_)
         seconds, wall = self._spent + ranking
         return {
             "rows": stop,
@@ -56,15 +57,15 @@ class TimedPass:
     def _learn(self, start: int, stop: int) -> None:
         rows = {name: X[start:stop] for name, X in self._views.items()}
         learn = getattr(self._model, "partial_fit", self._model.fit)
-        self._spent += timed(lambda: learn(rows))
+        self._spent += timed(lambda: learn(rows))[0]
         self._done = stop
 
 
-def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return processor time and wall time of a call, in seconds."""
+def timed(work: Callable[[], T]) -> tuple[tuple[float, float], T]:
+    """Return processor time and wall time of a call, in seconds, and what it returns."""
     worked, began = time.process_time(), time.perf_counter()
-    work()
-    return time.process_time() - worked, time.perf_counter() - began
+    found = work()
+    return (time.process_time() - worked, time.perf_counter() - began), found
 
 
 def spread(values: Sequence[float]) -> tuple[float, float, float]:
@@ -79,30 +80,51 @@ def spread(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def shown(values: Sequence[float]) -> str:
-    """Return a median in three digits, with lowest and highest where there are several.
+    """Return a median in three digits, with lowest and highest where they differ.
 
     Examples
     --------
     >>> shown([2.0]), shown([3.0, 0.01234, 12345.6]), shown([])
-    ('2', '3 (0.0123 to 12,346)', '–')
+    ('2', '3 (0.0123 to 12,300)', '–')
     """
     if not values:
         return "–"
-    middle, low, high = (_figure(value) for value in spread(values))
-    return middle if len(values) == 1 else f"{middle} ({low} to {high})"
+    middle, low, high = map(three_digits, spread(values))
+    return middle if low == high else f"{middle} ({low} to {high})"
 
 
-def exponent(times: Mapping[int, float]) -> float:
-    """Return p of the time ∝ sizeᵖ that fits times by size best, on logarithms.
+def exponent(costs: Mapping[Any, float]) -> float:
+    """Return p of the cost ∝ sizeᵖ that fits costs by size best, on logarithms.
 
     Examples
     --------
     >>> round(exponent({1: 2.0, 10: 20.0, 100: 200.0}), 6)
     1.0
     """
-    x, y = np.log(list(times)), np.log(list(times.values()))
+    x, y = np.log(list(costs)), np.log(list(costs.values()))
     return float(np.polyfit(x, y, 1)[0])
 
 
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def steepness(costs: Mapping[Any, float]) -> tuple[float, float]:
+    """Return the exponents of a cost over all sizes, and between the last two.
+
+    Examples
+    --------
+    >>> [round(each, 2) for each in steepness({1: 1.0, 10: 1.0, 100: 10.0})]
+    [0.5, 1.0]
+    """
+    return exponent(costs), exponent(dict(list(costs.items())[-2:]))
+
+
+def three_digits(value: float) -> str:
+    """Return a value in three digits, without exponents.
+
+    Examples
+    --------
+    >>> three_digits(12345.6), three_digits(999.6), three_digits(0.01234)
+    ('12,300', '1,000', '0.0123')
+    """
+    if abs(value) < 999.5:
+        return f"{value:.3g}"
+    step = 10 ** (len(str(int(abs(value)))) - 3)
+    return f"{round(value / step) * step:,}"

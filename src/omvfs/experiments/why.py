@@ -18,8 +18,8 @@ from omvfs.evaluation import (
     summarise,
 )
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
-from omvfs.experiments._figures import COLOURS, line, pyplot
 from omvfs.experiments._page import table
+from omvfs.experiments.figures import COLOURS, line, pyplot
 from omvfs.experiments.rows import ACC, NMI, cell, judged, mean, names, those
 from omvfs.experiments.sets import LabelledSet, at_hand, load, planted_set
 
