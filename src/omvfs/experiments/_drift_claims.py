@@ -6,9 +6,8 @@ import numpy as np
 
 from omvfs.experiments._base import Claim, Row
 from omvfs.experiments._methods import OURS
-from omvfs.experiments._paired import paired, told
 from omvfs.experiments.drifting import DOMINANT, SHARE
-from omvfs.experiments.rows import ACC, NMI, judged, mean, names, those
+from omvfs.experiments.rows import ACC, NMI, judged, mean, mean_and_spread, names, paired, those
 
 # Features per view of the selection that does not adapt, and of what it is compared with.
 STATIC = 200
@@ -26,11 +25,13 @@ def above_static(rows: Sequence[Row], metric: str = NMI) -> Claim:
         above = _above(last, "static", metric)
         holds[data] = float(np.mean(above)) >= CLEAR
         later = [x for i in (1, 2, 3) for x in _above(_at(rows, data, i), "static", metric)]
-        ours, static = (told(_scores(last, kind, metric)) for kind in ("adapting", "static"))
+        ours, static = (
+            mean_and_spread(_scores(last, kind, metric)) for kind in ("adapting", "static")
+        )
         seen.append(
-            f"{data}: {ours}, static {static}, difference {told(above, signed=True)}, above in "
+            f"{data}: {ours}, static {static}, difference {_difference(above)}, above in "
             f"{sum(x > 0 for x in above)} of {len(above)} orders (after every change: "
-            f"{told(later, signed=True)})"
+            f"{_difference(later)})"
         )
     why = f"Above: by {CLEAR} or more, on the mean of the orders."
     if failed := [data for data, held in holds.items() if not held]:
@@ -53,8 +54,9 @@ def keeps_up(rows: Sequence[Row]) -> Claim:
         begun, ended = (_scores(end, "adapting") for end in (first, last))
         holds[data] = float(np.mean(ended) - np.mean(begun)) >= -SLACK
         seen.append(
-            f"{data}: {told(begun)} after the first segment, {told(ended)} after the last, which "
-            f"is {told(_above(last, 'afresh'), signed=True)} against one fitted afresh to the last"
+            f"{data}: {mean_and_spread(begun)} after the first segment, "
+            f"{mean_and_spread(ended)} after the last, which is "
+            f"{_difference(_above(last, 'afresh'))} against one fitted afresh to the last"
         )
     why = f"Every segment is the first of one order and the last of another; a loss: {SLACK}."
     if not all(holds.values()):
@@ -73,10 +75,9 @@ def rises(rows: Sequence[Row]) -> Claim:
             for s in ("adapting", "static")
         )
         holds[data] = bool(np.mean(ours) > max(0.0, float(np.mean(static))))
-        ends = told(_scores(last, "adapting")), told(_scores(last, "static"))
+        ends = mean_and_spread(_scores(last, "adapting")), mean_and_spread(_scores(last, "static"))
         seen.append(
-            f"{data}: {told(ours, signed=True)} to {ends[0]}, "
-            f"static {told(static, signed=True)} to {ends[1]}"
+            f"{data}: {_difference(ours)} to {ends[0]}, static {_difference(static)} to {ends[1]}"
         )
     paper = "It increases even, as new data are combined with what is known."
     why = (
@@ -108,8 +109,8 @@ def new_words(rows: Sequence[Row]) -> Claim:
     seen = []
     for method in names(end, "method"):
         scores = [row[NMI] for row in those(end, method=method)]
-        seen.append(f"{method} {told(scores)}")
-    seen += [f"{kind} {told(_scores(last, kind))}" for kind in ("static", "afresh")]
+        seen.append(f"{method} {mean_and_spread(scores)}")
+    seen += [f"{kind} {mean_and_spread(_scores(last, kind))}" for kind in ("static", "afresh")]
     afresh = those(last, selection="afresh")
     loss = {
         method: np.mean(paired(those(end, method=method), afresh, NMI, ["order"]))
@@ -134,6 +135,10 @@ def _at(rows: Sequence[Row], data: str, segment: int, judged: str = "recent") ->
 
 def _scores(rows: Sequence[Row], selection: str, metric: str = NMI) -> list[float]:
     return [row[metric] for row in those(rows, method=OURS, selection=selection)]
+
+
+def _difference(values: Sequence[float]) -> str:
+    return mean_and_spread(values, signed=True)
 
 
 def _above(rows: Sequence[Row], selection: str, metric: str = NMI) -> list[float]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from omvfs.evaluation import evaluate_selection, summarise
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._drift_claims import (
     FADING,
@@ -19,10 +18,9 @@ from omvfs.experiments._drift_claims import (
 )
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
-from omvfs.experiments._paired import told
 from omvfs.experiments.drifting import SEGMENT, SEGMENTS, DriftingStream, stream
-from omvfs.experiments.figures import line, pyplot
-from omvfs.experiments.rows import ACC, NMI, names, those
+from omvfs.experiments.figures import line_against, pyplot
+from omvfs.experiments.rows import ACC, NMI, mean_and_spread, names, those
 from omvfs.experiments.sets import LabelledSet, at_hand
 from omvfs.selectors.base import MultiViewSelector
 
@@ -62,7 +60,7 @@ class Drift(Experiment):
             for method, selection, p in _lines(those(shown, data=data)):
                 mine = those(shown, data=data, method=method, selection=selection, p=p)
                 ends = [those(mine, point=point) for point in sorted(names(mine, "point"))]
-                scores = [told([row[NMI] for row in end]) for end in ends]
+                scores = [mean_and_spread([row[NMI] for row in end]) for end in ends]
                 cells.append([data, _label(method, selection, p), *scores])
         most = max(map(len, cells)) - 2
         head = ["set", "selection, features", *(f"segment {i + 1}" for i in range(most))]
@@ -134,7 +132,7 @@ def along_stream(
             found.append(("recent", "afresh", _afresh(recent, drifting, sizes), [STATIC]))
         for judged, selection, given, wanted in found:
             about = {"point": chunk.stop, "end": end, "judged": judged, "selection": selection}
-            figures = _judged(subsets[judged], given, wanted, seeds=2 if end else 1)
+            figures = subsets[judged].judge(given, wanted, seeds=2 if end else 1)
             rows += [{**about, **each} for each in figures]
     return rows
 
@@ -160,12 +158,6 @@ def _sample(drifting: DriftingStream, stop: int, order: int) -> LabelledSet:
     return drifting.rows.take(np.sort(chosen))
 
 
-def _judged(subset: LabelledSet, scores: Any, sizes: Sequence[int], seeds: int) -> list[Row]:
-    found = evaluate_selection(subset.views, subset.labels, {"": scores}, sizes, seeds=seeds)
-    keys = ("p", ACC, NMI, "NMI geometric")
-    return [{key: row[key] for key in keys} for row in summarise(found)]
-
-
 def _label(method: str, selection: str, p: int) -> str:
     return f"{method if selection == 'adapting' else selection}, {p}"
 
@@ -189,9 +181,7 @@ def _figure(rows: Sequence[Row]) -> Any:
         for each, metric in zip(axes[:, column], metrics, strict=True):
             for place, (method, selection, p) in enumerate(lines):
                 drawn = those(mine, method=method, selection=selection, p=p)
-                points = sorted(names(drawn, "point"))
-                runs = [[row[metric] for row in those(drawn, point=at)] for at in points]
-                line(each, points, runs, _label(method, selection, p), place)
+                line_against("point", each, drawn, metric, _label(method, selection, p), place)
             for change in changes:
                 each.axvline(change, color="grey", linewidth=0.5, linestyle=":")
             each.set_ylabel(metric)

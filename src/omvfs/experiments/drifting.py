@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from omvfs.datasets import make_planted
 from omvfs.experiments._base import Place
+from omvfs.experiments.rows import is_twin
 from omvfs.experiments.sets import LabelledSet, load, planted_set
 
 # Segments of the stream, as in the paper: 12,000 rows, a change every 3,000.
@@ -64,7 +65,7 @@ def stream(data: str, place: Place, order: int, segment: int = SEGMENT) -> Drift
             SEGMENTS * segment, drift_at=drift_at, dtype=np.float64, random_state=draw
         )
         return _turned(DriftingStream(planted_set(planted), segment, ((),) * SEGMENTS), turn)
-    rows = load(data, place, _TWIN_ROWS * segment // SEGMENT if data.endswith("-twin") else None)
+    rows = load(data, place, _TWIN_ROWS * segment // SEGMENT if is_twin(data) else None)
     segment = longest_segment(rows.labels, segment)
     while True:
         large = _large_classes(rows.labels, segment)

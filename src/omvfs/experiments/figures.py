@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from omvfs.experiments._base import Row
+from omvfs.experiments.rows import names, those
+
 # Of Okabe and Ito, and a marker each; ours is the first.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -47,6 +50,14 @@ def line(
     style = "-" if place < len(COLOURS) else "--"
     axes.plot(x, means, style, color=colour, marker=marker, markersize=4, label=label)
     axes.fill_between(x, means - spread, means + spread, color=colour, alpha=0.15, linewidth=0)
+
+
+def line_against(
+    column: str, axes: Any, rows: Sequence[Row], metric: str, label: str, place: int
+) -> None:
+    """Draw the mean of a figure by the values of a column, see `line`."""
+    x = sorted(names(rows, column))
+    line(axes, x, [[row[metric] for row in those(rows, **{column: at})] for at in x], label, place)
 
 
 def save(figure: Any, path: Path) -> list[Path]:

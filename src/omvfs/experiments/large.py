@@ -9,7 +9,7 @@ from omvfs.evaluation import evaluate_selection
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task, Verdict
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
-from omvfs.experiments.figures import line, pyplot
+from omvfs.experiments.figures import line_against, pyplot
 from omvfs.experiments.rows import (
     ACC,
     NMI,
@@ -169,9 +169,7 @@ def _by_size(rows: Sequence[Row], data: str) -> Any:
     figure, pair = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for metric, axes in zip((ACC, NMI), pair, strict=True):
         for place, ((method, first), own) in enumerate(_lines(rows).items()):
-            sizes = sorted(names(own, "p"))
-            runs = [[row[metric] for row in those(own, p=p)] for p in sizes]
-            line(axes, sizes, runs, _label(method, first), place)
+            line_against("p", axes, own, metric, _label(method, first), place)
         title = metric.removesuffix(" max")
         axes.set(title=data, xlabel="features per view", ylabel=title)
     figure.legend(*pair[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

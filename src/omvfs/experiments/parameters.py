@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from omvfs.evaluation import evaluate_selection, summarise
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
-from omvfs.experiments.figures import line, pyplot
+from omvfs.experiments.figures import line_against, pyplot
 from omvfs.experiments.rows import ACC, NMI, cell, judged, mean, names, real, those
 from omvfs.experiments.sets import at_hand, load
 
@@ -134,10 +133,7 @@ def fit(
     if varied == "n_clusters":
         params, K = {}, max(2, round(value * K))
     model = make(method, K, order, n_features_to_select=max(sizes), **params)
-    scores = {method: model.fit(shuffled.views).view_scores_}
-    found = evaluate_selection(rows.views, rows.labels, scores, sizes, seeds=1)
-    keys = ("p", ACC, NMI, "NMI geometric")
-    return [{key: row[key] for key in keys} for row in summarise(found)]
+    return rows.judge(model.fit(shuffled.views).view_scores_, sizes, seeds=1)
 
 
 def insensitive(rows: Sequence[Row], method: str, varied: Sequence[str], paper: str) -> Claim:
@@ -225,12 +221,10 @@ def _figure(rows: Sequence[Row], title: str) -> Any:
     figure, axes = pyplot().subplots(2, len(varied), figsize=shape, squeeze=False, sharey="row")
     for column, name in enumerate(varied):
         mine = those(rows, varied=name)
-        sizes = sorted(names(mine, "p"))
         for each, metric in zip(axes[:, column], (NMI, ACC), strict=True):
             for place, value in enumerate(names(mine, "value")):
                 drawn = those(mine, value=value)
-                runs = [[row[metric] for row in those(drawn, p=p)] for p in sizes]
-                line(each, sizes, runs, _value(value), place)
+                line_against("p", each, drawn, metric, _value(value), place)
             axes[0, column].legend(title=LABELS[name], fontsize=7, title_fontsize=7)
         axes[1, column].set_xlabel("features per view")
     for each, metric in zip(axes[:, 0], (NMI, ACC), strict=True):

@@ -46,6 +46,20 @@ def curve(rows: Iterable[Row], metric: str = NMI, **what: Any) -> dict[int, floa
     return {p: mean(found, metric, p=p) for p in sorted(names(found, "p"))}
 
 
+def mean_and_spread(values: Sequence[float], signed: bool = False) -> str:
+    """Return the mean as text, with the standard deviation where there are several values.
+
+    Examples
+    --------
+    >>> mean_and_spread([0.5, 0.7]), mean_and_spread([0.25], signed=True), mean_and_spread([])
+    ('0.600 ± 0.100', '+0.250', '–')
+    """
+    if not len(values):
+        return "–"
+    spread = f" ± {np.std(values):.3f}" if len(values) > 1 else ""
+    return f"{np.mean(values):{'+' if signed else ''}.3f}{spread}"
+
+
 def cell(rows: Iterable[Row], metric: str = NMI, **what: Any) -> str:
     """Return a mean, with the spread over the orders of the rows where there are several.
 
@@ -56,11 +70,20 @@ def cell(rows: Iterable[Row], metric: str = NMI, **what: Any) -> str:
     ('0.600 ± 0.100', '0.700', '–')
     """
     found = those(rows, **what)
-    if not found:
-        return "–"
-    orders = [mean(found, metric, order=order) for order in names(found, "order")]
-    spread = f" ± {np.std(orders):.3f}" if len(orders) > 1 else ""
-    return f"{mean(found, metric):.3f}{spread}"
+    return mean_and_spread([mean(found, metric, order=order) for order in names(found, "order")])
+
+
+def paired(these: Iterable[Row], those: Iterable[Row], key: str, by: Sequence[str]) -> list[float]:
+    """Return by how much these rows are above those that have the same under some keys.
+
+    Examples
+    --------
+    >>> paired([{"order": 0, "NMI": 0.5}], [{"order": 0, "NMI": 0.25}], "NMI", ["order"])
+    [0.25]
+    """
+    known = {tuple(row[each] for each in by): row[key] for row in those}
+    places = [(tuple(row[each] for each in by), row[key]) for row in these]
+    return [value - known[place] for place, value in places if place in known]
 
 
 def defaults(rows: Iterable[Row]) -> list[Row]:

@@ -17,7 +17,7 @@ from omvfs.experiments._runtime_claims import (
     times,
 )
 from omvfs.experiments.figures import COLOURS, MARKERS, pyplot
-from omvfs.experiments.rows import names, those
+from omvfs.experiments.rows import is_twin, names, those
 from omvfs.experiments.sets import at_hand, load, twins
 from omvfs.experiments.timing import CHUNK, TimedPass, shown, spread, steepness
 
@@ -75,7 +75,7 @@ class Runtime(Experiment):
 
     def section(self, rows: Sequence[Row]) -> str:
         """Return how time was measured, and the times, their ratios and exponents."""
-        are_twins = any(row["data"].endswith("-twin") for row in rows)
+        are_twins = any(is_twin(row["data"]) for row in rows)
         parts = [_DONE.format(chunk=CHUNK, twins=_TWINS if are_twins else "")]
         for against in names(rows, "against"):
             found = those(rows, against=against)

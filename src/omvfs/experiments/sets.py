@@ -1,6 +1,6 @@
 """The sets of the experiments: real ones where they are at hand, twins else, always named so."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,7 +12,9 @@ from sklearn.preprocessing import normalize
 from omvfs.data.views import Block, Views, as_views
 from omvfs.datasets import Planted, load_folder, make_twin
 from omvfs.datasets.paper_sets import is_fetched, load_fetched
-from omvfs.experiments._base import Place
+from omvfs.evaluation import evaluate_selection, summarise
+from omvfs.experiments._base import Place, Row
+from omvfs.experiments.rows import ACC, NMI, NMI_GEOMETRIC, is_twin
 
 # Real sets of some thousand rows, and the views of each that are read; None for all.
 SMALL: dict[str, tuple[str, ...] | None] = {
@@ -59,6 +61,12 @@ class LabelledSet:
         views = {name: X[rows] for name, X in self.views.items()}
         return LabelledSet(self.name, views, self.labels[rows])
 
+    def judge(self, scores: Any, sizes: Sequence[int], seeds: int) -> list[Row]:
+        """Return ACC and NMI of the best features, a row a size, mean over seeds."""
+        found = evaluate_selection(self.views, self.labels, {"": scores}, sizes, seeds=seeds)
+        keys = ("p", ACC, NMI, NMI_GEOMETRIC)
+        return [{key: row[key] for key in keys} for row in summarise(found)]
+
 
 def planted_set(planted: Planted, name: str = "planted") -> LabelledSet:
     """Return planted rows as a set, their norms 1."""
@@ -94,7 +102,7 @@ def load(name: str, place: Place, n_rows: int | None = None) -> LabelledSet:
     n_rows : int, optional
         At most so many rows, drawn at random from a real set.
     """
-    if name.endswith("-twin"):
+    if is_twin(name):
         twin = make_twin(name.removesuffix("-twin"), n_rows)  # type: ignore[arg-type]
         return LabelledSet(name, twin.views, twin.labels.astype(np.intp))
     views: Views

@@ -10,7 +10,7 @@ from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._methods import EVERYTHING, METHODS, OURS, grid, make
 from omvfs.experiments._page import table
 from omvfs.experiments._small_claims import small_claims
-from omvfs.experiments.figures import COLOURS, MARKERS, line, pyplot
+from omvfs.experiments.figures import COLOURS, MARKERS, line_against, pyplot
 from omvfs.experiments.rows import (
     ACC,
     NMI,
@@ -158,11 +158,8 @@ def _by_size(rows: Sequence[Row], data: str) -> Any:
     for (kind, own), pair in zip(kinds.items(), grid_of_axes, strict=True):
         for metric, axes in zip((ACC, NMI), pair, strict=True):
             for place, method in enumerate(FIGURE):
-                found = those(own, method=method)
-                sizes = sorted(names(found, "p"))
-                runs = [[row[metric] for row in those(found, p=p)] for p in sizes]
-                if runs:
-                    line(axes, sizes, runs, method, place)
+                if found := those(own, method=method):
+                    line_against("p", axes, found, metric, method, place)
             everything = mean(those(kinds["fixed default"], method=EVERYTHING), metric)
             if not np.isnan(everything):
                 axes.axhline(everything, color="#666666", ls=":", label=EVERYTHING)

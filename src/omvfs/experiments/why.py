@@ -13,14 +13,12 @@ from omvfs.datasets import make_planted
 from omvfs.evaluation import (
     MultiViewSphericalKMeans,
     clustering_accuracy,
-    evaluate_selection,
     normalized_mutual_information,
-    summarise,
 )
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._page import table
 from omvfs.experiments.figures import COLOURS, line, pyplot
-from omvfs.experiments.rows import ACC, NMI, cell, judged, mean, names, those
+from omvfs.experiments.rows import NMI, cell, judged, mean, names, those
 from omvfs.experiments.sets import LabelledSet, at_hand, load, planted_set
 
 GAMMAS, GRAPHS, PUBLISHED = (0.0, 1.0, 1e3, 1e7), ("gaussian", "none"), 1e7
@@ -182,9 +180,7 @@ def climb(place: Place, part: str, data: str, rung: str, order: int, n_rows: int
             for view, known in informative.items()
         ]
         about["recovered"] = float(np.mean(precision))
-    found = evaluate_selection(rows.views, rows.labels, {rung: scores}, SIZES, seeds=2)
-    keys = ("p", ACC, NMI, "NMI geometric")
-    return [{**about, **{key: row[key] for key in keys}} for row in summarise(found)]
+    return [{**about, **each} for each in rows.judge(scores, SIZES, seeds=2)]
 
 
 def _rows(data: str, place: Place, n_rows: int) -> tuple[LabelledSet, dict[str, NDArray[np.bool_]]]:
