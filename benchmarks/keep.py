@@ -67,7 +67,9 @@ class Results:
     def _write(self):
         if self.path is None:
             return
-        text = json.dumps({"format": FORMAT, "code": self.code, "results": self.found}, indent=1)
+        # A line a result, so that two files differ where results do.
+        lines = ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in self.found.items())
+        text = f'{{"format": {FORMAT}, "code": "{self.code}", "results": {{\n{lines}\n}}}}\n'
         part = self.path.with_name(self.path.name + ".part")
-        part.write_text(text + "\n", encoding="utf-8")
+        part.write_text(text, encoding="utf-8")
         os.replace(part, self.path)

@@ -1,25 +1,29 @@
 """Draw docs/quality.svg from the results of quality.py.
 
-python benchmarks/picture.py docs/quality.json docs/quality.svg
+python benchmarks/picture.py docs/quality.csv docs/quality.svg
 """
 
-import json
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+from quality import SETS, read, selections
+
+from omvfs.experiments.rows import mean, names, those
 
 COLOURS = {"omvfs": "#0072B2", "column sum": "#E69F00", "variance": "#999999"}
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 760, 300, 46, 46, 34
 
 
-def means(results):
-    """Return the mean over sizes and seeds of each order, by set and method."""
-    found = defaultdict(lambda: defaultdict(list))
-    for key, value in results.items():
-        place, method = key.split(", ", 1)[1].rsplit(": ", 1)
-        found[place.rsplit(" ", 1)[0]][method].append(np.mean(value["nmi"]))
+def means(rows):
+    """Return the mean over sizes of each order, by set and method."""
+    found = {}
+    for name in SETS:
+        own = those(selections(rows), set=name)
+        found[name] = {
+            method: [mean(own, "NMI", method=method, order=order) for order in names(own, "order")]
+            for method in COLOURS
+        }
     return found
 
 
@@ -74,4 +78,4 @@ def draw(found):
 
 if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:])
-    target.write_text(draw(means(json.loads(source.read_text()))))
+    target.write_text(draw(means(read(source))))

@@ -1,15 +1,15 @@
 """How good the selected features are, on real data as streams and on planted ones.
 
-    python benchmarks/quality.py --json quality.json
+    python benchmarks/quality.py --csv quality.csv
     python benchmarks/quality.py --planted
 
 Each set is streamed in several seeded orders. The top p features per view are judged by spherical
-k-means on them alone, against the true classes. An interrupted run goes on from its JSON file;
+k-means on them alone, against the true classes. An interrupted run goes on from its file;
 after a change of the code, begin with another.
 """
 
 import argparse
-import json
+import csv
 import time
 from functools import partial
 from itertools import product
@@ -20,24 +20,23 @@ from joblib import Parallel, delayed
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
-from omvfs import OMVFS, as_views
+from omvfs import OMVFS
 from omvfs.baselines import ColumnSum, RandomScore, Variance
-from omvfs.datasets import load_folder, make_planted
+from omvfs.datasets import make_planted
 from omvfs.demo import digits_views
 from omvfs.evaluation import (
     clustering_accuracy,
     evaluate_selection,
     normalized_mutual_information,
 )
+from omvfs.experiments import Place, table, write_csv
+from omvfs.experiments.rows import cell, mean, names, those
+from omvfs.experiments.sets import load
 from omvfs.model.ranking import contrast
 from omvfs.selectors.base import rank
 
 SETS = ["fox", "reuters600", "citeseer", "debian_en_fr", "bdgp", "mfeat"]
 EXTRA_SETS = ["reuters1200", "digits"]
-VIEWS = {
-    "reuters600": ["english", "french"],
-    "mfeat": ["pixels", "profile", "fourier", "zernike", "morphological"],
-}
 BASELINES = {"column sum": ColumnSum, "variance": Variance, "random": RandomScore}
 SIZES = dict.fromkeys([*SETS, *EXTRA_SETS], range(100, 700, 100))
 SIZES |= {"mfeat": (10, 20, 40), "digits": (5, 10, 20)}
@@ -58,17 +57,17 @@ PLANTED = {
 PLANTED["hard, frequent"] = {**PLANTED["hard"], "informative_ranks": 0.33}
 PLANTED_BARS = {"easy": (0.85, 0.85), "hard": (0.45, 0.55), "hard, frequent": (0.45, 0.55)}
 VERDICT = {True: "pass", False: "**fail**"}
+# In place of a number of features: all of them, and the clusters that OMVFS itself finds.
+ALL, CONSENSUS = "all", "consensus"
 
 
-def load(name, data):
+def views_of(name, data):
     """Return the views, nonnegative and with rows of unit norm, and the classes."""
-    if name == "digits":
-        views, y = digits_views()
-    else:
-        views, y = load_folder(data / name, VIEWS.get(name))
-    clipped = as_views(views, negative="clip")
-    unit = {v: normalize(X.astype(np.float64)) for v, X in clipped.blocks.items()}
-    return unit, np.unique(y, return_inverse=True)[1]
+    if name != "digits":
+        found = load(name, Place(data=data))
+        return found.views, found.labels
+    views, y = digits_views()
+    return {v: normalize(X.astype(np.float64)) for v, X in views.blocks.items()}, y
 
 
 class Stream:
@@ -104,127 +103,156 @@ class Stream:
 
 
 def stream_job(name, order, methods, n_seeds, data):
-    """Return by method NMI and ACC for every evaluation seed and number of features."""
-    views, y = load(name, data)
+    """Return NMI and ACC, means over evaluation seeds, a row a method and number of features."""
+    views, y = views_of(name, data)
     rows = np.random.default_rng(order).permutation(len(y))
-    stream, results = Stream({v: X[rows] for v, X in views.items()}, y[rows], order), {}
+    stream, results = Stream({v: X[rows] for v, X in views.items()}, y[rows], order), []
     single = {view: X.astype(np.float32) for view, X in stream.views.items()}
     for method in methods:
-        sizes = [None] if method == "all features" else list(SIZES[name])
         judged = []
         for seed in range(n_seeds):
             judged += evaluate_selection(
                 single,
                 stream.y,
                 {method: stream.scores(method, seed)},
-                sizes,
+                [None] if method == "all features" else list(SIZES[name]),
                 seeds=[1000 * order + seed],
                 clustering="stacked",
             )
-        figures = np.array([[row["NMI geometric"], row["ACC"]] for row in judged])
-        nmi, acc = figures.T.reshape(2, n_seeds, len(sizes)).tolist()
-        results[method] = {"nmi": nmi, "acc": acc}
+        for p in names(judged, "p"):
+            nmi, acc = (mean(judged, metric, p=p) for metric in ("NMI geometric", "ACC"))
+            p = ALL if method == "all features" else p
+            results.append({"method": method, "p": p, "NMI": nmi, "ACC": acc})
         if fit := stream.fit(method):
             found = fit[0].predict(stream.views)
-            consensus = (
-                normalized_mutual_information(stream.y, found, "geometric"),
-                clustering_accuracy(stream.y, found),
-            )
-            results[method] |= {"consensus": consensus, "seconds": fit[1]}
+            nmi = normalized_mutual_information(stream.y, found, "geometric")
+            acc = clustering_accuracy(stream.y, found)
+            of_fit = {"p": CONSENSUS, "NMI": nmi, "ACC": acc, "seconds": fit[1]}
+            results.append({"method": method, **of_fit})
     return results
 
 
 def planted_job(name, seed, methods):
-    """Return by method the share of the planted features among as many best ones, per view."""
+    """Return the share of the planted features among as many best ones, a row a method and view."""
     planted = make_planted(n_classes=5, random_state=seed, **PLANTED[name])
     views = {view: normalize(X.astype(np.float64)) for view, X in planted.views.items()}
-    stream, results = Stream(views, planted.labels, seed), {}
+    stream, results = Stream(views, planted.labels, seed), []
     for method in methods:
         scores = stream.scores(method, seed)
-        results[method] = [
-            float(truth[rank(scores[view]) <= truth.sum()].mean())
-            for view, truth in planted.informative.items()
-        ]
+        for view, truth in planted.informative.items():
+            found = float(truth[rank(scores[view]) <= truth.sum()].mean())
+            results.append({"method": method, "view": view, "found": found})
     return results
 
 
-def work(job, name, i, methods):
+def read(path):
+    """Return the rows of a file, none if there is none."""
+    if path is None or not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            {key: _value(key, text) for key, text in row.items() if text}
+            for row in csv.DictReader(file)
+        ]
+
+
+def _value(key, text):
+    if key in ("order", "seeds", "p") and text.isdigit():
+        return int(text)
+    return float(text) if key in ("NMI", "ACC", "seconds", "found") else text
+
+
+def write(rows, path):
+    """Write rows, sorted, so that two files differ only where results do."""
+    part = path.with_suffix(".part")
+    write_csv(sorted(rows, key=_place), part)
+    part.replace(path)
+
+
+def _place(row):
+    p = str(row.get("p", ""))
+    return row["set"], row["method"], row["order"], row["seeds"], len(p), p, row.get("view", "")
+
+
+def work(job, name, order, methods, seeds):
     with threadpool_limits(1):
-        return name, i, job(name, i, methods)
+        rows = job(name, order, methods)
+    about = {"set": name, "method": "", "order": order, "seeds": seeds}
+    return [about | row for row in rows]
 
 
-def run(job, names, n, methods, args):
-    """Run what the file lacks of job(name, 0 … n - 1); return the results by name and method."""
-    store = json.loads(args.json.read_text()) if args.json and args.json.exists() else {}
-    key = partial("{seeds} seeds, {} {}: {}".format, seeds=args.seeds)
+def run(job, sets, n, methods, args):
+    """Run what the file lacks of job(name, 0 … n - 1); return the rows of these."""
+    stored = read(args.csv)
+    rows = those(stored, seeds=args.seeds)
+    others = [row for row in stored if row["seeds"] != args.seeds]
+    known = {(row["set"], row["order"], row["method"]) for row in rows}
     tasks = []
-    for name, i in product(names, range(n)):
-        if missing := [m for m in methods if key(name, i, m) not in store]:
-            tasks.append(delayed(work)(job, name, i, missing))
-    for name, i, results in Parallel(args.jobs, return_as="generator_unordered")(tasks):
-        store |= {key(name, i, method): result for method, result in results.items()}
-        if args.json:
-            args.json.with_suffix(".part").write_text(json.dumps(store, indent=1))
-            args.json.with_suffix(".part").replace(args.json)
-    return {
-        name: {m: [store[key(name, i, m)] for i in range(n)] for m in methods} for name in names
-    }
+    for name, order in product(sets, range(n)):
+        if missing := [m for m in methods if (name, order, m) not in known]:
+            tasks.append(delayed(work)(job, name, order, missing, args.seeds))
+    for found in Parallel(args.jobs, return_as="generator_unordered")(tasks):
+        rows += found
+        if args.csv:
+            write(others + rows, args.csv)
+    return [
+        row for row in rows if row["set"] in sets and row["method"] in methods and row["order"] < n
+    ]
 
 
 def show(title, head, rows):
-    print(f"\n### {title}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
-    for row in rows:
-        print(f"| {' | '.join([*row, *['–'] * (len(head) - len(row))])} |")
+    print(f"\n### {title}\n\n{table(rows, head)}")
 
 
-def spread(values):
-    return f"{np.mean(values):.3f} ± {np.std(values):.3f}"
-
-
-def show_set(name, runs):
-    """Print the table of one set; `runs` has by method the results of every order."""
-    rows = []
-    for method, results in runs.items():
-        nmi, acc = (np.mean([r[key] for r in results], axis=1) for key in ("nmi", "acc"))
-        by_size = ["–"] * len(SIZES[name])
-        if method != "all features":
-            by_size = [f"{x:.3f}" for x in nmi.mean(axis=0)]
-        row = [method, *by_size, spread(nmi.mean(axis=1)), f"{acc.mean():.3f}"]
-        if "consensus" in results[0]:
-            row += map(spread, np.transpose([r["consensus"] for r in results]))
-            row.append(f"{np.mean([r['seconds'] for r in results]):.1f}")
-        rows.append(row)
+def show_set(name, rows, methods):
+    """Print the table of one set."""
+    lines = []
+    for method in methods:
+        own = those(rows, set=name, method=method)
+        selected, consensus = selections(own), those(own, p=CONSENSUS)
+        by_size = [cell(selected, "NMI", p=p).split()[0] for p in SIZES[name]]
+        acc = mean(selected, "ACC")
+        seconds = f"{mean(consensus, 'seconds'):.1f}" if consensus else "–"
+        of_fit = [cell(consensus, metric) for metric in ("NMI", "ACC")]
+        lines.append([method, *by_size, cell(selected, "NMI"), f"{acc:.3f}", *of_fit, seconds])
     head = ["NMI", *map(str, SIZES[name]), "mean ± sd over orders", "mean ACC"]
-    show(name, [*head, "consensus NMI", "consensus ACC", "fit, s"], rows)
+    show(name, [*head, "consensus NMI", "consensus ACC", "fit, s"], lines)
+
+
+def selections(rows):
+    """Return the rows of selected features, and of all."""
+    return [row for row in rows if row["p"] != CONSENSUS]
 
 
 def report_sets(args):
     methods = args.methods or METHODS
     job = partial(stream_job, n_seeds=args.seeds, data=args.data)
-    runs = run(job, args.sets, args.orders, methods, args)
+    rows = run(job, args.sets, args.orders, methods, args)
     for name in args.sets:
-        show_set(name, runs[name])
-    mean = {n: {m: np.mean([r["nmi"] for r in runs[n][m]]) for m in methods} for n in args.sets}
-    core = [name for name in SETS if name in mean] or args.sets
-    over = {m: np.mean([mean[n][m] for n in core]) for m in methods}
+        show_set(name, rows, methods)
+    nmi = {
+        n: {m: mean(selections(rows), "NMI", set=n, method=m) for m in methods} for n in args.sets
+    }
+    core = [name for name in SETS if name in nmi] or args.sets
+    over = {m: np.mean([nmi[n][m] for n in core]) for m in methods}
     others = [m for m in ("column sum", "variance") if m in methods]
-    rows = [
-        [m, *(f"{x:.3f}" for x in (*(mean[n][m] for n in mean), over[m]))]
+    lines = [
+        [m, *(f"{x:.3f}" for x in (*(nmi[n][m] for n in nmi), over[m]))]
         + [f"{over[m] - over[other]:+.3f}" for other in others]
         for m in methods
     ]
-    head = ["mean NMI", *mean, f"mean of {len(core)}", *(f"over {other}" for other in others)]
-    show("Summary", head, rows)
-    if set(mean) >= set(SETS) and set(methods) >= set(METHODS):
-        show_bars(runs, mean, over)
+    head = ["mean NMI", *nmi, f"mean of {len(core)}", *(f"over {other}" for other in others)]
+    show("Summary", head, lines)
+    if set(nmi) >= set(SETS) and set(methods) >= set(METHODS):
+        show_bars(rows, nmi, over)
 
 
-def show_bars(runs, mean, over):
+def show_bars(rows, nmi, over):
     """Print whether what is asked for is reached."""
-    gain = {name: mean[name]["omvfs"] - mean[name]["column sum"] for name in SETS}
+    gain = {name: nmi[name]["omvfs"] - nmi[name]["column sum"] for name in SETS}
     worst = min(gain, key=gain.get)
-    acc = np.mean([r["consensus"][1] for r in runs["fox"]["omvfs"]])
-    at_40 = {m: np.mean([r["nmi"] for r in runs["mfeat"][m]], axis=(0, 1))[-1] for m in METHODS}
+    acc = mean(rows, "ACC", set="fox", method="omvfs", p=CONSENSUS)
+    at_40 = {m: mean(rows, "NMI", set="mfeat", method=m, p=40) for m in ("omvfs", "random")}
     bars = [
         ("fox: consensus ACC", acc, 0.80),
         ("fox: mean NMI over column sum", gain["fox"], 0.04),
@@ -233,18 +261,25 @@ def show_bars(runs, mean, over):
         ("mean of the sets over variance", over["omvfs"] - over["variance"], 0.03),
         ("mfeat, 40 features, over random", at_40["omvfs"] - at_40["random"], 0.0),
     ]
-    rows = [[what, f"{x:+.3f}", f"{bar:+.2f}", VERDICT[x >= bar]] for what, x, bar in bars]
-    show("Bars", ["bar", "got", "at least", ""], rows)
+    lines = [[what, f"{x:+.3f}", f"{bar:+.2f}", VERDICT[x >= bar]] for what, x, bar in bars]
+    show("Bars", ["bar", "got", "at least", ""], lines)
 
 
 def report_planted(args):
-    runs = run(planted_job, PLANTED, args.seeds, args.methods or PLANTED_METHODS, args)
+    methods = args.methods or PLANTED_METHODS
+    rows = run(planted_job, PLANTED, args.seeds, methods, args)
     for name, bars in PLANTED_BARS.items():
-        rows = [[method, *map(spread, np.transpose(runs[name][method]))] for method in runs[name]]
-        if "omvfs" in runs[name]:
-            means = zip(np.mean(runs[name]["omvfs"], axis=0), bars, strict=True)
-            rows.append(["bar", *(f"{bar}: {VERDICT[x >= bar]}" for x, bar in means)])
-        show(f"Planted, {name} ({args.seeds} seeds)", ["found", "view 0", "view 1"], rows)
+        own = those(rows, set=name)
+        views = names(own, "view")
+        lines = [
+            [m, *(cell(those(own, method=m), "found", view=view) for view in views)]
+            for m in methods
+        ]
+        if "omvfs" in methods:
+            found = [mean(own, "found", method="omvfs", view=view) for view in views]
+            verdicts = [VERDICT[x >= bar] for x, bar in zip(found, bars, strict=True)]
+            lines.append(["bar", *(f"{b}: {v}" for b, v in zip(bars, verdicts, strict=True))])
+        show(f"Planted, {name} ({args.seeds} seeds)", ["found", "view 0", "view 1"], lines)
 
 
 def main():
@@ -255,7 +290,7 @@ def main():
     parser.add_argument("--orders", type=int, default=5, help="stream orders")
     parser.add_argument("--seeds", type=int, default=5, help="evaluation seeds; of --planted, data")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--json", type=Path, help="results: kept, and taken up again")
+    parser.add_argument("--csv", type=Path, help="results: kept, and taken up again")
     parser.add_argument("--planted", action="store_true", help="planted streams instead")
     args = parser.parse_args()
     (report_planted if args.planted else report_sets)(args)

@@ -20,13 +20,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 BENCHMARKS = ROOT / "benchmarks"
-QUALITY = "docs/quality.json"
+QUALITY = "docs/quality.csv"
+
+
+@cache
+def rows_of(file):
+    """Return the rows of a file, all values as text."""
+    with (ROOT / file).open(newline="", encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
 
 
 def from_csv(file, column, over=np.mean, **where):
     """Return a column's mean, or else, over the rows that have these values, as text."""
-    with (ROOT / file).open(newline="", encoding="utf-8") as lines:
-        rows = [row for row in csv.DictReader(lines) if where.items() <= row.items()]
+    rows = [row for row in rows_of(file) if where.items() <= row.items()]
     return float(over([float(row[column]) for row in rows]))
 
 
@@ -39,20 +45,20 @@ def from_json(file, *keys):
     return found
 
 
-def runs_of(method):
-    """Return the runs of a method in the file of quality, by key."""
-    found = from_json(QUALITY)
-    return {key: found[key] for key in found if key.endswith(f": {method}")}
-
-
 @cache
 def quality():
     """Return mean NMI by set and method, over orders, seeds and sizes."""
     runs = {}
-    for key, result in from_json(QUALITY).items():
-        name, method = re.fullmatch(r"\d+ seeds, (\S+) \d+: (.*)", key).groups()
-        runs.setdefault(name, {}).setdefault(method, []).append(np.mean(result["nmi"]))
+    for row in rows_of(QUALITY):
+        if row["p"] != "consensus":
+            by_method = runs.setdefault(row["set"], {})
+            by_method.setdefault(row["method"], []).append(float(row["NMI"]))
     return {name: {m: np.mean(each) for m, each in by.items()} for name, by in runs.items()}
+
+
+def n_orders(values):
+    """Return how many orders there are, of which the first is 0."""
+    return max(values) + 1
 
 
 def of_quality(method, column):
@@ -91,8 +97,8 @@ class Quote:
 PROSE = [
     Quote(r"last\s+rows with an NMI of (\S+);", lambda: at_the_end_of_drift("adapting")),
     Quote(r"before the first change, with (\d\.\d+)", lambda: at_the_end_of_drift("static")),
-    Quote(r"(\d+) stream\s+orders", lambda: sum("fox" in run for run in runs_of("omvfs"))),
-    Quote(r"× (\d+) seeds", lambda: len(runs_of("omvfs")["5 seeds, fox 0: omvfs"]["nmi"])),
+    Quote(r"(\d+) stream\s+orders", lambda: from_csv(QUALITY, "order", n_orders)),
+    Quote(r"× (\d+) seeds", lambda: from_csv(QUALITY, "seeds")),
 ]
 TABLES = {"mean NMI": of_quality}
 # Figures that a command prints, and no file holds.
