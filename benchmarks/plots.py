@@ -1,14 +1,10 @@
-"""The pictures of a benchmark's results, as SVG and PNG."""
+"""The pictures of a benchmark's results, as SVG."""
 
-import matplotlib as mpl
 from bars import ratio
 from growth import curves, fits
 from race import METHODS, SETS
 
-mpl.use("Agg")
-# Without a date and random names, the same results give the same file.
-mpl.rcParams |= {"svg.hashsalt": "omvfs", "svg.fonttype": "none", "font.size": 9}
-from matplotlib import pyplot as plt  # noqa: E402
+from omvfs.experiments.figures import pyplot, save
 
 # Of Okabe and Ito: told apart by everyone, and in grey.
 COLOURS = {"reuters-twin": "#0072B2", "youtube-twin": "#E69F00", "debian_large": "#009E73"}
@@ -20,10 +16,7 @@ def draw(results, folder):
     """Draw all pictures that there are results for into a folder."""
     for name, figure in (("race", race(results)), ("growth", growth(results))):
         if figure is not None:
-            path = folder / f"performance-{name}"
-            figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-            figure.savefig(path.with_suffix(".png"), dpi=150, metadata={"Software": None})
-            plt.close(figure)
+            save(figure, folder / f"performance-{name}.svg")
 
 
 def race(results):
@@ -39,7 +32,7 @@ def race(results):
     if not found:
         return None
     order = sorted(found, key=lambda method: max(found[method].values()))
-    figure, axes = plt.subplots(figsize=(7.5, 0.34 * len(order) + 1.2), layout="constrained")
+    figure, axes = pyplot().subplots(figsize=(7.5, 0.34 * len(order) + 1.2), layout="constrained")
     for name in SETS:
         points = [(found[m][name], i) for i, m in enumerate(order) if name in found[m]]
         if points:
@@ -59,7 +52,7 @@ def growth(results):
     grown = curves(results)
     if not grown:
         return None
-    figure, axes = plt.subplots(
+    figure, axes = pyplot().subplots(
         2,
         len(grown),
         figsize=(2.2 * len(grown), 4.8),

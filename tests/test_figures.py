@@ -5,10 +5,10 @@ table is known by its first heading, in `TABLES`. What is no result, or has no f
 a figure that is in none of these makes the test fail.
 """
 
+import ast
 import csv
 import json
 import re
-import shutil
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from omvfs.experiments import EXPERIMENTS, write_page
+from omvfs.experiments._page import sections_of
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -120,9 +123,12 @@ RESULT = rf"[+-]?\d[\d,]*\.\d+|{NUMBER}(?=\s*(?:%|×|times\b|rows per second))"
 
 def agrees(text, value, step=None):
     """Tell whether a figure as it is shown is a value, rounded."""
-    number = text.replace(",", "")
-    last = 10.0 ** -len(number.partition(".")[2])
-    return abs(float(number) - value) <= (step or last) / 2 + 1e-9
+    return abs(float(text.replace(",", "")) - value) <= (step or last_digit(text)) / 2 + 1e-9
+
+
+def last_digit(text):
+    """Return what one more in the last digit of a figure is worth."""
+    return 10.0 ** -len(text.partition(".")[2])
 
 
 def tables(text):
@@ -240,12 +246,31 @@ def test_the_page_of_performance_is_made_of_its_results():
     assert re.sub(r"Measured with earlier code.*\n\n", "", text) == made
 
 
-def test_the_page_of_the_experiments_is_made_of_its_sections(tmp_path):
-    from omvfs.experiments import write_page
+def value(text):
+    """Return what a cell of a file of rows holds; an empty one nothing."""
+    try:
+        return ast.literal_eval(text) if text else None
+    except (ValueError, SyntaxError):
+        return text
 
-    results = ROOT / "docs" / "results"
-    if not any(results.glob("*.md")):
-        pytest.skip("There are no results of experiments: make experiments.")
-    shutil.copytree(results, tmp_path / "results", ignore=shutil.ignore_patterns("store"))
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_page_of_the_experiments_says_what_their_rows_say(name):
+    file = f"docs/results/{name}.csv"
+    if not (ROOT / file).exists():
+        pytest.skip("There are no results of this experiment: make experiments.")
+    rows = [{key: value(text) for key, text in row.items()} for row in rows_of(file)]
+    made = EXPERIMENTS[name].section(rows)
+    page = sections_of((ROOT / "docs" / "results.md").read_text())[name]
+    said = "\n".join(page.splitlines()[-len(made.splitlines()) :])
+    assert re.sub(NUMBER, "0", said) == re.sub(NUMBER, "0", made)
+    # The rows are rounded: a last digit may differ by one.
+    for shown, found in zip(re.findall(NUMBER, said), re.findall(NUMBER, made), strict=True):
+        assert agrees(shown, float(found.replace(",", "")), 2 * last_digit(shown)), made
+
+
+def test_the_page_of_the_experiments_can_be_written_again(tmp_path):
+    page = (ROOT / "docs" / "results.md").read_text()
+    (tmp_path / "results.md").write_text(page)
     write_page(tmp_path / "results", tmp_path / "results.md")
-    assert (tmp_path / "results.md").read_text() == (ROOT / "docs" / "results.md").read_text()
+    assert (tmp_path / "results.md").read_text() == page

@@ -78,7 +78,6 @@ def test_results_are_written_side_by_side(tmp_path, monkeypatch):
     path = everything.write_experiment("squares", Place(), out, out / "store")
     with (out / "squares.csv").open(encoding="utf-8") as file:
         assert list(csv.DictReader(file))[1] == {"number": "2", "square": "4", "half": "1.0"}
-    assert (out / "squares-all.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (out / "squares-all.svg").read_text(encoding="utf-8")
     text = path.read_text(encoding="utf-8")
     for part in ("## Squares", "The sum is 30.", "(squares-all.svg)", "| Squares grow. | 16 |"):
@@ -88,11 +87,23 @@ def test_results_are_written_side_by_side(tmp_path, monkeypatch):
     assert "(results/squares-all.svg)" in page
 
 
+def test_a_page_keeps_what_it_has_of_experiments_without_a_section(tmp_path, monkeypatch):
+    monkeypatch.setitem(everything.EXPERIMENTS, "squares", Squares())
+    out, path = tmp_path / "results", tmp_path / "results.md"
+    everything.write_experiment("squares", Place(), out, tmp_path / "store")
+    everything.write_page(out, path, ["squares"])
+    page = path.read_text(encoding="utf-8")
+    (out / "squares.md").unlink()
+    (out / "cubes.md").write_text("## Cubes\n\n`omvfs experiment cubes`\n", encoding="utf-8")
+    everything.write_page(out, path, ["squares", "cubes", "missing"])
+    assert path.read_text(encoding="utf-8") == page + "\n## Cubes\n\n`omvfs experiment cubes`\n"
+
+
 def test_the_same_rows_draw_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setitem(everything.EXPERIMENTS, "squares", Squares())
     for out in ("a", "b"):
         everything.write_experiment("squares", Place(), tmp_path / out, tmp_path / "store")
-    for name in ("squares-all.svg", "squares-all.png", "squares.csv", "squares.md"):
+    for name in ("squares-all.svg", "squares.csv", "squares.md"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 

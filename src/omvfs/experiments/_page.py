@@ -1,6 +1,7 @@
 """The page of all experiments: what the paper says beside what was seen, then each in turn."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,22 @@ def section(experiment: Experiment, rows: Sequence[Row], pictures: Sequence[str]
     return "\n\n".join(parts) + "\n"
 
 
-def page(sections: Mapping[str, str], introduction: str) -> str:
+def page(sections: Sequence[str], introduction: str) -> str:
     """Return the page of the sections of several experiments."""
-    return "\n".join(["# The paper's experiments\n", introduction, *sections.values()])
+    return "\n".join(["# The paper's experiments\n", introduction, *sections])
+
+
+def sections_of(text: str) -> dict[str, str]:
+    r"""Return the sections of a page by the names of their experiments.
+
+    Examples
+    --------
+    >>> one = "## One\n\n`omvfs experiment one`\n"
+    >>> sections_of(page([one], "All.\n")) == {"one": one}
+    True
+    """
+    found = {}
+    for part in re.split(r"^(?=## )", text, flags=re.MULTILINE):
+        if name := re.search(r"^`omvfs experiment (\S+)`$", part, re.MULTILINE):
+            found[name[1]] = part.rstrip("\n") + "\n"
+    return found

@@ -60,10 +60,7 @@ def line_against(
     line(axes, x, [[row[metric] for row in those(rows, **{column: at})] for at in x], label, place)
 
 
-def save(figure: Any, path: Path) -> list[Path]:
-    """Write a figure as PNG and SVG, and return the files."""
-    files = [path.with_suffix(".png"), path.with_suffix(".svg")]
-    figure.savefig(files[0], dpi=150, metadata={"Software": None})
-    figure.savefig(files[1], metadata={"Date": None, "Creator": None})
+def save(figure: Any, path: Path) -> None:
+    """Write a figure as SVG, without a date: the same figure gives the same file."""
+    figure.savefig(path, metadata={"Date": None, "Creator": None})
     pyplot().close(figure)
-    return files

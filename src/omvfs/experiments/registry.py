@@ -1,11 +1,11 @@
 """All experiments by name, and where their results go."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from omvfs.experiments._base import Experiment, Place
-from omvfs.experiments._page import page, section
+from omvfs.experiments._page import page, section, sections_of
 from omvfs.experiments._running import older_results, rows_of, write_csv
 from omvfs.experiments.drift import Drift
 from omvfs.experiments.figures import save
@@ -54,7 +54,7 @@ def write_experiment(
         One of `EXPERIMENTS`.
     place : Place
     out : Path
-        Folder of ``<name>.csv``, ``<name>-<figure>.png`` and ``.svg``, and ``<name>.md``.
+        Folder of ``<name>.csv``, ``<name>-<figure>.svg`` and ``<name>.md``.
     store : Path
         Folder of results as they come, see `rows_of`.
     n_jobs, on_progress
@@ -69,35 +69,34 @@ def write_experiment(
     rows = rows_of(experiment, place, store, n_jobs, on_progress)
     out.mkdir(parents=True, exist_ok=True)
     write_csv(rows, out / f"{name}.csv")
-    pictures = []
-    for title, figure in experiment.figures(rows).items():
-        pictures += [file.name for file in save(figure, out / f"{name}-{title}")]
+    figures = {f"{name}-{title}.svg": each for title, each in experiment.figures(rows).items()}
+    for file, figure in figures.items():
+        save(figure, out / file)
     path = out / f"{name}.md"
-    shown = [file for file in pictures if file.endswith(".svg")]
-    text = section(experiment, rows, shown)
+    text = section(experiment, rows, list(figures))
     if older := older_results(experiment, place, store):
         text += f"\n{older} of its results are of an earlier version of the code.\n"
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def write_page(out: Path, path: Path, names: Iterable[str] = tuple(EXPERIMENTS)) -> None:
-    """Put the sections of experiments in a folder together to one page.
+def write_page(out: Path, path: Path, names: Sequence[str] = tuple(EXPERIMENTS)) -> None:
+    """Put the sections of experiments in a folder on one page.
 
     Parameters
     ----------
     out : Path
         Folder of the sections.
     path : Path
-        The page.
-    names : iterable of str
-        Which, in this order; those without a section are left out.
+        The page. What it has already of experiments without a section in the folder, it keeps.
+    names : sequence of str
+        Which, in this order; those without any section are left out.
     """
-    files = {name: out / f"{name}.md" for name in names}
     folder = Path(os.path.relpath(out, path.parent)).as_posix()
-    sections = {
-        name: file.read_text(encoding="utf-8").replace("](" + name, f"]({folder}/{name}")
-        for name, file in files.items()
-        if file.exists()
-    }
-    path.write_text(page(sections, INTRODUCTION), encoding="utf-8")
+    known = sections_of(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for name in names:
+        if (file := out / f"{name}.md").exists():
+            text = file.read_text(encoding="utf-8")
+            known[name] = text.replace("](" + name, f"]({folder}/{name}")
+    shown = [known[name] for name in names if name in known]
+    path.write_text(page(shown, INTRODUCTION), encoding="utf-8")

@@ -127,7 +127,7 @@ def _ahead(rows: Sequence[Row]) -> str:
     for data in names(rows, "data"):
         own = those(rows, data=data)
         gain = {m: mean(own, method=m) - mean(own, method=OURS) for m in names(own, "method")}
-        best = sorted((m for m in gain if gain[m] > 0), key=lambda m: -gain[m])
+        best = sorted((m for m in gain if round(gain[m], 3) > 0), key=lambda m: -gain[m])
         lines.append(f"* {data}: {', '.join(f'{m} +{gain[m]:.3f}' for m in best) or 'none'}")
     return "\n".join(lines)
 

@@ -89,7 +89,7 @@ class Why(Experiment):
             for rung in names(ladder, "rung"):
                 mine = those(ladder, data=data, rung=rung)
                 found = [cell(mine, NMI, p=p) for p in sorted(names(mine, "p"))]
-                recovered = cell(mine, "recovered") if "recovered" in mine[0] else ""
+                recovered = cell(mine, "recovered") if mine[0].get("recovered") is not None else ""
                 cells.append([data, rung, cell(mine, NMI), *found, recovered])
         sizes = [f"{p} features" for p in sorted(names(ladder, "p"))]
         rungs = table(cells, ["set", "", "NMI", *sizes, "planted features found"])
