@@ -1,0 +1,90 @@
+"""Pages of the repository: each table stands once, each picture is shown, each link leads on."""
+
+import re
+import shutil
+import subprocess
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# Rows that two tables may share, such as a head and a line of means.
+SHARED = 2
+PICTURES = {".png", ".svg", ".jpg", ".gif"}
+
+
+def tracked():
+    """Return the files that git tracks or would, as paths from the root."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("This is no git checkout.")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).exists()]
+
+
+def pages():
+    """Return the text of every page, without blocks of code, by its path from the root."""
+    found = [path for path in tracked() if path.suffix == ".md"]
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in found}
+    return {path: re.sub(r"(?s)```.*?```", "", text) for path, text in texts.items()}
+
+
+def tables(text):
+    """Return the tables of a page, each as the set of its lines below the head."""
+    found = re.findall(r"(?:^\|.*\|[ ]*\n?)+", text, re.MULTILINE)
+    return [{re.sub(r"\s+", " ", line).strip() for line in each.splitlines()[2:]} for each in found]
+
+
+def repeated(texts):
+    """Return the pairs of pages that have a table in common, with its lines."""
+    return [
+        (one, other, sorted(a & b))
+        for one, other in combinations(texts, 2)
+        for a in tables(texts[one])
+        for b in tables(texts[other])
+        if len(a & b) > SHARED
+    ]
+
+
+def targets(path, text):
+    """Return the files that a page links to or shows, as paths from the root."""
+    found = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text))
+    local = [each.partition("#")[0] for each in found if not re.match(r"[a-z]+:|#", each)]
+    return {(ROOT / path.parent / each).resolve() for each in local}
+
+
+def test_no_table_stands_on_two_pages():
+    assert repeated(pages()) == []
+
+
+def test_every_picture_is_shown_on_a_page():
+    shown = set().union(*(targets(path, text) for path, text in pages().items()))
+    pictures = {ROOT / path for path in tracked() if path.suffix in PICTURES}
+    assert pictures
+    assert sorted(pictures - shown) == []
+
+
+def test_every_link_within_the_repository_leads_somewhere():
+    lost = [
+        (str(path), str(target))
+        for path, text in pages().items()
+        for target in sorted(targets(path, text))
+        if not target.exists()
+    ]
+    assert lost == []
+
+
+def test_a_repeated_table_is_found():
+    lines = [f"| {i} | {i**2} |\n" for i in range(4)]
+    table = "| n | n² |\n|---|---|\n" + "".join(lines)
+    more = table.replace("| 3 | 9 |", "| 3 | 9.0 |")
+    assert repeated({"a": f"One.\n\n{table}", "b": f"{more}\nTwo."}) == [
+        ("a", "b", ["| 0 | 0 |", "| 1 | 1 |", "| 2 | 4 |"])
+    ]
+    assert repeated({"a": table, "b": table.replace("| 2 | 4 |", "").replace("| 9 |", "")}) == []
+
+
+def test_links_are_found_from_the_page_they_stand_on():
+    text = "![A](results/a.svg) and [b](../b.md#part), [c](https://example.org/c.md), [d](#here)"
+    assert targets(Path("docs/page.md"), text) == {ROOT / "docs/results/a.svg", ROOT / "b.md"}
