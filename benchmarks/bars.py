@@ -165,7 +165,7 @@ def growths(results):
 def memories(results):
     """Return the bars on memory."""
     points = curves(results).get("N", {})
-    # The memory of rows is full, and the clusters settled on all of it, within the first 10,000.
+    # The reservoir is full, and was re-clustered as a whole, within the first 10,000.
     late = [max(point["memory"]) for rows, point in points.items() if rows >= 10_000]
     flat = late[-1] / late[0] if len(late) > 1 else None
     after, ranked = None, None

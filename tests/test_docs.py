@@ -75,6 +75,19 @@ def test_every_link_within_the_repository_leads_somewhere():
     assert lost == []
 
 
+def test_every_module_that_the_documentation_names_is_there():
+    # What the method is made of is named from its own room.
+    places = [ROOT, ROOT / "src" / "omvfs", ROOT / "src" / "omvfs" / "model"]
+    found = {path: text for path, text in pages().items() if path.parent.name == "docs"}
+    named = {
+        (path.name, name)
+        for path, text in found.items()
+        for name in re.findall(r"`[^`\n]*?([\w/]+\.py)\b[^`\n]*`", text)
+    }
+    assert ("method.md", "drift.py") in named
+    assert [each for each in named if not any((at / each[1]).exists() for at in places)] == []
+
+
 def test_a_repeated_table_is_found():
     lines = [f"| {i} | {i**2} |\n" for i in range(4)]
     table = "| n | n² |\n|---|---|\n" + "".join(lines)

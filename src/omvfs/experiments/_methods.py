@@ -25,7 +25,7 @@ LITTLE_MEMORY = "OMVFS, memory 300"
 # A method by the number of clusters, in its fixed default.
 METHODS: dict[str, Callable[[int], MultiViewSelector]] = {
     OURS: OMVFS,
-    # Its usual memory of 2,000 rows holds some sets whole; this one none.
+    # Its usual reservoir of 2,000 rows holds some sets whole; this one none.
     LITTLE_MEMORY: lambda n_clusters: OMVFS(n_clusters, memory=300),
     PRINTED: OMVFS.as_published,
     "FSDS": FSDS,

@@ -109,9 +109,9 @@ def _ahead_of_mvufs(rows: Sequence[Row]) -> Claim | None:
         seen,
         verdicts,
         "About: 50 to 200. This MVUFS is our own, for sparse rows: it forms no matrix of rows by "
-        "rows or features by features. OMVFS settles its clusters with all effort when scores "
-        "are asked for, at a cost that does not grow with the stream. MVUFS is not run on YouTube: "
-        "it takes minutes for the first 1,000 rows.",
+        "rows or features by features. OMVFS re-clusters its reservoir with all effort when "
+        "scores are asked for, at a cost that does not grow with the stream. MVUFS is not run on "
+        "YouTube: it takes minutes for the first 1,000 rows.",
     )
 
 

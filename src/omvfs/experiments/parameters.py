@@ -38,7 +38,7 @@ LABELS = {
     "batch_size": "m, rows of a chunk",
     "window": "s, chunks of the window",
     "n_clusters": "K, times the classes",
-    "memory": "rows of the memory",
+    "memory": "rows of the reservoir",
 }
 SIZES = (100, 200, 400, 600)
 # A range of mean NMI over the values of a parameter that is not much.

@@ -112,10 +112,10 @@ def _done(rows: Sequence[Row]) -> str:
     )
     return (
         "Multi-view spherical k-means on the top p features of each view, chunks of 200 rows. "
-        f"Defaults: {told}. OMVFS keeps a sample of 2,000 rows, which is all of fox, reuters600, "
-        "reuters1200 and mfeat; with a memory of 300 rows it sees no set whole at any time. NMI is "
-        "divided by the larger entropy, where not said otherwise; means "
-        "are over p, and the last columns over real sets only. Figures by p are in the CSV. Twins "
+        f"Defaults: {told}. OMVFS keeps a reservoir of 2,000 rows, which is all of fox, "
+        "reuters600, reuters1200 and mfeat; with a reservoir of 300 rows it sees no set whole at "
+        "any time. NMI is divided by the larger entropy, where not said otherwise; means are "
+        "over p, and the last columns over real sets only. Figures by p are in the CSV. Twins "
         "have the shape of the paper's sets, not their data: nearly any features tell their "
         "classes apart, so they have no grid, and no part in verdicts."
     )

@@ -35,7 +35,7 @@ LADDER: Mapping[str, Row] = {
     "start of U from the clusters so far": {"solver": "paper", "warm": True},
     "orthogonality as a constraint, its own start": _BARE,
     "graph of neighbours": {**_BARE, "graph": "neighbors"},
-    "memory, on which clusters settle": {"score": "norm", "diversity": 0.0},
+    "reservoir, re-clustered as it grows": {"score": "norm", "diversity": 0.0},
     "balanced score": {"diversity": 0.0},
     "repetition discounted: OMVFS": {},
 }
