@@ -1,0 +1,12 @@
+"""The grids of the methods."""
+
+import pytest
+
+from omvfs.experiments._methods import METHODS, grid
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_grid_has_settings_the_method_takes_and_not_its_default(method):
+    default = METHODS[method](3).get_params()
+    for params in grid(method):
+        assert METHODS[method](3).set_params(**params).get_params() != default
