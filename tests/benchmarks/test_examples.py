@@ -1,0 +1,13 @@
+"""The examples in the benchmarks are true."""
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["criterion", "measure", "plots", "stream_memory"])
+def test_examples(name):
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted
+    assert not found.failed

@@ -1,0 +1,39 @@
+"""Methods run on the same rows, and only where a result is missing."""
+
+import keep
+import race
+from made_up import cell
+
+from omvfs.datasets import make_twin
+
+
+def test_a_race_runs_every_method_on_the_same_rows():
+    twin = make_twin("reuters", 150, n_features=(60, 50), n_words=(9, 9), n_classes=3)
+    chunks = [chunk.views for chunk in twin.chunks(50)]
+    for name, method in race.METHODS.items():
+        if name == "IncrementalPCA":
+            assert race.as_read(chunks, method.form)[0].shape == (50, 110)
+        times, ours, own = race.beside(3, chunks, method, repeats=2)
+        assert len(times["own"]) == (1 if method.slow else 2), name
+        assert len(times["omvfs"]) == 2
+        assert ours.n_rows_seen_ == 150
+        assert own is not None
+        assert name in race.result_line("set", name, {"rows": 150, "times": times})
+
+
+def test_the_race_finds_what_is_missing_and_asked_for(tmp_path, monkeypatch):
+    asked = []
+
+    def beside(K, chunks, method, repeats):
+        asked.append(method)
+        return cell(1.0)["times"], None, None
+
+    monkeypatch.setattr(race, "beside", beside)
+    path = tmp_path / "results.json"
+    for only in (["race/debian_large/"], *[["race/reuters-twin/FSDS", "growth"]] * 2):
+        race.race(keep.Results(path, only=only), tmp_path, quick=True, full=False)
+    # That set is not here; the other result was there the second time.
+    assert asked == [race.METHODS["FSDS"]]
+    found = keep.Results(path)
+    assert set(found.found) == {"set/reuters-twin", "race/reuters-twin/FSDS"}
+    assert found["race/reuters-twin/FSDS"]["rows"] == 2_000
