@@ -14,9 +14,9 @@ from joblib import Parallel, delayed
 
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
-from omvfs.evaluation import evaluate_selection
-from omvfs.experiments import Place
+from omvfs.experiments import Place, table
 from omvfs.experiments.drifting import SEGMENT, SEGMENTS, stream
+from omvfs.experiments.rows import mean, mean_and_spread
 from omvfs.experiments.sets import at_hand, load, planted_set
 
 SIZES, WEIGHTS, ORDERS = (100, 200, 400), (0.0, 0.5, 1.0), 4
@@ -73,9 +73,8 @@ def measured(kind, name, place, order):
     subset, scores = rows.take(judged), {}
     if name != "planted, faint":
         for weight in WEIGHTS:
-            given = {"": model.set_params(recency=weight).view_scores_}
-            found = evaluate_selection(subset.views, subset.labels, given, SIZES, seeds=2)
-            scores[weight] = float(np.mean([row["NMI max"] for row in found]))
+            given = model.set_params(recency=weight).view_scores_
+            scores[weight] = mean(subset.judge(given, SIZES, seeds=2))
     return kind, name, scores, noticed, asked
 
 
@@ -94,17 +93,13 @@ def main():
     ]
     tasks = [(*case, place, order) for case in cases for order in range(ORDERS)]
     found = Parallel(options.jobs)(delayed(measured)(*task) for task in tasks)
-    print("| | |", " | ".join(f"recency {weight}" for weight in WEIGHTS), "| noticed |")
-    print("|---|---|" + "---|" * (len(WEIGHTS) + 1))
+    lines = []
     for kind, name in cases:
         mine = [each for each in found if each[:2] == (kind, name)]
-        scores = [
-            f"{np.mean(values):.3f} ± {np.std(values):.3f}"
-            for weight in WEIGHTS
-            if (values := [each[2][weight] for each in mine if each[2]])
-        ] or ["", "", ""]
+        scores = [[each[2][weight] for each in mine if each[2]] for weight in WEIGHTS]
         noticed, asked = (sum(each[i] for each in mine) for i in (3, 4))
-        print(f"| {kind} | {name} |", " | ".join(scores), f"| {noticed} of {asked} |")
+        lines.append([kind, name, *map(mean_and_spread, scores), f"{noticed} of {asked}"])
+    print(table(lines, ["", "", *(f"recency {weight}" for weight in WEIGHTS), "noticed"]))
 
 
 if __name__ == "__main__":

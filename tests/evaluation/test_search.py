@@ -10,7 +10,6 @@ import pytest
 from omvfs.baselines import ColumnSum, RandomScore
 from omvfs.datasets import make_planted
 from omvfs.evaluation import SearchResult, Shuffled, evaluate_selection, grid_search
-from omvfs.evaluation._store import Store, plain
 from omvfs.selectors.base import MultiViewSelector
 
 COLUMNS = [
@@ -224,15 +223,6 @@ def test_a_store_of_something_else_is_refused_and_left_as_it_is(tmp_path):
     assert Mixture.fits == []
 
 
-def test_a_result_is_on_disk_at_once(tmp_path):
-    store = Store(tmp_path / "store.jsonl")
-    store.add({"b": 1, "a": [2]}, {"error": None})
-    with Store(tmp_path / "store.jsonl") as other:
-        assert other.get({"a": [2], "b": 1}) == {"error": None}
-        assert other.get({"a": [2]}) is None
-    store.close()
-
-
 # Failures
 
 
@@ -358,16 +348,3 @@ def test_bad_parameters_are_refused_before_any_fit(params, message):
 def test_an_unknown_metric_is_refused():
     with pytest.raises(ValueError, match="metric='NMI'"):
         SearchResult([], []).best_rows("NMI")
-
-
-def test_parameters_are_described_by_plain_values():
-    described = plain("estimator", Mixture(np.float64(0.5), random_state=np.int64(3)))
-    assert described["weight"] == 0.5
-    assert described["class"].endswith("test_search.Mixture")
-    assert json.loads(json.dumps(described)) == described
-    assert plain("columns", {"a": slice(0, 3), "b": np.arange(2)}) == {
-        "a": "slice(0, 3, None)",
-        "b": [0, 1],
-    }
-    with pytest.raises(TypeError, match="random_state is of type RandomState"):
-        plain("estimator", Mixture(random_state=np.random.RandomState(0)))
