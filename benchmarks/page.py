@@ -5,6 +5,7 @@ from growth import curves, fits
 from measure import ratios
 from race import CHUNK, SETS, WHOLE
 
+from omvfs.experiments import table
 from omvfs.experiments.timing import shown, spread, three_digits
 
 HEAD = """\
@@ -63,8 +64,8 @@ def page(results, older=()):
     older : sequence of str
         Keys of results that other code gave.
     """
-    lines = [HEAD, "| bar | seen | |", "|---|---|---|"]
-    lines += [f"| {bar.what} | {bar.seen} | {bar.verdict} |" for bar in bars(results)]
+    found = [[bar.what, bar.seen, bar.verdict] for bar in bars(results)]
+    lines = [HEAD, table(found, ["bar", "seen", ""])]
     if older:
         share = f"{len(older)} of {len(results)} results"
         lines += ["", f"Measured with earlier code of the library, {share}: {', '.join(older)}."]
@@ -88,25 +89,20 @@ def race_table(results, name):
         nonzeros = " + ".join(f"{each:.0f}" for each in about["nonzeros"])
         shape = f"{about['rows']:,} rows, {features} features, {nonzeros} nonzeros a row"
         lines += [f"{shape}, K = {about['clusters']}; {reading(results, name)}", ""]
-    lines += [
-        "| | rows | × ours | × floor | processor s | wall s | |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     if main := cells.pop("omvfs", None):
-        for each in ("floor", "omvfs", "omvfs, no graph"):
-            lines.append(race_row(each, main, each, ""))
+        rows += [race_row(each, main, each, "") for each in ("floor", "omvfs", "omvfs, no graph")]
     for each, cell in sorted(cells.items(), key=lambda item: (item[1]["rows"], item[0])):
-        note = cell.get("note", "")
-        label = each.removesuffix(WHOLE)
-        lines.append(race_row(label, cell, "own", note))
-    return [*lines, ""]
+        rows.append(race_row(each.removesuffix(WHOLE), cell, "own", cell.get("note", "")))
+    head = ["", "rows", "× ours", "× floor", "processor s", "wall s", ""]
+    return [*lines, table(rows, head), ""]
 
 
 def race_row(label, cell, own, note):
     times = cell["times"]
     columns = [shown(ratios(times[own], times[other])) for other in ("omvfs", "floor")]
     columns += [shown([run[clock] for run in times[own]]) for clock in (0, 1)]
-    return f"| {label} | {cell['rows']:,} | {' | '.join(columns)} | {note} |"
+    return [label, f"{cell['rows']:,}", *columns, note]
 
 
 def reading(results, name):
@@ -135,25 +131,20 @@ def read_speed(results):
 
 def objective_table(results):
     """Return the lines on the objective."""
-    lines = [
-        OBJECTIVE,
-        "| set, rows read | on | | objective | ‖X − UVᵀ‖² | graph | sparsity | gap |",
-    ]
-    lines.append("|---|---|---|---|---|---|---|---|")
-    told = []
+    rows, told = [], []
     for key, cell in of(results, "race/"):
-        values = objectives(cell).values()
+        name, values = key.split("/")[1], objectives(cell).values()
         if values:
             lower = sum(value < 1 for value in values)
-            place = f"{key.split('/')[1]} after {cell['rows']:,} rows"
-            told.append(f"{place}, {lower} of {len(values)}")
+            told.append(f"{name} after {cell['rows']:,} rows, {lower} of {len(values)}")
         for how, both in cell.get("objective", {}).items():
             for who, terms in both.items():
                 values = [terms[t] for t in ("objective", "reconstruction", "graph", "sparsity")]
-                numbers = " | ".join(f"{value:,.1f}" for value in values)
-                place = f"{key.split('/')[1]}, {cell['rows']:,}"
-                lines.append(f"| {place} | {how} | {who} | {numbers} | {terms['gap']:.3f} |")
-    return [*lines, "", f"Ours is lower: {'; '.join(told)}.", ""] if told else []
+                numbers = [*(f"{value:,.1f}" for value in values), f"{terms['gap']:.3f}"]
+                rows.append([f"{name}, {cell['rows']:,}", how, who, *numbers])
+    head = ["set, rows read", "on", "", "objective", "‖X − UVᵀ‖²", "graph", "sparsity", "gap"]
+    found = [OBJECTIVE, table(rows, head), "", f"Ours is lower: {'; '.join(told)}.", ""]
+    return found if told else []
 
 
 def growth_table(results):
@@ -161,20 +152,19 @@ def growth_table(results):
     grown = curves(results)
     if not grown:
         return []
-    titles = ("against", "sizes", "exponent", "last two", "seconds", "exponent, memory", "MB")
-    lines = [GROWTH, f"| {' | '.join(titles)} | nonzeros a row |", "|---" * 8 + "|"]
+    head = ["against", "sizes", "exponent", "last two", "seconds", "exponent, memory", "MB"]
+    rows = []
     for what, points in grown.items():
         fit = fits(points)
         sizes = ", ".join(f"{size:,.0f}" for size in points)
         seconds = ", ".join(three_digits(min(r[0] for r in p["times"])) for p in points.values())
         memory = ", ".join(f"{max(p['memory']) / 2**20:,.0f}" for p in points.values())
         nonzeros = ", ".join(f"{point['nonzeros']:.0f}" for point in points.values())
-        exponents = [f"{fit[each]:.3g}" if fit else "–" for each in ("time", "last", "memory")]
-        lines.append(
-            f"| {what} | {sizes} | {exponents[0]} | {exponents[1]} | {seconds} | {exponents[2]} | "
-            f"{memory} | {nonzeros} |"
+        whole, last, held = (
+            f"{fit[each]:.3g}" if fit else "–" for each in ("time", "last", "memory")
         )
-    return [*lines, ""]
+        rows.append([what, sizes, whole, last, seconds, held, memory, nonzeros])
+    return [GROWTH, table(rows, [*head, "nonzeros a row"]), ""]
 
 
 def machine(results):
