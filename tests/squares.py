@@ -1,7 +1,7 @@
 """An experiment that takes no time: the squares of some numbers."""
 
 from omvfs.experiments import Claim, Experiment, Task
-from omvfs.experiments.figures import line, pyplot
+from omvfs.experiments.figures import line_against, pyplot
 
 calls = []
 
@@ -28,7 +28,7 @@ class Squares(Experiment):
 
     def figures(self, rows):
         figure, axes = pyplot().subplots()
-        line(axes, [row["number"] for row in rows], [[row["square"]] for row in rows], "a", 0)
+        line_against("number", axes, rows, "square", "a", 0)
         return {"all": figure}
 
     def claims(self, rows):

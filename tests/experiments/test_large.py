@@ -49,7 +49,7 @@ def place(tmp_path, monkeypatch):
         "PAPER_SIZES": (10, 20),
         "CHUNK": 50,
         "QUICK_ROWS": 200,
-        "twins": lambda place: [],
+        "twins": lambda *_: [],
     }.items():
         monkeypatch.setattr(large, name, value)
     return Place(data=tmp_path / "data", data_home=tmp_path, quick=True)

@@ -24,7 +24,7 @@ def place(tmp_path, monkeypatch):
     np.save(folder / "labels.npy", planted.labels)
     monkeypatch.setattr(small, "PAPER_SIZES", (10, 20, 30))
     monkeypatch.setattr(small, "METHODS", {m: METHODS[m] for m in ("LapScore", "all features")})
-    monkeypatch.setattr(small, "twins", lambda place: [])
+    monkeypatch.setattr(small, "twins", lambda *_: [])
     return Place(data=tmp_path / "data", data_home=tmp_path)
 
 

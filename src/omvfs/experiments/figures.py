@@ -29,35 +29,35 @@ def pyplot() -> Any:
     return plt
 
 
-def line(
-    axes: Any, x: Sequence[float], runs: Sequence[Sequence[float]], label: str, place: int
+def band(
+    axes: Any, x: Sequence[float], middle: Any, low: Any, high: Any, label: str, place: int
 ) -> None:
-    """Draw the mean of runs with a band of a standard deviation to either side.
+    """Draw a line in a band.
 
     Parameters
     ----------
     axes : matplotlib axes
     x : sequence of float
-    runs : sequence of sequence of float
-        For every x, what was seen.
+    middle, low, high : sequence of float
+        The line, and the borders of the band.
     label : str
     place : int
         Which of the colours and markers; from the ninth on the line is dashed.
     """
-    means = np.array([np.mean(values) for values in runs])
-    spread = np.array([np.std(values) for values in runs])
     colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
     style = "-" if place < len(COLOURS) else "--"
-    axes.plot(x, means, style, color=colour, marker=marker, markersize=4, label=label)
-    axes.fill_between(x, means - spread, means + spread, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(x, middle, style, color=colour, marker=marker, markersize=4, label=label)
+    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def line_against(
     column: str, axes: Any, rows: Sequence[Row], metric: str, label: str, place: int
 ) -> None:
-    """Draw the mean of a figure by the values of a column, see `line`."""
+    """Draw a mean by the values of a column, and a band of a standard deviation to either side."""
     x = sorted(names(rows, column))
-    line(axes, x, [[row[metric] for row in those(rows, **{column: at})] for at in x], label, place)
+    runs = [[row[metric] for row in those(rows, **{column: at})] for at in x]
+    means, spread = (np.array([of(values) for values in runs]) for of in (np.mean, np.std))
+    band(axes, x, means, means - spread, means + spread, label, place)
 
 
 def save(figure: Any, path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from omvfs.evaluation import evaluate_selection
+from omvfs.evaluation.protocol import PAPER_SIZES, evaluate_selection
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task, Verdict
 from omvfs.experiments._methods import OURS, PRINTED, make
 from omvfs.experiments._page import table
@@ -22,7 +22,7 @@ from omvfs.experiments.rows import (
     names,
     those,
 )
-from omvfs.experiments.sets import LARGE, PAPER_SIZES, at_hand, load, twins
+from omvfs.experiments.sets import LARGE, at_hand, load, twins
 
 CHUNK = 1000
 # Methods that read the whole stream. The printed one is slow and reads the first rows only; ours
@@ -46,8 +46,7 @@ class Large(Experiment):
     def tasks(self, place: Place) -> Sequence[Task]:
         """Return a task a method and order, on every set."""
         paper = ("reuters", "youtube")
-        sets = at_hand(place, [*LARGE, *paper])
-        sets += [name for name in twins(place) if name.removesuffix("-twin") in paper]
+        sets = [*at_hand(place, [*LARGE, *paper]), *twins(place, paper)]
         if place.quick:
             sets = sets[:2]
         found = []
@@ -112,11 +111,8 @@ def judge(
     some = labelled.take(drawn)
     sizes = PAPER_SIZES[:: 2 if place.quick else 1]
     rows = evaluate_selection(some.views, some.labels, {method: scores}, sizes, seeds=seeds)
-    read = len(stream.labels)
-    return [{"rows": n_rows, "read": read} | {k: row[k] for k in _KEPT} for row in rows]
-
-
-_KEPT = ("p", "seed", ACC, NMI, NMI_GEOMETRIC)
+    about = {"rows": n_rows, "read": len(stream.labels)}
+    return [about | row for row in rows]
 
 
 def _done(rows: Sequence[Row]) -> str:

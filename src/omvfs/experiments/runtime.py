@@ -16,7 +16,7 @@ from omvfs.experiments._runtime_claims import (
     ratios_by_size,
     times,
 )
-from omvfs.experiments.figures import COLOURS, MARKERS, pyplot
+from omvfs.experiments.figures import band, pyplot
 from omvfs.experiments.rows import is_twin, names, those
 from omvfs.experiments.sets import at_hand, load, twins
 from omvfs.experiments.timing import CHUNK, TimedPass, shown, spread, steepness
@@ -62,9 +62,7 @@ class Runtime(Experiment):
 
     def tasks(self, place: Place) -> Sequence[Task]:
         """Return a task a turn and set, those of rows first."""
-        sets = at_hand(place, SETS)
-        sets += [name for name in twins(place) if name.removesuffix("-twin") in SETS]
-        sets.sort()
+        sets = sorted([*at_hand(place, SETS), *twins(place, SETS)])
         turns = 1 if place.quick else TURNS
         return [
             Task(do, {"against": against, "data": data, "turn": turn})
@@ -205,18 +203,7 @@ def _figure(rows: Sequence[Row], against: str) -> Any:
                 for size in medians(own, method, against)
             }
             middle, low, high = zip(*by_size.values(), strict=True)
-            place = order.index(method)
-            axes.plot(
-                list(by_size),
-                middle,
-                color=COLOURS[place],
-                marker=MARKERS[place],
-                markersize=4,
-                label=method,
-            )
-            axes.fill_between(
-                list(by_size), low, high, color=COLOURS[place], alpha=0.15, linewidth=0
-            )
+            band(axes, list(by_size), middle, low, high, method, order.index(method))
         axes.set(xscale="log", yscale="log", title=data, xlabel=against)
         sizes = sorted(names(own, against))
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])

@@ -29,7 +29,6 @@ SMALL: dict[str, tuple[str, ...] | None] = {
 LARGE: dict[str, tuple[str, ...] | None] = {"debian_large": ("english", "italian")}
 # The paper's sets by the folder that holds them, if any does.
 PAPER = ("fox", "cnn", "reuters", "youtube")
-PAPER_SIZES = (100, 200, 300, 400, 500, 600)
 # Features per view where views have fewer.
 SIZES: dict[str, tuple[int, ...]] = {"mfeat": (10, 20, 30, 40, 50, 60)}
 
@@ -83,10 +82,10 @@ def _in_folder(name: str, place: Place) -> bool:
     return place.data is not None and (place.data / name / "labels.npy").exists()
 
 
-def twins(place: Place) -> list[str]:
+def twins(place: Place, names: Sequence[str] = PAPER) -> list[str]:
     """Return the names of twins of those of the paper's sets that are not at hand."""
-    there = at_hand(place, PAPER)
-    return [f"{name}-twin" for name in PAPER if name not in there]
+    there = at_hand(place, names)
+    return [f"{name}-twin" for name in names if name not in there]
 
 
 @lru_cache(maxsize=2)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from omvfs.evaluation import Shuffled, evaluate_selection
+from omvfs.evaluation.protocol import PAPER_SIZES
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._methods import EVERYTHING, METHODS, OURS, grid, make
 from omvfs.experiments._page import table
@@ -23,7 +24,7 @@ from omvfs.experiments.rows import (
     setting,
     those,
 )
-from omvfs.experiments.sets import PAPER_SIZES, SIZES, SMALL, at_hand, load, twins
+from omvfs.experiments.sets import SIZES, SMALL, at_hand, load, twins
 
 # The paper's, in a figure each; where one is not at hand its twin stands in.
 SHOWN = ("fox", "fox-twin", "cnn", "cnn-twin")
@@ -52,8 +53,7 @@ class Small(Experiment):
 
     def tasks(self, place: Place) -> Sequence[Task]:
         """Return a task a method, setting and order, on every set."""
-        sets = at_hand(place, [*SMALL, "cnn"])
-        sets += [name for name in twins(place) if name in SHOWN]
+        sets = [*at_hand(place, [*SMALL, "cnn"]), *twins(place, ["fox", "cnn"])]
         if place.quick:
             sets = [name for name in sets if name in QUICK][:2]
         found = []
@@ -96,8 +96,7 @@ def judge(place: Place, data: str, method: str, seeds: int, order: int, params: 
     sizes: Sequence[int | None] = SIZES.get(data, PAPER_SIZES)[:: 2 if place.quick else 1]
     if method == EVERYTHING:
         sizes = [None]
-    rows = evaluate_selection(views, labels, {method: scores}, sizes, seeds=seeds, n_jobs=1)
-    return [{key: value for key, value in row.items() if key != "method"} for row in rows]
+    return evaluate_selection(views, labels, {method: scores}, sizes, seeds=seeds, n_jobs=1)
 
 
 def _done(rows: Sequence[Row]) -> str:

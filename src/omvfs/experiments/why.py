@@ -17,7 +17,7 @@ from omvfs.evaluation import (
 )
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._page import table
-from omvfs.experiments.figures import COLOURS, line, pyplot
+from omvfs.experiments.figures import COLOURS, band, pyplot
 from omvfs.experiments.rows import NMI, cell, judged, mean, names, those
 from omvfs.experiments.sets import LabelledSet, at_hand, load, planted_set
 
@@ -280,7 +280,8 @@ def _frozen_figure(rows: Sequence[Row]) -> Any:
     for each, data in zip(axes[0], sets, strict=True):
         mine = those(rows, data=data, graph="gaussian")
         for place, (key, label) in enumerate(zip(keys, labels, strict=True)):
-            line(each, range(len(mine)), [[row[key]] for row in mine], label, place)
+            shares = [row[key] for row in mine]
+            band(each, range(len(mine)), shares, shares, shares, label, place)
         each.set_xticks(range(len(mine)), [f"{row['gamma']:g}" for row in mine])
         each.set_xlabel("γ")
         each.set_title(data)
