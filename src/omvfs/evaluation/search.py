@@ -159,23 +159,11 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class _Task:
-    """One fit to make: a method in one setting, on the rows in one order."""
+    """One fit to make, the columns of its rows, and what it is in the store."""
 
-    method: str
     estimator: Any
-    params: str
-    default: bool
-    order: int
+    columns: Row
     description: Row
-
-    @property
-    def columns(self) -> Row:
-        return {
-            "method": self.method,
-            "params": self.params,
-            "default": self.default,
-            "order": self.order,
-        }
 
 
 def grid_search(
@@ -289,7 +277,7 @@ def _unordered(calls: Sequence[Any], n_jobs: int | None) -> Iterator[Iterator[An
 def _by_order(tasks: Sequence[_Task], done: Mapping[int, Row]) -> list[int]:
     """Return what is to be done, one order after the other: a cached `load` loads each once."""
     missing = [i for i in range(len(tasks)) if i not in done]
-    return sorted(missing, key=lambda i: tasks[i].order)
+    return sorted(missing, key=lambda i: int(tasks[i].columns["order"]))
 
 
 def _tasks(
@@ -303,13 +291,10 @@ def _tasks(
         for number, (params, setting) in enumerate(_settings(estimator, grids.get(method, {}))):
             for order in orders:
                 seeded = _seeded(clone(estimator).set_params(**setting), order)
-                description = {
-                    "method": method,
-                    "estimator": plain(method, seeded),
-                    "order": order,
-                    **how,
-                }
-                yield _Task(method, seeded, params, number == 0, order, description)
+                columns = {"method": method, "params": params, "default": number == 0}
+                described = {"method": method, "estimator": plain(method, seeded)}
+                at = {"order": order}
+                yield _Task(seeded, columns | at, described | at | how)
 
 
 def _settings(estimator: Any, grid: Any) -> list[tuple[str, Row]]:
@@ -338,16 +323,17 @@ def _seeded(estimator: Any, order: int) -> Any:
 
 def _run(i: int, task: _Task, load: Load, how: Row) -> tuple[int, Row]:
     """Return the figures of one fit, or why it has none."""
-    views, labels = labelled(*load(task.order))
+    method, params, order = (task.columns[key] for key in ("method", "params", "order"))
+    views, labels = labelled(*load(order))
     with threadpool_limits(1):
         try:
             started = time.perf_counter()
             scores = task.estimator.fit(views).view_scores_
             seconds = time.perf_counter() - started
-            rows = evaluate_selection(views, labels, {task.method: scores}, **how, n_jobs=1)
+            rows = evaluate_selection(views, labels, {method: scores}, **how, n_jobs=1)
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
-            _log.warning("%s (%s), order %s: %s", task.method, task.params, task.order, message)
+            _log.warning("%s (%s), order %s: %s", method, params, order, message)
             return i, {"error": message, "seconds": None, "rows": []}
     own = [{key: row[key] for key in ("p", "seed", *METRICS)} for row in rows]
     return i, {"error": None, "seconds": seconds, "rows": own}
