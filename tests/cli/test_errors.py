@@ -13,7 +13,7 @@ import omvfs.cli._rows
 from omvfs import OMVFS
 from omvfs.cli import commands
 from omvfs.cli.commands import run_app
-from omvfs.formats import numpy_files
+from omvfs.formats import NpySource, _files
 from support import counts
 
 
@@ -122,7 +122,7 @@ def test_a_missing_extra_is_told(tmp_path, capsys, monkeypatch):
         return genuine(name, *args)
 
     for module in [each for each in sys.modules if each.startswith("omvfs.formats.")]:
-        if hasattr(sys.modules[module], "pa") or module.endswith(("arrow_files", "long_tables")):
+        if hasattr(sys.modules[module], "pa"):
             monkeypatch.delitem(sys.modules, module)
             owner, _, name = module.rpartition(".")
             monkeypatch.delattr(sys.modules[owner], name, raising=False)
@@ -132,7 +132,7 @@ def test_a_missing_extra_is_told(tmp_path, capsys, monkeypatch):
 
 
 def test_wide_rows_are_read_few_at_a_time(rows, tmp_path, monkeypatch, capsys):
-    for module in (numpy_files, omvfs.cli._rows):
+    for module in (_files, omvfs.cli._rows):
         monkeypatch.setattr(module, "MAX_CHUNK_BYTES", 16 * 8 * 10)
     assert run_app(["info", rows]) == 0
     assert "120 rows; figures of the first 10." in capsys.readouterr().out
@@ -193,7 +193,7 @@ def test_stopped_before_the_first_chunk_there_is_no_checkpoint_to_go_on_from(
     assert ("--resume" in capsys.readouterr().err) is fitted
 
 
-class _Silent(numpy_files.NpySource):
+class _Silent(NpySource):
     """Has rows, which never come."""
 
     def __init__(self):

@@ -19,7 +19,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import feather, parquet
 from scipy.io import savemat
 
-import omvfs.pipeline.loop
+import omvfs.pipeline
 from omvfs import OMVFS
 from omvfs.cli import commands
 from omvfs.cli.commands import run_app
@@ -367,7 +367,7 @@ def test_the_line_of_json_in_the_readme_is_read(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.usefixtures("here")
 def test_the_line_of_python_in_the_readme_works():
-    (line,) = re.findall(r"`(omvfs\.run\.run\(.*?)`", SECTION)
+    (line,) = re.findall(r"`(omvfs\.pipeline\.run\(.*?)`", SECTION)
     result = eval(line, {"omvfs": omvfs, "OMVFS": OMVFS, "open_source": open_source})
     assert result.finished
     assert result.selector.n_rows_seen_ == 60

@@ -23,8 +23,7 @@ from pyarrow import feather, parquet
 from scipy.io import savemat
 
 from omvfs import OMVFS, Views
-from omvfs.formats import SourceError, open_source, open_writer
-from omvfs.formats.numpy_files import MAX_CHUNK_BYTES
+from omvfs.formats import MAX_CHUNK_BYTES, SourceError, open_source, open_writer
 from omvfs.persistence.checkpoint import CheckpointError
 
 N = 40

@@ -9,7 +9,7 @@ from pyarrow import feather, parquet
 
 from omvfs import OMVFS
 from omvfs.formats import SourceError, lines, open_source
-from omvfs.formats.arrow_files import TableSource
+from omvfs.formats.tables import TableSource
 
 ROWS = pa.table({"a": [1.0, 2.0, 3.0], "b": [1, 2, 3], "id": ["x", "y", "z"]})
 

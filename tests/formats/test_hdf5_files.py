@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.formats import SourceError, open_source
-from omvfs.formats.hdf5_files import AnnDataSource
+from omvfs.formats.anndata import AnnDataSource
 from support import counts, dense
 
 RNA = sp.csr_matrix(counts(np.random.default_rng(0), 40, 9))

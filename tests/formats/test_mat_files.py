@@ -16,8 +16,7 @@ from scipy.io import loadmat, savemat
 from omvfs.data.views import Views
 from omvfs.formats import SourceError, _mat5
 from omvfs.formats._files import File
-from omvfs.formats.mat_files import MatSource
-from omvfs.formats.writing.mat_files import MatWriter
+from omvfs.formats.matlab import MatSource, MatWriter
 from support import counts, dense
 
 X = counts(np.random.default_rng(0), 20, 6)
@@ -324,7 +323,7 @@ def test_remote_files_of_both_kinds(tmp_path):
     with MatWriter(tmp_path / "new.mat") as writer:
         writer.append(Views({"a": X}))
     for number, content in enumerate((saved({"a": X}), (tmp_path / "new.mat").read_bytes())):
-        address = f"memory://mat_files/{number}.mat"
+        address = f"memory://matlab/{number}.mat"
         with fsspec.open(address, "wb") as file:
             file.write(content)
         with MatSource(address) as source:
@@ -376,7 +375,7 @@ def write_73(path):
 
 @pytest.mark.parametrize("batch_size", [1, 7, 100])
 def test_version_7_3_is_read_like_version_5(tmp_path, batch_size, monkeypatch):
-    monkeypatch.setattr("omvfs.formats.mat_files._WINDOW_BYTES", 6 * 8 * 9)
+    monkeypatch.setattr("omvfs.formats.matlab._WINDOW_BYTES", 6 * 8 * 9)
     with MatSource(write_73(tmp_path / "x.mat")) as source:
         got = rows_of(source, batch_size)
         assert set(got) == {"S", "none", "D", "small", "flags", "X1", "X2"}

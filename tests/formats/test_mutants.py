@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from omvfs.formats.numpy_files import MAX_CHUNK_BYTES
-from omvfs.formats.opening import READERS
+from omvfs.formats import MAX_CHUNK_BYTES
+from omvfs.formats.registry import FORMATS
 
 PROGRAM = Path(__file__).with_name("mutants.py")
 # Names of AnnData are read in a process of their own, which takes its time.
@@ -44,7 +44,7 @@ def test_these_are_10_000_files_of_every_kind():
     assert sum(COUNTS.get(kind, OTHERS) for kind in KINDS) >= 10_000
     endings = {"." + kind.rpartition("/")[2].split(".")[1] for kind in KINDS}
     same = {".arrow": ".feather", ".svmlight": ".svm", ".libsvm": ".svm"}
-    assert {same.get(ending, ending) for ending in READERS} <= endings
+    assert {same.get(ending, ending) for ending in FORMATS} <= endings
 
 
 @pytest.mark.slow

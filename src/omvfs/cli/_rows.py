@@ -7,8 +7,14 @@ from typing import Any
 
 from omvfs import OMVFS, Views
 from omvfs.data.schema import listed
-from omvfs.formats import Chunk, SideBySide, Source, SourceError, open_writer
-from omvfs.formats.numpy_files import MAX_CHUNK_BYTES
+from omvfs.formats import (
+    MAX_CHUNK_BYTES,
+    Chunk,
+    SideBySide,
+    Source,
+    SourceError,
+    open_writer,
+)
 from omvfs.formats.opening import named_files
 
 # Of a chunk that is written at once, if they are not too wide.

@@ -9,7 +9,7 @@ from omvfs.data.views import Block, Views
 from omvfs.datasets._downloads import Hashes, Needed, PathLike, provide
 from omvfs.datasets._fetched import Fetched, described
 from omvfs.formats import SourceError
-from omvfs.formats.mat_files import MatSource
+from omvfs.formats.matlab import MatSource
 
 _TEXT, _IMAGE, _LABELS = "TFIDF_Normalized", "imageFeatureNormalizedMat", "labelMat"
 

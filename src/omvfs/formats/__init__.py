@@ -1,16 +1,18 @@
-"""Files and streams of rows, read chunk by chunk, from wherever a cursor says."""
+"""Files and streams of rows, read chunk by chunk from wherever a cursor says, and written."""
 
 from omvfs.formats._base import Chunk, Cursor, SideBySide, Source, SourceError
-from omvfs.formats.folder import FolderSource
+from omvfs.formats._files import MAX_CHUNK_BYTES
+from omvfs.formats.folder import FolderSource, FolderWriter
 from omvfs.formats.joined import Joined
 from omvfs.formats.json_lines import JsonLinesSource
 from omvfs.formats.memory import ArraySource, IteratorSource
-from omvfs.formats.numpy_files import NpySource, NpzSource
-from omvfs.formats.opening import open_source
+from omvfs.formats.npy import NpySource
+from omvfs.formats.npz import NpzSource
+from omvfs.formats.opening import open_source, open_writer
 from omvfs.formats.svmlight import SvmlightSource
-from omvfs.formats.writing import FolderWriter, open_writer
 
 __all__ = [
+    "MAX_CHUNK_BYTES",
     "ArraySource",
     "Chunk",
     "Cursor",

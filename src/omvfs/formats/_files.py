@@ -7,13 +7,14 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from omvfs.formats._base import SourceError
+from omvfs.formats.registry import FORMATS
 
 PathLike = str | os.PathLike[str]
 
 # By the end of a name: how pyarrow calls the compression.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-# What may be compressed.
-_TEXT = (".csv", ".jsonl", ".svm", ".svmlight", ".libsvm")
+# A chunk that claims more than this is refused before it is read.
+MAX_CHUNK_BYTES = 1 << 30
 
 
 class File:
@@ -60,7 +61,8 @@ class File:
         >>> File("words.svm.gz").kind, File("rows.parquet.gz").kind
         ('.svm', '.parquet.gz')
         """
-        return self.ending + ("" if self.ending in _TEXT else self.compression)
+        text = self.ending in FORMATS and FORMATS[self.ending].text
+        return self.ending if text else self.ending + self.compression
 
     def open(self) -> IO[bytes]:
         """Return the file, opened for reading bytes as they are stored."""
@@ -145,3 +147,12 @@ def exactly(file: IO[bytes], n: int, name: str) -> bytes:
         parts.append(part)
         n -= len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def check_chunk(n_bytes: int, path: File) -> None:
+    """Refuse a chunk that would take too much memory."""
+    if n_bytes > MAX_CHUNK_BYTES:
+        raise SourceError(
+            f"A chunk of {path} would take {n_bytes:,} bytes; at most {MAX_CHUNK_BYTES:,} are read "
+            "at once. Choose a smaller batch_size."
+        )

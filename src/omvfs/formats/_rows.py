@@ -1,7 +1,8 @@
-"""Rows that are objects with a value for every view, as blocks."""
+"""Rows that are objects with a value for every view, as blocks, and back."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import scipy.sparse as sp
 
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block
+from omvfs.formats._asked import known_places, known_width
 from omvfs.formats._base import SourceError
-from omvfs.formats._known import known_places, known_width
 
 # A list of as many numbers as the view is wide, an object of features and values, tokens to count.
 _KINDS = "numbers", "object", "tokens"
@@ -159,3 +160,19 @@ def _is_too_large(value: Any) -> bool:
     except OverflowError:
         return True
     return False
+
+
+def entries(X: Any, names: Any) -> list[dict[str, float]]:
+    """Return the entries of every row by name of the feature, or its number from 0.
+
+    Examples
+    --------
+    >>> entries(sp.csr_array([[0.0, 2.0]]), ["cat", "dog"])
+    [{'dog': 2.0}]
+    """
+    names = [str(each) for each in (range(X.shape[1]) if names is None else names)]
+    columns, values, ends = X.indices.tolist(), X.data.tolist(), X.indptr.tolist()
+    return [
+        {names[j]: x for j, x in zip(columns[a:b], values[a:b], strict=True)}
+        for a, b in pairwise(ends)
+    ]

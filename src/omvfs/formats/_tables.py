@@ -7,17 +7,12 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Protocol
 
+import pyarrow as pa
+from pyarrow import csv, ipc, parquet
+
 from omvfs.formats._base import SourceError, fewer_rows
 from omvfs.formats._files import COMPRESSIONS, File
 from omvfs.formats.lines import MAX_LINE_BYTES, lines
-
-try:
-    import pyarrow as pa
-    from pyarrow import csv, ipc, parquet
-except ImportError as missing:
-    raise ImportError("Reading this file needs pyarrow: pip install omvfs[files]") from missing
-
-__all__ = ["Reader", "errors_of", "index_of", "is_key", "is_number", "open_table", "pa"]
 
 _INDEX = re.compile(r"|__index_level_\d+__")
 # CSV is read by blocks, which hold a line at least: a number takes no more bytes than this.

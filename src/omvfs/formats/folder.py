@@ -3,11 +3,19 @@
 import os
 import re
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, Self
+
+import scipy.sparse as sp
 
 from omvfs.data.schema import Schema, listed
+from omvfs.data.views import Block, Views
 from omvfs.formats._base import SideBySide, SourceError
-from omvfs.formats.numpy_files import NpySource, NpzSource
+from omvfs.formats._files import PathLike
+from omvfs.formats._writer import Keys, Writer, check_names
+from omvfs.formats.npy import NpySource, NpyWriter
+from omvfs.formats.npz import NpzSource, NpzWriter
 
 _VIEW = re.compile(r"view_(\d+)_(.+)\.(npz|npy)")
 _KINDS = {".npz": NpzSource, ".npy": NpySource}
@@ -79,3 +87,70 @@ def _feature_names(view: Path, width: int) -> tuple[str, ...] | None:
     if len(names) != width:
         raise SourceError(f"{file} has {len(names):,} names; {view} has {width:,} features.")
     return tuple(names)
+
+
+class FolderWriter:
+    """Writes views as ``view_<number>_<name>.npz`` (CSR) or ``.npy``, and names of their features.
+
+    Nothing but a chunk is held in memory. Used in a ``with`` block; the files appear when it is
+    left, not if that is by an error.
+
+    Parameters
+    ----------
+    path : path
+        The folder, made if missing. It must not hold views already.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> folder = tempfile.mkdtemp()
+    >>> with FolderWriter(folder) as writer:
+    ...     writer.append(Views({"image": np.eye(2)}))
+    ...     writer.append(Views({"image": np.ones((1, 2))}))
+    >>> FolderSource(folder).n_rows
+    3
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self._folder = Path(path)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if any(self._folder.glob("view_*")):
+            raise FileExistsError(f"Folder {self._folder} holds views already.")
+        self._stack = ExitStack()
+        self._writers: dict[str, Writer] = {}
+        self._names: dict[Path, Any] = {}
+
+    def append(self, views: Views, keys: Keys = None) -> None:
+        """Write more rows.
+
+        Parameters
+        ----------
+        views : Views
+            With the same views each time, sparse or dense as in the first.
+        keys : array, default=None
+            Not written.
+        """
+        check_names(views.names, self._folder)
+        if not self._writers:
+            for number, (name, X) in enumerate(views.blocks.items()):
+                self._begin(number, name, X)
+                names = views.feature_names[name]
+                if names is not None and not any("\n" in each for each in names):
+                    self._names[self._folder / f"features_{number}_{name}.txt"] = names
+        for name, X in views.blocks.items():
+            self._writers[name].append(Views({name: X}))
+
+    def _begin(self, number: int, name: str, X: Block) -> None:
+        kind, ending = (NpzWriter, "npz") if sp.issparse(X) else (NpyWriter, "npy")
+        writer = kind(self._folder / f"view_{number}_{name}.{ending}")
+        self._writers[name] = self._stack.enter_context(writer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        self._stack.__exit__(kind, error, traceback)
+        if error is None:
+            for file, names in self._names.items():
+                file.write_text("\n".join(names) + "\n", encoding="utf-8")

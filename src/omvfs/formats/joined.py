@@ -44,7 +44,7 @@ class Joined(SideBySide):
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from omvfs.formats.arrow_files import TableSource
+    >>> from omvfs.formats.tables import TableSource
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "text.csv").write_text("id,cat,dog\n1,1,0\n2,0,1\n4,1,1\n")
     >>> _ = (folder / "image.csv").write_text("id,red\n2,0.5\n3,0.25\n4,1\n")

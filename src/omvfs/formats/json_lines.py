@@ -6,12 +6,16 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from omvfs.data.schema import Schema
+from omvfs.data.views import Views
+from omvfs.formats._asked import Asked
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike
-from omvfs.formats._rows import Shape
-from omvfs.formats.lines import lines
+from omvfs.formats._rows import Shape, entries
+from omvfs.formats._writer import Keys, named_keys
+from omvfs.formats.lines import TextWriter, lines
 
 
 class JsonLinesSource(Source):
@@ -96,6 +100,37 @@ class JsonLinesSource(Source):
                     "expected a string or a whole number."
                 )
             yield row, key, after
+
+
+class JsonLinesWriter(TextWriter):
+    """Writes an object a row: sparse views as ``{"feature": value}``, dense ones as numbers.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.jsonl``, with ``.gz`` or ``.zst`` too.
+    key : str, default=None
+        Name of a first value for the keys of the rows; by default they have none.
+    """
+
+    def _lines(self, views: Views, keys: Keys) -> list[str]:
+        if self._key in views.names:
+            raise SourceError(f"{self._path} has a view {self._key!r}. Rename the key.")
+        given = named_keys(self._key, keys, self._path)
+        values: dict[str, list[Any]] = {name: own.tolist() for name, own in given.items()}
+        for view, X in views.blocks.items():
+            names = views.feature_names[view]
+            values[view] = entries(X, names) if sp.issparse(X) else X.tolist()
+        rows = zip(*values.values(), strict=True)
+        return [json.dumps(dict(zip(values, row, strict=True)), ensure_ascii=False) for row in rows]
+
+
+def open_reader(file: File, view: str, asked: Asked) -> Source:
+    """Open a file for `open_source`."""
+    return JsonLinesSource(file, asked.key, asked.drop, asked.schema)
+
+
+open_writer = JsonLinesWriter
 
 
 def parsed(

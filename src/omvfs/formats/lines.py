@@ -1,11 +1,15 @@
-"""Lines of a text file, plain or compressed, from wherever a cursor says."""
+"""Lines of a text file, plain or compressed: read from wherever a cursor says, and written."""
 
+import gzip
 import zlib
+from abc import abstractmethod
 from collections.abc import Generator, Iterator
-from typing import IO
+from typing import IO, Any
 
+from omvfs.data.views import Views
 from omvfs.formats._base import Cursor, SourceError, row_of
 from omvfs.formats._files import File, PathLike
+from omvfs.formats._writer import Keys, Writer
 
 # A line longer than this is refused, before it is held in memory.
 MAX_LINE_BYTES = 1 << 26
@@ -86,3 +90,29 @@ def _pass_over(opened: IO[bytes], n_bytes: int, file: File) -> None:
             left -= len(passed)
     if left > 0:
         raise SourceError(f"{file} is cut off before byte {n_bytes:,}.")
+
+
+class TextWriter(Writer):
+    """Base of writers of a line a row, plain or compressed. A subclass provides `_lines`."""
+
+    def __init__(self, path: PathLike, key: str | None = None) -> None:
+        super().__init__(path, key)
+        compression = File(path).compression
+        if compression == ".zst":
+            try:
+                import pyarrow as pa
+            except ImportError as missing:
+                raise ImportError("Writing .zst needs: pip install omvfs[files]") from missing
+        self._text: Any = self._stack.enter_context(self._temporary.open("wb"))
+        if compression == ".gz":
+            self._text = self._stack.enter_context(gzip.GzipFile(fileobj=self._text, mode="wb"))
+        elif compression == ".zst":
+            packed = pa.CompressedOutputStream(pa.PythonFile(self._text, "w"), "zstd")
+            self._text = self._stack.enter_context(packed)
+
+    def _append(self, views: Views, keys: Keys) -> None:
+        self._text.write("".join(f"{line}\n" for line in self._lines(views, keys)).encode())
+
+    @abstractmethod
+    def _lines(self, views: Views, keys: Keys) -> list[str]:
+        """Return some rows as lines without their ends."""

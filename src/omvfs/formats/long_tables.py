@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block
+from omvfs.formats._asked import known_places, known_width
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike
-from omvfs.formats._known import known_places, known_width
-from omvfs.formats._tables import errors_of, is_key, is_number, open_table, pa
+from omvfs.formats._tables import errors_of, is_key, is_number, open_table
 from omvfs.parameters import whole
 
 # Entries read at a time.

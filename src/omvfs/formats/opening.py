@@ -1,110 +1,19 @@
-"""From what a user types to a source."""
+"""From what a user types to a source, and to what writes a file."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from omvfs.data.schema import Schema, listed
+from omvfs.formats._asked import Asked
 from omvfs.formats._base import Only, SideBySide, Source, SourceError
-from omvfs.formats._column_names import is_long
-from omvfs.formats._files import File
-from omvfs.formats._known import known_width
-from omvfs.formats.folder import FolderSource
+from omvfs.formats._files import File, PathLike
+from omvfs.formats._writer import Writer
+from omvfs.formats.folder import FolderSource, FolderWriter
 from omvfs.formats.joined import Joined
-from omvfs.formats.json_lines import JsonLinesSource
-from omvfs.formats.numpy_files import NpySource, NpzSource
+from omvfs.formats.registry import FORMATS, load
 from omvfs.formats.standard_input import standard_input
-from omvfs.formats.svmlight import SvmlightSource
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What is asked of every file."""
-
-    key: str | None
-    drop: tuple[str, ...]
-    schema: Schema | None
-
-
-Opener = Callable[[File, str, _Asked], Source]
-
-
-def _without_key(reader: Opener) -> Opener:
-    def opened(file: File, view: str, asked: _Asked) -> Source:
-        if asked.key is not None:
-            raise SourceError(f"{file} has no column {asked.key!r} to align its rows by.")
-        return reader(file, view, asked)
-
-    return opened
-
-
-def _table(file: File, view: str, asked: _Asked) -> Source:
-    # pyarrow is large, and an extra.
-    from omvfs.formats import _tables, arrow_files, long_tables
-
-    with _tables.errors_of(file):
-        arrow = _tables.open_table(file).describe()[0]
-        names = set(arrow.names)
-        data = names - _tables.index_of(arrow) - set(asked.drop)
-    if asked.key is not None or not is_long(data):
-        return arrow_files.TableSource(
-            file, view, key=asked.key, drop=asked.drop, schema=asked.schema
-        )
-    source = long_tables.LongSource(file, view, schema=asked.schema)
-    source.dropped = frozenset(asked.drop) & names
-    return source
-
-
-def _anndata(file: File, view: str, asked: _Asked) -> Source:
-    from omvfs.formats.hdf5_files import AnnDataSource
-
-    return AnnDataSource(file, view)
-
-
-def _matlab(file: File, view: str, asked: _Asked) -> Source:
-    from omvfs.formats.mat_files import MatSource
-
-    return MatSource(file, drop=asked.drop)
-
-
-def _json_lines(file: File, view: str, asked: _Asked) -> Source:
-    return JsonLinesSource(file, asked.key, asked.drop, asked.schema)
-
-
-def _svmlight(file: File, view: str, asked: _Asked) -> Source:
-    return SvmlightSource(file, view, known_width(asked.schema, view))
-
-
-def _npy(file: File, view: str, asked: _Asked) -> Source:
-    return NpySource(file, view)
-
-
-def _npz(file: File, view: str, asked: _Asked) -> Source:
-    return NpzSource(file, view)
-
-
-def _standard_input(file: File, view: str, asked: _Asked) -> Source:
-    return standard_input(view, drop=asked.drop, schema=asked.schema)
-
-
-# By the end of a file's name: who reads it.
-READERS: dict[str, Opener] = {
-    ".npy": _without_key(_npy),
-    ".npz": _without_key(_npz),
-    ".parquet": _table,
-    ".feather": _table,
-    ".arrow": _table,
-    ".csv": _table,
-    ".h5ad": _without_key(_anndata),
-    ".h5mu": _without_key(_anndata),
-    ".mat": _without_key(_matlab),
-    ".jsonl": _json_lines,
-    ".svm": _without_key(_svmlight),
-    ".svmlight": _without_key(_svmlight),
-    ".libsvm": _without_key(_svmlight),
-}
 
 
 def open_source(
@@ -152,7 +61,7 @@ def open_source(
     """
     if not inputs:
         raise SourceError("Got no input; expected a folder, or a file for each view.")
-    asked = _Asked(key, tuple(drop), schema)
+    asked = Asked(key, tuple(drop), schema)
     if len(inputs) == 1 and Path(inputs[0]).is_dir():
         return _folder(inputs[0], views, asked)
     with ExitStack() as stack:
@@ -188,7 +97,7 @@ def named_files(inputs: Sequence[str | os.PathLike[str]]) -> dict[str, File]:
 
 
 def _folder(
-    path: str | os.PathLike[str], views: Sequence[str] | None, asked: _Asked
+    path: str | os.PathLike[str], views: Sequence[str] | None, asked: Asked
 ) -> FolderSource:
     if asked.key is not None:
         raise SourceError(f"Folder {path} has no column {asked.key!r} to align its rows by.")
@@ -229,10 +138,51 @@ def _together(
     return SideBySide(kept)
 
 
-def _opened(name: str, file: File, asked: _Asked) -> Source:
-    if file.text == "-":
-        return _without_key(_standard_input)(file, name, asked)
-    file.check()
-    if file.kind not in READERS:
-        raise SourceError(f"{file} ends in {file.kind!r}; expected {listed(READERS)}.")
-    return READERS[file.kind](file, name, asked)
+def _opened(name: str, file: File, asked: Asked) -> Source:
+    streamed = file.text == "-"
+    if not streamed:
+        file.check()
+        if file.kind not in FORMATS:
+            raise SourceError(f"{file} ends in {file.kind!r}; expected {listed(FORMATS)}.")
+    if asked.key is not None and (streamed or not FORMATS[file.kind].keys):
+        raise SourceError(f"{file} has no column {asked.key!r} to align its rows by.")
+    if streamed:
+        return standard_input(name, drop=asked.drop, schema=asked.schema)
+    source: Source = load(file.kind).open_reader(file, name, asked)
+    return source
+
+
+def open_writer(path: PathLike, key: str | None = None) -> Writer | FolderWriter:
+    """Return what writes a file by the end of its name; without an ending, a folder.
+
+    Each is the kind of its format that can be written row by row: a table has a column a feature,
+    whatever was read in long form, and ``.mat`` is of version 7.3. Text may end in ``.gz`` or
+    ``.zst`` too.
+
+    Parameters
+    ----------
+    path : path
+    key : str, default=None
+        What the keys of the rows are called in a table and in JSON Lines, so that they can be
+        matched; by default, and in other formats, they are not written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from omvfs import Views
+    >>> path = Path(tempfile.mkdtemp()) / "rows.jsonl"
+    >>> with open_writer(path) as writer:
+    ...     writer.append(Views({"image": np.eye(2)}))
+    >>> path.read_text().splitlines()
+    ['{"image": [1.0, 0.0]}', '{"image": [0.0, 1.0]}']
+    """
+    file = File(path)
+    if file.remote:
+        raise SourceError(f"{file} is not of this machine; files are written here only.")
+    if not file.kind:
+        return FolderWriter(path)
+    if file.kind not in FORMATS:
+        raise SourceError(f"{file} ends in {file.kind!r}; expected {listed(['', *FORMATS])}.")
+    writer: Writer = load(file.kind, "Writing").open_writer(path, key)
+    return writer

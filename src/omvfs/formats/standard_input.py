@@ -4,19 +4,19 @@ import csv
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import IO, Any
 
 from omvfs.data.schema import Schema
+from omvfs.formats._asked import Asked
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, fewer_rows, named, row_of
 from omvfs.formats._column_names import columns_by_view, is_long, schema_of
-from omvfs.formats._known import known_width
+from omvfs.formats._files import File
 from omvfs.formats._rows import Shape
-from omvfs.formats.json_lines import JsonLinesSource, parsed
+from omvfs.formats.json_lines import parsed
 from omvfs.formats.lines import MAX_LINE_BYTES, read_lines
-from omvfs.formats.svmlight import SvmlightSource
+from omvfs.formats.registry import load
 
 _NAME = "standard input"
 
@@ -59,13 +59,13 @@ def standard_input(
         first = stream.readline(MAX_LINE_BYTES + 1)
         if not first:
             raise SourceError("Standard input has no rows.")
+    asked = Asked(None, tuple(drop), schema)
     if first.lstrip().startswith(b"{"):
-        return _json_rows(first, stream, drop, schema)
+        return _json_rows(first, stream, view, asked)
     words = first.split()
     if len(words) > 1 and all(b":" in word for word in words[1:] if not word.startswith(b"#")):
-        width = known_width(schema, view)
-        return _Spooled(first, stream, ".svm", lambda path: SvmlightSource(path, view, width))
-    return _csv_rows(first, stream, view, drop, schema)
+        return _Spooled(first, stream, ".svm", view, asked)
+    return _csv_rows(first, stream, view, asked)
 
 
 class StreamSource(Source):
@@ -119,14 +119,15 @@ class _Spooled(Source):
     """A stream that was put into a file to be read by a reader of files."""
 
     def __init__(
-        self, first: bytes, stream: IO[bytes], ending: str, reader: Callable[[str], Source]
+        self, first: bytes, stream: IO[bytes], ending: str, view: str, asked: Asked
     ) -> None:
         self._file = tempfile.NamedTemporaryFile(suffix=ending)  # noqa: SIM115 (closed by close)
         try:
             self._file.write(first)
             shutil.copyfileobj(stream, self._file, 1 << 20)
             self._file.flush()
-            self._source = reader(self._file.name)
+            source: Source = load(ending).open_reader(File(self._file.name), view, asked)
+            self._source = source
             self.dropped = self._source.dropped
         except BaseException:
             self._file.close()
@@ -160,47 +161,33 @@ def _numbered(first: bytes, stream: IO[bytes]) -> Iterator[tuple[bytes, Cursor]]
     return chain([(first.rstrip(), {"row": 1})], read_lines(stream, _NAME, 1))
 
 
-def _json_rows(
-    first: bytes, stream: IO[bytes], drop: Sequence[str], schema: Schema | None
-) -> Source:
+def _json_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Source:
     ((row, _),) = parsed([(first, {"row": 1})], _NAME)
-    shape, dropped = Shape(_NAME), set(drop) & set(row)
-    shape.see(_without(row, drop), 1)
+    shape, dropped = Shape(_NAME), set(asked.drop) & set(row)
+    shape.see(_without(row, asked.drop), 1)
     if set(shape.kinds.values()) == {"numbers"}:
-        rows = (_without(row, drop) for row, _ in parsed(_numbered(first, stream), _NAME))
+        rows = (_without(row, asked.drop) for row, _ in parsed(_numbered(first, stream), _NAME))
         return StreamSource(shape, rows, dropped=dropped)
-    spooled = partial(JsonLinesSource, drop=drop, schema=schema)
-    return _Spooled(first, stream, ".jsonl", spooled)
+    return _Spooled(first, stream, ".jsonl", view, asked)
 
 
 def _without(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in names}
 
 
-def _long_rows(first: bytes, stream: IO[bytes], view: str, schema: Schema | None) -> Source:
-    # pyarrow is large, and an extra.
-    from omvfs.formats.long_tables import LongSource
-
-    return _Spooled(first, stream, ".csv", lambda path: LongSource(path, view, schema=schema))
-
-
-def _csv_rows(
-    first: bytes, stream: IO[bytes], view: str, drop: Sequence[str], schema: Schema | None
-) -> Source:
+def _csv_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Source:
     try:
         names = next(csv.reader([first.decode("utf-8-sig").rstrip("\r\n")]))
     except (UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"Standard input begins with no header of CSV: {error}") from error
     if len(set(names)) < len(names):
         raise SourceError("Standard input has two columns of the same name.")
-    dropped = set(drop) & set(names)
+    dropped = set(asked.drop) & set(names)
     # A column without a name is the index of a frame of pandas.
     data = [name for name in names if name and name not in dropped]
     if is_long(data):
-        source = _long_rows(first, stream, view, schema)
-        source.dropped = frozenset(dropped)
-        return source
-    columns = columns_by_view(data, view, _NAME.capitalize(), schema)
+        return _Spooled(first, stream, ".csv", view, asked)
+    columns = columns_by_view(data, view, _NAME.capitalize(), asked.schema)
     places = {name: j for j, name in enumerate(names)}
     shape = Shape(_NAME)
     own = {each: [places[name] for name in cols] for each, cols in columns.items()}

@@ -8,10 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from omvfs.data.schema import Schema
-from omvfs.data.views import Block
+from omvfs.data.views import Block, Views
+from omvfs.formats._asked import Asked, known_width
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike
-from omvfs.formats.lines import lines
+from omvfs.formats._rows import entries
+from omvfs.formats._writer import Keys, only_block
+from omvfs.formats.lines import TextWriter, lines
 from omvfs.parameters import whole
 
 
@@ -89,11 +92,11 @@ class SvmlightSource(Source):
         """Yield indices and values of every row, and where to go on after it."""
         row = row_of(cursor)
         for line, after in lines(self._file, cursor):
-            entries = line.partition(b"#")[0].split()
-            if not entries:
+            words = line.partition(b"#")[0].split()
+            if not words:
                 continue
             row += 1  # a comment is none
-            pairs = [entry.split(b":") for entry in entries[1:] if not entry.startswith(b"qid:")]
+            pairs = [word.split(b":") for word in words[1:] if not word.startswith(b"qid:")]
             try:
                 columns = np.array([int(index) for index, _ in pairs], np.int64)
                 values = np.array([float(value) for _, value in pairs], np.float64)
@@ -114,3 +117,27 @@ class SvmlightSource(Source):
         if not n:
             raise SourceError(f"{self._file} has no rows.")
         return low, max(high, 1), n
+
+
+class SvmlightWriter(TextWriter):
+    """Writes one view, indices from 1, with the label 0.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.svm``, ``.svmlight`` or ``.libsvm``, with ``.gz`` or ``.zst`` too.
+    """
+
+    def _lines(self, views: Views, keys: Keys) -> list[str]:
+        X = only_block(views, self._path)
+        numbers = np.arange(1, X.shape[1] + 1)
+        rows = entries(sp.csr_array(X), numbers)
+        return [" ".join(["0", *(f"{j}:{x!r}" for j, x in row.items())]) for row in rows]
+
+
+def open_reader(file: File, view: str, asked: Asked) -> Source:
+    """Open a file for `open_source`."""
+    return SvmlightSource(file, view, known_width(asked.schema, view))
+
+
+open_writer = SvmlightWriter

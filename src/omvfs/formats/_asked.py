@@ -1,7 +1,18 @@
-"""Features that are known before a file is read: those of a model."""
+"""What is asked of a file before it is read, and the features that a model knows."""
+
+from dataclasses import dataclass
 
 from omvfs.data.schema import Schema
 from omvfs.formats._base import SourceError
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of every file: see `open_source`."""
+
+    key: str | None = None
+    drop: tuple[str, ...] = ()
+    schema: Schema | None = None
 
 
 def known_width(schema: Schema | None, view: str) -> int | None:

@@ -1,11 +1,11 @@
-"""NumPy's files, read by rows: ``.npy`` arrays, and ``.npz`` files of one CSR matrix."""
+"""SciPy's ``.npz`` files of one CSR matrix, read and written by rows."""
 
 import math
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,84 +13,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from omvfs.data.schema import Schema
-from omvfs.data.views import Block
-from omvfs.formats._base import Chunk, Cursor, RowSource, Source, SourceError, named, row_of
-from omvfs.formats._files import File, PathLike, exactly
+from omvfs.data.views import Block, Views
+from omvfs.formats._asked import Asked
+from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
+from omvfs.formats._files import File, PathLike, check_chunk, exactly
+from omvfs.formats._writer import Keys, Writer, only_block
+from omvfs.formats.npy import MOST, Column, read_header
 from omvfs.parameters import whole
-
-# A chunk that claims more than this is refused before it is read.
-MAX_CHUNK_BYTES = 1 << 30
-# No array that a file describes is wider, or longer.
-_MOST = 1 << 48
-
-
-class NpySource(RowSource):
-    """One view in a ``.npy`` file, of which rows are read as they are asked for.
-
-    Parameters
-    ----------
-    path : path
-    view : str
-        Name of the view.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "image.npy"
-    >>> np.save(path, np.arange(6.0).reshape(3, 2))
-    >>> [chunk.views["image"].tolist() for chunk in NpySource(path, "image").chunks(2)]
-    [[[0.0, 1.0], [2.0, 3.0]], [[4.0, 5.0]]]
-    """
-
-    def __init__(self, path: PathLike | File, view: str) -> None:
-        self._path, self._view = File(path), view
-        self.name = str(self._path)
-        self._path.check()
-        with self._path.open() as file:
-            shape, fortran, self._dtype = read_header(file, self._path)
-            self._offset = file.tell()
-            size = file.seek(0, 2)
-        if self._dtype.kind == "S":
-            raise SourceError(f"{self._path} has text; expected numbers.")
-        if len(shape) != 2:
-            raise SourceError(
-                f"{self._path} has an array of shape {shape}; expected rows × columns."
-            )
-        self._shape = shape
-        needed = self._offset + math.prod(shape) * self._dtype.itemsize
-        if needed > size:
-            raise SourceError(f"{self._path} is cut off: {size:,} bytes of {needed:,}.")
-        self._fortran = fortran
-
-    @property
-    def schema(self) -> Schema:
-        """The view and its width."""
-        return Schema((self._view,), (self._shape[1],), (None,))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._shape[0]
-
-    def read(self, start: int, stop: int) -> dict[str, Block]:
-        """Return some consecutive rows by view name."""
-        n, width = stop - start, self._shape[1]
-        check_chunk(n * width * self._dtype.itemsize, self._path)
-        if not self._fortran:
-            return {self._view: self._values([start * width], n * width).reshape(n, width)}
-        # Columns one after another. Not mapped into memory: a file that is cut off meanwhile would
-        # end the process.
-        columns = self._values([j * self.n_rows + start for j in range(width)], n)
-        return {self._view: np.ascontiguousarray(columns.reshape(width, n).T)}
-
-    def _values(self, places: list[int], n: int) -> NDArray[Any]:
-        """Return n values from each place on."""
-        size, parts = self._dtype.itemsize, []
-        with self._path.open() as file:
-            for place in places:
-                file.seek(self._offset + place * size)
-                parts.append(exactly(file, n * size, str(self._path)))
-        return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), self._dtype)
 
 
 class NpzSource(Source):
@@ -126,7 +55,7 @@ class NpzSource(Source):
                 )
             members = [_Member(archive, name, self._path, stack) for name in _CSR]
             self._shape = tuple(whole("shape", n, least=0) for n in shape.tolist())
-            if max(self._shape) > _MOST or members[2].length != self._shape[0] + 1:
+            if max(self._shape) > MOST or members[2].length != self._shape[0] + 1:
                 raise SourceError(
                     f"{self._path} has a matrix of shape {self._shape} that cannot be."
                 )
@@ -177,6 +106,55 @@ class NpzSource(Source):
         return sp.csr_array(parts, shape=(len(counts), self._shape[1]))
 
 
+class NpzWriter(Writer):
+    """Writes one view as a CSR matrix that `scipy.sparse.load_npz` reads.
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    def __init__(self, path: PathLike, key: str | None = None) -> None:
+        super().__init__(path)
+        self._width, self._total = 0, 0
+        self._parts: dict[str, Column] = {}
+
+    def _append(self, views: Views, keys: Keys) -> None:
+        X = sp.csr_array(only_block(views, self._path))
+        if not self._parts:
+            self._width = X.shape[1]
+            types = {"data": X.dtype, "indices": np.dtype(np.int32), "indptr": np.dtype(np.int64)}
+            folder = self._path.parent
+            self._parts = {name: Column(folder, t, self._stack) for name, t in types.items()}
+            self._parts["indptr"].append([0])
+        self._parts["data"].append(X.data)
+        self._parts["indices"].append(X.indices)
+        self._parts["indptr"].append(X.indptr[1:].astype(np.int64) + self._total)
+        self._total += int(X.indptr[-1])
+
+    def _finish(self, whole: bool) -> None:
+        if not whole or not self._parts:
+            return
+        shape = self._parts["indptr"].length - 1, self._width
+        small = {"format": np.array(b"csr"), "shape": np.array(shape)}
+        deflated = zipfile.ZIP_DEFLATED
+        with zipfile.ZipFile(self._temporary, "w", deflated, compresslevel=1) as archive:
+            for name, array in small.items():
+                with archive.open(f"{name}.npy", "w") as file:
+                    npy.write_array(file, array, allow_pickle=False)
+            for name, part in self._parts.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    part.copy_to(file, (part.length,))
+
+
+def open_reader(file: File, view: str, asked: Asked) -> Source:
+    """Open a file for `open_source`."""
+    return NpzSource(file, view)
+
+
+open_writer = NpzWriter
+
+
 _CSR = ("data", "indices", "indptr")
 
 
@@ -225,43 +203,3 @@ class _Member:
             raise
         except (zipfile.BadZipFile, EOFError, OSError, ValueError, zlib.error) as error:
             raise SourceError(f"{self._path} is damaged in {self._name}: {error}") from error
-
-
-def read_header(file: IO[bytes], path: File) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, whether columns come first, and dtype of a ``.npy`` array.
-
-    Examples
-    --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> np.save(file, np.zeros((2, 3), np.float32))
-    >>> _ = file.seek(0)
-    >>> read_header(file, File("x.npy"))
-    ((2, 3), False, dtype('float32'))
-    """
-    try:
-        version = npy.read_magic(file)
-        if version == (1, 0):
-            shape, fortran, dtype = npy.read_array_header_1_0(file)
-        elif version == (2, 0):
-            shape, fortran, dtype = npy.read_array_header_2_0(file)
-        else:
-            raise SourceError(f"{path} has a header of version {version}, which is not read.")
-    except SourceError:
-        raise
-    except Exception as error:  # numpy parses the header as Python: anything may come of it
-        raise SourceError(f"{path} is no array of NumPy, or damaged: {error}") from error
-    if dtype.hasobject or dtype.kind not in "fiubS":
-        raise SourceError(f"{path} has values of type {dtype}; expected numbers.")
-    if any(type(n) is not int or not 0 <= n <= _MOST for n in shape):
-        raise SourceError(f"{path} has an array of shape {shape}, which cannot be.")
-    return shape, fortran, dtype
-
-
-def check_chunk(n_bytes: int, path: File) -> None:
-    """Refuse a chunk that would take too much memory."""
-    if n_bytes > MAX_CHUNK_BYTES:
-        raise SourceError(
-            f"A chunk of {path} would take {n_bytes:,} bytes; at most {MAX_CHUNK_BYTES:,} are read "
-            "at once. Choose a smaller batch_size."
-        )

@@ -1,16 +1,23 @@
-"""Tables of one column a feature: Parquet, Feather and CSV."""
+"""Tables of one column a feature, Parquet, Feather and CSV: read and written by rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import csv, ipc, parquet
 
 from omvfs.data.schema import Schema, listed
+from omvfs.data.views import Views
+from omvfs.formats._asked import Asked
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
-from omvfs.formats._column_names import columns_by_view, schema_of
-from omvfs.formats._files import File, PathLike
-from omvfs.formats._tables import errors_of, index_of, is_key, is_number, open_table, pa
+from omvfs.formats._column_names import columns_by_view, is_long, schema_of
+from omvfs.formats._files import COMPRESSIONS, File, PathLike
+from omvfs.formats._tables import errors_of, index_of, is_key, is_number, open_table
+from omvfs.formats._writer import MOST_COLUMNS, Keys, Writer, named_keys
+from omvfs.formats.long_tables import LongSource
+from omvfs.model.arrays import dense
 
 Columns = Mapping[str, Sequence[str]]
 
@@ -129,6 +136,70 @@ class TableSource(Source):
         if not all(chosen.values()):
             raise SourceError(f"{self._file} has no columns for view {listed(chosen)}.")
         return chosen
+
+
+class TableWriter(Writer):
+    """Writes views as a table of columns called ``view__feature``.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.parquet``, ``.feather``, ``.arrow`` or ``.csv``, the last with ``.gz`` or
+        ``.zst`` too.
+    key : str, default=None
+        Name of a first column for the keys of the rows; by default they have none.
+    """
+
+    _table: Any = None
+
+    def _append(self, views: Views, keys: Keys) -> None:
+        if sum(views.widths.values()) > MOST_COLUMNS:
+            raise SourceError(
+                f"{self._path} would have {sum(views.widths.values()):,} columns; a table has at "
+                f"most {MOST_COLUMNS:,}. Write a folder."
+            )
+        columns: dict[str, Any] = dict(named_keys(self._key, keys, self._path))
+        for view, X in views.blocks.items():
+            if "__" in view or view.endswith("_") or not view:
+                raise SourceError(
+                    f"{self._path} has columns called 'view__feature'; got a view {view!r}, of "
+                    "which they would read as another. Rename it."
+                )
+            names, values = views.feature_names[view], dense(X)
+            for j, name in enumerate(range(X.shape[1]) if names is None else names):
+                columns[f"{view}__{name}"] = values[:, j]
+        if self._key is not None and columns[self._key] is not keys:
+            raise SourceError(f"{self._path} would have two columns {self._key!r}. Rename the key.")
+        rows = pa.table(columns)
+        if self._table is None:
+            self._table = self._begin(rows.schema)
+        self._table.write_table(rows)
+
+    def _begin(self, schema: Any) -> Any:
+        sink = self._stack.enter_context(pa.OSFile(str(self._temporary), "wb"))
+        file = File(self._path)
+        if file.compression:
+            kind = COMPRESSIONS[file.compression]
+            sink = self._stack.enter_context(pa.CompressedOutputStream(sink, kind))
+        kinds = {".parquet": parquet.ParquetWriter, ".csv": csv.CSVWriter}
+        begin = kinds.get(file.ending, ipc.new_file)
+        return self._stack.enter_context(begin(sink, schema))
+
+
+def open_reader(file: File, view: str, asked: Asked) -> Source:
+    """Open a file for `open_source`: in long form if its columns say so."""
+    with errors_of(file):
+        arrow = open_table(file).describe()[0]
+        names = set(arrow.names)
+        data = names - index_of(arrow) - set(asked.drop)
+    if asked.key is not None or not is_long(data):
+        return TableSource(file, view, key=asked.key, drop=asked.drop, schema=asked.schema)
+    source = LongSource(file, view, schema=asked.schema)
+    source.dropped = frozenset(asked.drop) & names
+    return source
+
+
+open_writer = TableWriter
 
 
 def _take(waiting: list[Any], n: int) -> tuple[Any, list[Any]]:

@@ -3,6 +3,7 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -22,15 +23,17 @@ MOST_COLUMNS = 20_000
 class Writer(ABC):
     """Writes rows into a file, which appears when the ``with`` block is left without an error.
 
-    A subclass writes into `_temporary` and provides `_append` and `_finish`.
+    A subclass writes into `_temporary` and provides `_append`; what is in `_stack` is closed then.
 
     Parameters
     ----------
     path : path
+    key : str, default=None
+        What the keys of the rows are called, in formats that have them; by default they have none.
     """
 
-    def __init__(self, path: PathLike) -> None:
-        self._path = Path(path)
+    def __init__(self, path: PathLike, key: str | None = None) -> None:
+        self._path, self._key, self._stack = Path(path), key, ExitStack()
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if self._path.exists():
             raise FileExistsError(f"{self._path} is there already.")
@@ -54,16 +57,16 @@ class Writer(ABC):
     def _append(self, views: Views, keys: Keys) -> None:
         """Write what `append` says; the names of the views are checked already."""
 
-    @abstractmethod
-    def _finish(self, whole: bool) -> None:
-        """Close what is open; if all rows came, write what has to come last."""
+    def _finish(self, whole: bool) -> None:  # noqa: B027 (most have nothing to add)
+        """Write what has to come last, if all rows came."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         try:
-            self._finish(error is None)
+            with self._stack:
+                self._finish(error is None)
             if error is None and self._temporary.exists():
                 self._temporary.replace(self._path)
         finally:

@@ -1,5 +1,6 @@
-"""MATLAB's ``.mat`` files, read in versions 5 to 7.3."""
+"""MATLAB's ``.mat`` files: read in versions 5 to 7.3, written in 7.3."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -9,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.data.schema import Schema, listed
-from omvfs.data.views import Block
+from omvfs.data.views import Block, Views
 from omvfs.formats import _mat5
-from omvfs.formats._base import RowSource, SourceError
-from omvfs.formats._files import File, PathLike
+from omvfs.formats._asked import Asked
+from omvfs.formats._base import RowSource, Source, SourceError
+from omvfs.formats._files import File, PathLike, check_chunk
 from omvfs.formats._mat5 import Mat5, Matrix, damaged
-from omvfs.formats.numpy_files import check_chunk
+from omvfs.formats._writer import MOST_COLUMNS, Keys, Writer
+from omvfs.model.arrays import dense
 
 # Rows of version 7.3 are read by so many bytes, as MATLAB keeps columns together.
 _WINDOW_BYTES = 1 << 26
@@ -24,6 +27,11 @@ _USER_BLOCK = 512
 _NUMBERS = {"double", "single", "logical"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
+_HEADER = b"MATLAB 7.3 MAT-file, Platform: Python, Created by: omvfs HDF5 schema 1.00 ."
+_KEYWORDS = re.compile(
+    "break|case|catch|classdef|continue|else|elseif|end|for|function|global|if|otherwise|parfor|"
+    "persistent|return|spmd|switch|try|while"
+)
 
 
 class MatSource(RowSource):
@@ -149,6 +157,108 @@ class MatSource(RowSource):
         return chosen
 
 
+class MatWriter(Writer):
+    """Writes views as the matrices of a MATLAB file of version 7.3, rows below rows.
+
+    Nothing but a chunk is held in memory. Used in a ``with`` block; the file appears when it is
+    left, not if that is by an error. MATLAB lists variables by name, so that their order is lost,
+    and so are the names of features.
+
+    Parameters
+    ----------
+    path : path
+        The file, which must not be there yet.
+
+    Notes
+    -----
+    Sparse views are written dense: this is meant for selected features. A name that is no MATLAB
+    identifier is made one: other signs than ``A`` to ``Z``, digits and ``_`` become ``_``, an
+    ``x`` is put before one that begins otherwise or is a keyword, and the 63 first signs are kept.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/selected.mat"
+    >>> with MatWriter(path) as writer:
+    ...     writer.append(Views({"text": np.eye(2), "4th image": np.ones((2, 3))}))
+    ...     writer.append(Views({"text": np.ones((1, 2)), "4th image": np.ones((1, 3))}))
+    >>> [chunk.views for chunk in MatSource(path).chunks(3)]
+    [Views(3 rows; text: 2, x4th_image: 3; float64)]
+    """
+
+    def __init__(self, path: PathLike, key: str | None = None) -> None:
+        h5py = _h5py("Writing this file needs h5py")
+        super().__init__(path)
+        # MATLAB reads what HDF5 1.8 does.
+        self._file = h5py.File(
+            self._temporary, "w", libver=("earliest", "v108"), userblock_size=_USER_BLOCK
+        )
+        self._schema: Schema | None = None
+        self._names: dict[str, str] = {}
+        self._n_rows = 0
+
+    def _append(self, views: Views, keys: Keys) -> None:
+        if self._schema is None:
+            self._names, self._schema = self._start(views), views.schema
+        self._schema.check(views.schema)
+        start, self._n_rows = self._n_rows, self._n_rows + len(views)
+        for view, X in views.blocks.items():
+            dataset = self._file[self._names[view]]
+            dataset.resize(self._n_rows, axis=1)
+            dataset[:, start:] = dense(X).T
+
+    def _start(self, views: Views) -> dict[str, str]:
+        """Make a matrix without rows for every view, and return their names."""
+        names = {view: _identifier(view) for view in views.names}
+        if len(set(names.values())) < len(names):
+            raise SourceError(
+                f"{self._path} cannot hold views {listed(names)}: as MATLAB names they are "
+                f"{listed(names.values())}. Rename them."
+            )
+        for view, X in views.blocks.items():
+            width = X.shape[1]
+            if width > MOST_COLUMNS:
+                raise SourceError(
+                    f"View {view!r} has {width:,} columns; at most {MOST_COLUMNS:,} are "
+                    f"written to {self._path}. Select features first, or write a folder."
+                )
+            rows = min(max(len(views), 64), 1024)
+            columns = min((1 << 20) // (rows * X.dtype.itemsize), width)
+            dataset = self._file.create_dataset(
+                names[view],
+                (width, 0),
+                X.dtype,
+                maxshape=(width, None),
+                chunks=(columns, rows),
+                compression="gzip",
+                compression_opts=1,
+            )
+            kind = b"single" if X.dtype == np.float32 else b"double"
+            dataset.attrs["MATLAB_class"] = np.bytes_(kind)
+        return names
+
+    def _finish(self, whole: bool) -> None:
+        with self._file as file:
+            for name in self._names.values() if whole else ():
+                if not file[name].size:  # without entries, MATLAB writes the shape
+                    shape, kind = file[name].shape[::-1], file[name].attrs["MATLAB_class"]
+                    del file[name]
+                    file[name] = np.array(shape, np.uint64)
+                    file[name].attrs["MATLAB_class"] = kind
+                    file[name].attrs["MATLAB_empty"] = np.uint8(1)
+        if whole:
+            with self._temporary.open("r+b") as raw:
+                raw.write(_HEADER.ljust(116) + bytes(8) + b"\0\2IM")
+
+
+def open_reader(file: File, view: str, asked: Asked) -> Source:
+    """Open a file for `open_source`."""
+    return MatSource(file, drop=asked.drop)
+
+
+open_writer = MatWriter
+
+
 class _Reader(Protocol):
     @property
     def matrices(self) -> Sequence[Matrix]: ...
@@ -161,7 +271,7 @@ class _Mat73:
 
     def __init__(self, file: File, stack: ExitStack) -> None:
         self._file, self._name = file, str(file)
-        self._h5py = h5py = _h5py()
+        self._h5py = h5py = _h5py("MATLAB files of version 7.3 need")
         place = stack.enter_context(file.open()) if file.remote else file.text
         try:
             self._root = stack.enter_context(h5py.File(place, "r"))
@@ -260,9 +370,22 @@ def _is_within(dataset: Any) -> bool:
     return dataset.external is None and not dataset.is_virtual
 
 
-def _h5py() -> Any:
+def _h5py(need: str) -> Any:
     try:
         import h5py
     except ImportError as missing:
-        raise ImportError("MATLAB files of version 7.3 need: pip install omvfs[files]") from missing
+        raise ImportError(f"{need}: pip install omvfs[files]") from missing
     return h5py
+
+
+def _identifier(name: str) -> str:
+    """Return a name that MATLAB takes.
+
+    Examples
+    --------
+    >>> _identifier("text"), _identifier("3-grams"), _identifier("end")
+    ('text', 'x3_grams', 'xend')
+    """
+    signs = re.sub("[^A-Za-z0-9_]", "_", name)
+    begins = re.match("[A-Za-z]", signs) and not _KEYWORDS.fullmatch(signs)
+    return (signs if begins else f"x{signs}")[:63]

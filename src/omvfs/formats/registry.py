@@ -1,0 +1,67 @@
+"""Which module reads and writes a file, told by the end of its name.
+
+A format is a module of this package and its line here. The module has ``open_reader(file, view,
+asked)``, which returns a `Source`, and ``open_writer(path, key)``, which returns a `Writer`. It is
+imported when such a file is opened: pyarrow and h5py are large, and extras.
+"""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+
+class Format(NamedTuple):
+    """What is known of a format without its module.
+
+    Attributes
+    ----------
+    module : str
+        Its name in this package.
+    text : bool
+        Whether it is text, which may be compressed: ``.gz`` or ``.zst`` after the ending.
+    keys : bool
+        Whether its rows can have keys, by which files are aligned.
+    """
+
+    module: str
+    text: bool = False
+    keys: bool = False
+
+
+FORMATS = {
+    ".npy": Format("npy"),
+    ".npz": Format("npz"),
+    ".parquet": Format("tables", keys=True),
+    ".feather": Format("tables", keys=True),
+    ".arrow": Format("tables", keys=True),
+    ".csv": Format("tables", text=True, keys=True),
+    ".h5ad": Format("anndata"),
+    ".h5mu": Format("anndata"),
+    ".mat": Format("matlab"),
+    ".jsonl": Format("json_lines", text=True, keys=True),
+    ".svm": Format("svmlight", text=True),
+    ".svmlight": Format("svmlight", text=True),
+    ".libsvm": Format("svmlight", text=True),
+}
+
+
+def load(ending: str, doing: str = "Reading") -> Any:
+    """Return the module of a format.
+
+    Parameters
+    ----------
+    ending : str
+        One of `FORMATS`.
+    doing : str, default="Reading"
+        What it is for, should it lack a library.
+
+    Examples
+    --------
+    >>> load(".svm").__name__
+    'omvfs.formats.svmlight'
+    """
+    try:
+        return import_module(f"omvfs.formats.{FORMATS[ending].module}")
+    except ModuleNotFoundError as missing:
+        raise ImportError(
+            f"{doing} this file needs {missing.name}: pip install omvfs[files]"
+        ) from missing
