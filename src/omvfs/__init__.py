@@ -1,6 +1,7 @@
 """Online unsupervised multi-view feature selection."""
 
-from omvfs.data.views import Views, as_views, rechunk
+from omvfs.data.rechunk import rechunk
+from omvfs.data.views import Views, as_views
 from omvfs.omvfs import OMVFS
 
 __all__ = ["OMVFS", "Views", "as_views", "rechunk"]

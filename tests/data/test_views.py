@@ -17,7 +17,8 @@ from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from omvfs.data.views import Schema, Views, as_views, hstack, rechunk, select_columns
+from omvfs.data.rechunk import rechunk
+from omvfs.data.views import Schema, Views, as_views, hstack, select_columns
 
 KINDS = {"dense": np.array, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]

@@ -1,7 +1,6 @@
 """The data of one batch, as named views; `as_views` is the only door in."""
 
-import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType, MappingProxyType
 from typing import Any, NoReturn, Self, TypeAlias, get_args, overload
 
@@ -24,7 +23,7 @@ from omvfs.data.collections import check_shapes, given_names, holds_views, named
 from omvfs.data.schema import Schema, listed
 from omvfs.data.split import Columns, columns_by_view
 
-__all__ = ["Block", "Schema", "Views", "as_views", "hstack", "rechunk", "select_columns"]
+__all__ = ["Block", "Schema", "Views", "as_views", "hstack", "select_columns"]
 
 RowKey: TypeAlias = slice | int | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
 
@@ -285,72 +284,6 @@ def as_views(
     if like is not None:
         batch = _matched(batch, like)
     return _checked(batch, negative)
-
-
-def rechunk(
-    batches: Iterable[Any],
-    batch_size: int,
-    *,
-    like: Schema | None = None,
-    negative: Negative = "error",
-    views: Columns | None = None,
-) -> Iterator[Views]:
-    """Cut a stream of batches of any sizes into chunks of `batch_size` rows.
-
-    Any delivery of the same rows (of the same kind and dtype) gives the same chunks, bit for bit.
-    At most one chunk and one batch are held at a time.
-
-    Parameters
-    ----------
-    batches : iterable
-        Each anything `as_views` accepts. Its memory may be used again for the next batch once the
-        chunks made from it have been consumed.
-    batch_size : int
-        Rows of a chunk; the last one may have fewer.
-    like, negative, views
-        As for `as_views`. Without `like`, every batch must match the first.
-
-    Yields
-    ------
-    chunk : Views
-        Validated.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [len(chunk) for chunk in rechunk([np.ones((3, 2)), np.ones((4, 2))], batch_size=5)]
-    [5, 2]
-    """
-    batch_size = operator.index(batch_size)
-    if batch_size < 1:
-        raise ValueError(f"Got batch_size={batch_size}; expected at least 1.")
-    return _rechunk(batches, batch_size, like, negative, views)
-
-
-def _rechunk(
-    batches: Iterable[Any],
-    batch_size: int,
-    like: Schema | None,
-    negative: Negative,
-    views: Columns | None,
-) -> Iterator[Views]:
-    pending: list[Views] = []
-    missing = batch_size
-    for X in batches:
-        batch = as_views(X, views=views, like=like, negative=negative)
-        like = like or batch.schema
-        start = 0
-        while len(batch) - start >= missing:
-            pending.append(batch[start : start + missing])
-            start += missing
-            yield _checked(Views.concat(pending), negative)
-            pending, missing = [], batch_size
-        if start < len(batch):
-            # Integer rows are copied: a source may fill the same buffer again.
-            pending.append(batch[np.arange(start, len(batch))])
-            missing -= len(pending[-1])
-    if pending:
-        yield _checked(Views.concat(pending), negative)
 
 
 def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.data.views import Block, Views, rechunk
+from omvfs.data.rechunk import rechunk
+from omvfs.data.views import Block, Views
 from omvfs.formats._base import (
     Chunk,
     Cursor,

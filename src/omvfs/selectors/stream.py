@@ -7,7 +7,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Negative
-from omvfs.data.views import Views, as_views, rechunk
+from omvfs.data.rechunk import rechunk
+from omvfs.data.views import Views, as_views
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.selectors.base import MultiViewSelector
 
