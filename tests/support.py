@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from omvfs.data import views
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.selectors.stream import Journal
 
@@ -28,6 +29,19 @@ def clustered(rng, n_rows, width, n_clusters=3, dtype=np.float64):
 
 def dense(block):
     return block.toarray() if sp.issparse(block) else np.asarray(block)
+
+
+def reads_of_blocks(monkeypatch):
+    """Return a dict that holds for every view the rows of each block that is read from now on."""
+    read, reads = views.read_block, {}
+
+    def counted(X, view=None):
+        block, names = read(X, view)
+        reads.setdefault(view, []).append(block.shape[0])
+        return block, names
+
+    monkeypatch.setattr(views, "read_block", counted)
+    return reads
 
 
 def fingerprint(thing):

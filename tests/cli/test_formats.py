@@ -24,7 +24,7 @@ from omvfs import OMVFS
 from omvfs.cli import commands
 from omvfs.cli.commands import run_app
 from omvfs.formats import open_source
-from support import counts, dense
+from support import counts, dense, reads_of_blocks
 
 README = Path(__file__).parents[2] / "README.md"
 TEXT, IMAGE = counts(np.random.default_rng(0), 60, 9), counts(np.random.default_rng(1), 60, 4)
@@ -281,6 +281,31 @@ def test_a_stopped_run_of_every_format_goes_on_where_it_was(name, tmp_path, monk
     assert run_app(["select", *given, *options, "-o", str(out), "--resume"]) == 0
     assert OMVFS.load(out / "model.omvfs").n_rows_seen_ == 60
     assert ranking(out) == ranking(whole)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("prepare", [[], ["--prepare", "scale", "--prepare", "l2"]], ids=len)
+def test_every_block_is_read_once_from_a_file_to_the_ranking(name, prepare, tmp_path, monkeypatch):
+    given, reads = FORMATS[name](tmp_path), reads_of_blocks(monkeypatch)
+    options = ["-k", "3", "-n", "2", "--batch-size", "25", *prepare]
+    assert run_app(["select", *given, *options, "-o", str(tmp_path / "out")]) == 0
+    assert reads == {"text": [25, 25, 10], "image": [25, 25, 10]}
+    reads.clear()
+    model = str(tmp_path / "out/model.omvfs")
+    for command in (["transform", model, *given], ["convert", *given]):
+        assert run_app([*command, "-o", str(tmp_path / command[0])]) == 0
+    assert reads == {"text": [60, 60], "image": [60, 60]}
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "words.svm"])
+def test_every_block_of_standard_input_is_read_once(name, here, monkeypatch):
+    reads = reads_of_blocks(monkeypatch)
+    with open(name) as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        options = ["-k", "3", "--batch-size", "25", "--prepare", "tfidf"]
+        assert run_app(["select", "-", *options, "-o", "out"]) == 0
+    views = {"rows"} if name == "words.svm" else {"text", "image"}
+    assert reads == {view: [25, 25, 10] for view in views}
 
 
 # What the README shows.

@@ -26,7 +26,8 @@ from omvfs.formats import (
     open_source,
 )
 from omvfs.formats._base import Only
-from support import counts, dense
+from omvfs.pipeline import run
+from support import counts, dense, reads_of_blocks
 
 N = 47
 
@@ -329,3 +330,21 @@ def test_the_same_rows_from_anywhere_give_the_same_bits(source):
     for chunk in source.chunks(10):
         selector.partial_fit(chunk.views)
     np.testing.assert_array_equal(selector.scores_, expected.scores_)
+
+
+# Rows that are held, and rows that come in pieces of their own, are read as they are given.
+HELD = {from_arrays: [N], from_some_of_its_views: [N], from_an_iterator: [3, 17, 1, N - 21]}
+# One row of the image has a key that the text lacks.
+JOINED = {from_files_joined_by_a_key: [10, 10, 10, 10, N + 1 - 40]}
+
+
+@pytest.mark.parametrize("make", SOURCES, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("prepare", [(), ("tfidf", "image:scale", "l2")], ids=len)
+def test_every_block_is_read_once_on_its_way(make, prepare, tmp_path, monkeypatch):
+    reads = reads_of_blocks(monkeypatch)
+    with make(tmp_path) as source:
+        result = run(source, OMVFS(2, batch_size=10, random_state=0), prepare=prepare)
+    assert result.selector.n_rows_seen_ == N
+    reads.pop("other", None)
+    text = HELD.get(make, [10, 10, 10, 10, N - 40])
+    assert reads == {"text": text, "image": JOINED.get(make, text)}

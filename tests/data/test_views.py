@@ -17,8 +17,10 @@ from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from omvfs import OMVFS
 from omvfs.data.rechunk import rechunk
 from omvfs.data.views import Schema, Views, as_views, hstack, select_columns
+from support import fingerprint, reads_of_blocks
 
 KINDS = {"dense": np.array, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]
@@ -854,3 +856,78 @@ def test_grid_search_splits_rows():
     search = GridSearchCV(Mean(), {"view": ["a", "b"]}, cv=KFold(2), error_score="raise")
     search.fit(mixed())
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], -5)
+
+
+# Putting together what was read.
+
+
+def test_a_batch_is_read_once_whatever_its_form(monkeypatch):
+    X = np.random.default_rng(0).random((40, 5))
+    frames = {"a": pd.DataFrame(X), "b": pl.DataFrame(X[:, :3])}
+    reads = reads_of_blocks(monkeypatch)
+    model = OMVFS(2, batch_size=15, random_state=0).fit(frames)
+    assert reads == {"a": [40], "b": [40]}
+    model.partial_fit({"a": X[:7], "b": sp.csr_array(X[:7, :3])})
+    model.partial_fit({"a": X[:7].astype(np.float32), "b": X[:7, :3].astype(np.float32)})
+    assert reads == {"a": [40, 7, 7], "b": [40, 7, 7]}
+    reads.clear()
+    OMVFS(2, batch_size=15, views=[2, 3], random_state=0).fit(X).partial_fit(X[:7])
+    assert reads == {None: [40, 7]}
+
+
+def test_views_beside_each_other_are_those_of_one_batch():
+    text, image = sp.csr_array(np.eye(3, dtype=np.float32)), np.ones((3, 2))
+    names = {"text": ["x", "y", "z"]}
+    beside = Views.beside([Views({"text": text}, feature_names=names), Views({"image": image})])
+    both = Views({"text": text, "image": image}, feature_names=names)
+    assert fingerprint(dict(beside.blocks)) == fingerprint(dict(both.blocks))
+    assert beside.schema == both.schema
+
+
+def test_views_beside_each_other_must_fit():
+    a, b = Views({"a": np.eye(2)}), Views({"b": np.eye(3)})
+    with pytest.raises(ValueError, match="different numbers of rows"):
+        Views.beside([a, b])
+    with pytest.raises(ValueError, match="'a', 'a'; expected each of them once"):
+        Views.beside([a, a])
+    with pytest.raises(ValueError, match="no batches"):
+        Views.beside([])
+
+
+def test_what_is_known_of_views_beside_each_other_is_what_is_known_of_all():
+    checked, other = as_views({"a": np.eye(2)}), Views({"b": -np.eye(2)})
+    with pytest.raises(ValueError, match="view 'b' holds -1"):
+        as_views(Views.beside([checked, other]))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_what_replaces_a_block_is_as_if_it_had_been_read(kind):
+    X = np.array([[1e-200, 2.0], [0.0, 4.0]])
+    views = Views({"a": kind(X), "b": np.eye(2)}, feature_names={"a": ["x", "y"], "b": ["u", "v"]})
+    # Out of order, with a value that becomes zero, a type of its own, and fewer columns.
+    made = {"b": views["b"][:, :1].astype(np.float32), "a": kind(views["a"] * 1e-200)}
+    after, read = views.replaced(made), Views(made)
+    assert after.names == ("b", "a")
+    assert fingerprint(dict(after.blocks)) == fingerprint(dict(read.blocks))
+    assert after.schema.feature_names == (None, ("x", "y"))
+    assert {block.dtype for block in after.blocks.values()} == {np.dtype(np.float64)}
+    np.testing.assert_array_equal(dense(views["a"]), X)
+
+
+def test_what_replaces_a_block_is_checked_again_and_has_its_rows():
+    views = as_views({"a": np.eye(2)})
+    with pytest.raises(ValueError, match="view 'a' holds -1"):
+        as_views(views.replaced({"a": -views["a"]}))
+    with pytest.raises(ValueError, match="1 rows in the place of 2"):
+        views.replaced({"a": views["a"][:1]})
+    with pytest.raises(KeyError, match="no view 'b'"):
+        views.replaced({"b": views["a"]})
+
+
+def test_names_are_given_to_what_was_read():
+    views = as_views({"a": np.eye(2), "b": np.eye(2)})
+    named = views.named({"a": ["x", "y"]})
+    assert named["a"] is views["a"]
+    assert named.schema.feature_names == (("x", "y"), None)
+    with pytest.raises(ValueError, match="'a' has 2 features, but 1 feature names"):
+        views.named({"a": ["x"]})

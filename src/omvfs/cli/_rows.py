@@ -113,4 +113,4 @@ def selected(selector: OMVFS) -> Callable[[Views], Views]:
         view: [str(j if known is None else known[j]) for j in range(width) if support[view][j]]
         for view, width, known in described
     }
-    return lambda views: Views(selector.transform_views(views), feature_names=names)
+    return lambda views: views.replaced(selector.transform_views(views)).named(names)

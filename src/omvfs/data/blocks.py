@@ -94,17 +94,33 @@ def _dense(array: NDArray[Any]) -> FloatArray:
 
 
 def _csr(matrix: Any) -> Block:
-    """CSR, sorted, without duplicates and explicit zeros; on a copy if that takes any change."""
     if matrix.ndim != 2:
         raise ValueError(f"Expected 2D array, got {matrix.ndim}D sparse array instead.")
     # As floats first: int8 duplicates would be summed in int8.
     safe = _with_proved_indices(matrix)
-    csr = safe.astype(_float_type(safe.dtype), copy=False).tocsr()
+    return _canonical(safe.astype(_float_type(safe.dtype), copy=False).tocsr())
+
+
+def _canonical(csr: Any) -> Block:
+    """Sorted, without duplicates and explicit zeros; on a copy if that takes any change."""
     if not csr.has_canonical_format or not csr.data.all():
         csr = csr.copy()
         csr.sum_duplicates()
         csr.eliminate_zeros()
     return csr
+
+
+def tidy_block(X: Any) -> Block:
+    """Return what was worked out of a block as one: C-ordered, or canonical CSR.
+
+    Its indices are trusted, and its type is a float; but values may have become zero.
+
+    Examples
+    --------
+    >>> tidy_block(sp.csr_array([[1e-200, 1.0]]) * 1e-200).nnz
+    1
+    """
+    return _canonical(X) if sp.issparse(X) else np.ascontiguousarray(X)
 
 
 def _with_proved_indices(matrix: Any) -> Any:

@@ -17,6 +17,7 @@ from omvfs.data.blocks import (
     read_block,
     take_columns,
     take_rows,
+    tidy_block,
     vstack,
 )
 from omvfs.data.collections import check_shapes, given_names, holds_views, named_blocks, row_key
@@ -79,11 +80,8 @@ class Views:
         feature_names: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         read = {name: read_block(X, name) for name, X in named_blocks(blocks).items()}
-        shapes = {name: block.shape for name, (block, _) in read.items()}
-        check_shapes(shapes)
-        given = given_names(feature_names or {}, shapes)
-        dtype = np.result_type(*(block.dtype for block, _ in read.values()))
-        self._blocks = {name: block.astype(dtype, copy=False) for name, (block, _) in read.items()}
+        self._blocks = _fitting({name: block for name, (block, _) in read.items()})
+        given = given_names(feature_names or {}, self._shapes)
         self._feature_names = {name: given.get(name, names) for name, (_, names) in read.items()}
         self._known = _READ
 
@@ -95,6 +93,79 @@ class Views:
         self = cls.__new__(cls)
         self._blocks, self._feature_names, self._known = blocks, feature_names, known
         return self
+
+    @property
+    def _shapes(self) -> dict[str, tuple[int, int]]:
+        return {name: block.shape for name, block in self._blocks.items()}
+
+    def named(self, feature_names: Mapping[str, Sequence[str]]) -> Self:
+        """Return the same blocks with other feature names.
+
+        Parameters
+        ----------
+        feature_names : mapping of str to sequence of str
+            Feature names by view. Views not mentioned keep those they have.
+
+        Examples
+        --------
+        >>> Views({"text": [[1.0, 2.0]]}).named({"text": ["cat", "dog"]}).feature_names
+        {'text': array(['cat', 'dog'], dtype=object)}
+        """
+        given = given_names(feature_names, self._shapes)
+        return self._of(self._blocks, {**self._feature_names, **given}, self._known)
+
+    @classmethod
+    def beside(cls, parts: Iterable["Views"]) -> Self:
+        """Put the views of several batches of the same rows beside each other.
+
+        They have been read, and are not read again.
+
+        Parameters
+        ----------
+        parts : iterable of Views
+            Batches of as many rows, each with views of its own.
+
+        Examples
+        --------
+        >>> Views.beside([Views({"text": [[1.0]]}), Views({"image": np.ones((1, 2), "f")})])
+        Views(1 rows; text: 1, image: 2; float64)
+        """
+        parts = _some(parts)
+        names = [name for part in parts for name in part.names]
+        if len(set(names)) < len(names):
+            raise ValueError(f"Got views {listed(names)}; expected each of them once.")
+        return cls._of(
+            _fitting({name: part[name] for part in parts for name in part.names}),
+            {name: each for part in parts for name, each in part._feature_names.items()},
+            min(part._known for part in parts),
+        )
+
+    def replaced(self, blocks: Mapping[str, Block]) -> Self:
+        """Return other blocks in the place of these, of which they were worked out.
+
+        Their structure is trusted; values that became zero are no entries any more.
+
+        Parameters
+        ----------
+        blocks : mapping of str to Block
+            Arrays of floats or CSR matrices, with as many rows. Those of as many features as
+            before keep their names.
+
+        Examples
+        --------
+        >>> views = Views({"text": [[1.0, 2.0]], "image": [[3.0]]})
+        >>> views.replaced({"text": views["text"] / 2})["text"]
+        array([[0.5, 1. ]])
+        """
+        made = _fitting({name: tidy_block(X) for name, X in blocks.items()})
+        names = {
+            name: self._feature_names[name] if X.shape == self[name].shape else None
+            for name, X in made.items()
+        }
+        new = self._of(made, names, _READ)
+        if len(new) != len(self):
+            raise ValueError(f"Got {len(new):,} rows in the place of {len(self):,}.")
+        return new
 
     @classmethod
     def concat(cls, parts: Iterable["Views"]) -> "Views":
@@ -118,10 +189,7 @@ class Views:
                [3., 4.],
                [5., 6.]])
         """
-        parts = list(parts)
-        if not parts:
-            raise ValueError("Got no batches to concatenate; expected at least one.")
-        first, *rest = parts
+        first, *rest = _some(parts)
         if not rest:
             return first
         schema = first.schema
@@ -314,6 +382,20 @@ def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]
             f"Got support for views {listed(support)}; expected it for {listed(views.names)}."
         )
     return {name: take_columns(block, support[name]) for name, block in views.blocks.items()}
+
+
+def _some(parts: Iterable[Views]) -> list[Views]:
+    parts = list(parts)
+    if not parts:
+        raise ValueError("Got no batches to put together; expected at least one.")
+    return parts
+
+
+def _fitting(blocks: dict[str, Block]) -> dict[str, Block]:
+    """Return blocks in their common dtype, if their shapes agree."""
+    check_shapes({name: block.shape for name, block in blocks.items()})
+    dtype = np.result_type(*(block.dtype for block in blocks.values()))
+    return {name: block.astype(dtype, copy=False) for name, block in blocks.items()}
 
 
 def _checked(views: Views, negative: Negative) -> Views:

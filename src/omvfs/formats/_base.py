@@ -211,8 +211,13 @@ def fewer_rows(name: str, n_rows: int, row: int) -> SourceError:
 
 def named(blocks: Mapping[str, Block], schema: Schema) -> Views:
     """Return blocks as views with the names of their features."""
+    return Views(blocks, feature_names=known_names(schema))
+
+
+def known_names(schema: Schema) -> dict[str, tuple[str, ...]]:
+    """Return the names of features by view, of those that have names."""
     names = zip(schema.names, schema.feature_names, strict=True)
-    return Views(blocks, feature_names={view: each for view, each in names if each is not None})
+    return {view: each for view, each in names if each is not None}
 
 
 class Only(Source):
@@ -358,10 +363,10 @@ class SideBySide(Source):
                 f"{name} {start + n:,}" for name, n in zip(self._parts, lengths, strict=True)
             )
             raise SourceError(f"Got different numbers of rows: {ends}. Views are aligned by row.")
-        blocks = {view: X for chunk in there for view, X in chunk.views.blocks.items()}
+        views = Views.beside(chunk.views for chunk in there)
         places = {name: chunk.cursor for name, chunk in zip(self._parts, there, strict=True)}
         cursor = {"row": start + lengths[0], "parts": places}
-        return Chunk(start, named(blocks, self._schema), cursor)
+        return Chunk(start, views, cursor)
 
     def close(self) -> None:
         """Close all parts, whatever happens to some."""

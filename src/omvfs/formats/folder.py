@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block, Views
-from omvfs.formats._base import SideBySide, SourceError
+from omvfs.formats._base import Chunk, Cursor, SideBySide, SourceError, known_names
 from omvfs.formats._files import PathLike
 from omvfs.formats._writer import Keys, Writer, check_names
 from omvfs.formats.npy import NpySource, NpyWriter
@@ -51,11 +52,16 @@ class FolderSource(SideBySide):
             raise SourceError(f"Got views {listed(unknown)}; folder {path} has {listed(files)}.")
         super().__init__({name: _KINDS[files[name].suffix](files[name], name) for name in names})
         self.name = f"Folder {path}"
-        features = (
+        features = tuple(
             _feature_names(files[name], width)
             for name, width in zip(names, self._schema.widths, strict=True)
         )
-        self._schema = Schema(self._schema.names, self._schema.widths, tuple(features))
+        self._schema = Schema(self._schema.names, self._schema.widths, features)
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        names = known_names(self._schema)
+        for chunk in super()._chunks(batch_size, cursor):
+            yield replace(chunk, views=chunk.views.named(names))
 
 
 def view_files(folder: Path) -> dict[str, Path]:
@@ -138,8 +144,8 @@ class FolderWriter:
                 names = views.feature_names[name]
                 if names is not None and not any("\n" in each for each in names):
                     self._names[self._folder / f"features_{number}_{name}.txt"] = names
-        for name, X in views.blocks.items():
-            self._writers[name].append(Views({name: X}))
+        for name in views.names:
+            self._writers[name].append(views.only([name]))
 
     def _begin(self, number: int, name: str, X: Block) -> None:
         kind, ending = (NpzWriter, "npz") if sp.issparse(X) else (NpyWriter, "npy")

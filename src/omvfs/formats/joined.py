@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.data.rechunk import rechunk
-from omvfs.data.views import Block, Views
+from omvfs.data.views import Views
 from omvfs.formats._base import (
     Chunk,
     Cursor,
     SideBySide,
     Source,
     SourceError,
-    named,
     places_of,
     row_of,
 )
@@ -117,12 +116,12 @@ class Joined(SideBySide):
             common = reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), heads)
             if len(common):
                 given = rolls[: len(self._parts)]
-                blocks = {view: X for roll in given for view, X in roll.rows(common).items()}
+                views = Views.beside(roll.rows(common) for roll in given)
                 places = {roll.name: roll.place for roll in rolls}
                 # Up to and with every key: rows that were passed over.
                 passed = sum(np.searchsorted(head, common, "right") for head in heads)
                 left_out = self.n_left_out + passed - len(rolls) * np.arange(1, len(common) + 1)
-                yield _Piece(named(blocks, self._schema), common, places, left_out)
+                yield _Piece(views, common, places, left_out)
             for roll, head in zip(rolls, heads, strict=True):
                 self.n_left_out += len(head) - len(common)
                 roll.drop(len(head))
@@ -193,11 +192,11 @@ class _Roll:
             self._offset = int(np.searchsorted(chunk.keys, self._after, "right"))
         self.keys = chunk.keys[self._offset :]
 
-    def rows(self, keys: NDArray[Any]) -> dict[str, Block]:
+    def rows(self, keys: NDArray[Any]) -> Views:
         """Return the rows with these keys, all of which are there."""
         assert self._chunk is not None
         own = np.searchsorted(self.keys, keys) + self._offset
-        return dict(self._chunk.views[own].blocks)
+        return self._chunk.views[own]
 
     def drop(self, n: int) -> None:
         """Pass over n rows."""

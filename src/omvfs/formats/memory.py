@@ -5,11 +5,11 @@ from typing import Any
 
 from omvfs.data.rechunk import rechunk
 from omvfs.data.schema import Schema
-from omvfs.data.views import Block, as_views
-from omvfs.formats._base import Chunk, Cursor, RowSource, Source, SourceError, fewer_rows, row_of
+from omvfs.data.views import as_views
+from omvfs.formats._base import Chunk, Cursor, Source, SourceError, fewer_rows, row_of
 
 
-class ArraySource(RowSource):
+class ArraySource(Source):
     """Views in memory.
 
     Parameters
@@ -39,9 +39,10 @@ class ArraySource(RowSource):
         """Number of rows."""
         return len(self._views)
 
-    def read(self, start: int, stop: int) -> dict[str, Block]:
-        """Return some consecutive rows by view name."""
-        return dict(self._views[start:stop].blocks)
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        for start in range(row_of(cursor), self.n_rows, batch_size):
+            views = self._views[start : start + batch_size]
+            yield Chunk(start, views, {"row": start + len(views)})
 
 
 class IteratorSource(Source):

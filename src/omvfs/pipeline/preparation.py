@@ -117,8 +117,7 @@ class Preparation:
                 except ValueError as error:
                     raise ValueError(f"View {view!r}: {error}") from error
                 after |= {place + name: array for name, array in learned.items()}
-        names = {v: list(each) for v, each in views.feature_names.items() if each is not None}
-        return Views(blocks, feature_names=names), Preparation(self.steps, after)
+        return views.replaced(blocks), Preparation(self.steps, after)
 
     @classmethod
     def of(cls, steps: Sequence[str], known: Mapping[str, NDArray[Any]]) -> "Preparation":

@@ -125,7 +125,7 @@ class FittedState:
             return batch
         with np.errstate(over="ignore"):
             blocks = {name: block.astype(dtype) for name, block in batch.blocks.items()}
-        return as_views(blocks, negative="allow")
+        return as_views(batch.replaced(blocks), negative="allow")
 
     def _check_finite(self, known: Statistics) -> None:
         """Refuse statistics in which sums over the stream have overflowed."""
