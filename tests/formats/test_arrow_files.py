@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyarrow import feather, parquet
+from pyarrow import csv, feather, ipc, parquet
 
 from omvfs import OMVFS
 from omvfs.formats import SourceError, lines, open_source
@@ -42,6 +42,30 @@ def test_text_and_unknown_columns_are_named(folder, name):
         TableSource(folder / name, "rows", {"one": ["c"]})
     with pytest.raises(SourceError, match="no columns for view 'one'"):
         TableSource(folder / name, "rows", {"one": []})
+
+
+OPENS = {
+    "parquet": (parquet, "ParquetFile"),
+    "feather": (ipc, "open_file"),
+    "csv": (csv, "open_csv"),
+}
+
+
+@pytest.mark.parametrize("kind", OPENS)
+@pytest.mark.parametrize("long", [False, True])
+def test_the_header_is_read_once_to_open_a_table(tmp_path, monkeypatch, kind, long):
+    module, name = OPENS[kind]
+    genuine, opened = getattr(module, name), []
+    monkeypatch.setattr(module, name, lambda *a, **k: opened.append(1) or genuine(*a, **k))
+    path = tmp_path / f"rows.{kind}"
+    columns = {"row": [0, 1], "feature": [0, 1], "value": [1.0, 2.0]} if long else {"a": [1.0, 2.0]}
+    write = {"parquet": parquet.write_table, "feather": feather.write_feather}
+    write.get(kind, csv.write_csv)(pa.table(columns), path)
+    source = open_source(path)
+    # A table in long form is read as a whole to find its features.
+    assert len(opened) == 1 + long
+    assert sum(len(chunk.views) for chunk in source.chunks(1)) == 2
+    assert len(opened) == 2 + long
 
 
 def test_missing_values_are_refused_by_the_selector(tmp_path):

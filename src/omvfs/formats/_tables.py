@@ -1,17 +1,17 @@
 """Parquet, Feather and CSV files as batches of rows, read one after another with pyarrow."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import cached_property
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
 from omvfs.formats._base import SourceError, fewer_rows
-from omvfs.formats._files import COMPRESSIONS, File
+from omvfs.formats._files import COMPRESSIONS, File, PathLike
 from omvfs.formats.lines import MAX_LINE_BYTES, lines
 
 _INDEX = re.compile(r"|__index_level_\d+__")
@@ -19,25 +19,47 @@ _INDEX = re.compile(r"|__index_level_\d+__")
 _BLOCK_BYTES, _NUMBER_BYTES = 1 << 20, 32
 
 
-class Reader(Protocol):
-    """What reads a kind of table."""
+class Table(ABC):
+    """A table in a file, the description of which is read when it is made.
 
-    def describe(self) -> tuple[Any, int | None]:
-        """Return columns with their types, and the number of rows if it is known."""
+    Attributes
+    ----------
+    file : File
+    columns : pyarrow.Schema
+        Names and types.
+    n_rows : int, or None
+        Number of rows, if it is known.
+    """
 
+    columns: Any
+    n_rows: int | None = None
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self._describe()
+
+    @abstractmethod
+    def _describe(self) -> None:
+        """Read columns, and the number of rows if it is there."""
+
+    @abstractmethod
     def batches(self, numbers: list[str], others: list[str], row: int, n: int) -> Iterator[Any]:
         """Yield some columns of the rows from a given one on, n at a time or as they are stored."""
 
 
-def open_table(file: File) -> Reader:
-    """Return the reader of a table by its ending.
+def open_table(given: PathLike | File | Table) -> Table:
+    """Return a table by the ending of its file, or as it is if it is one.
 
     Parameters
     ----------
-    file : File
+    given : path, File or Table
     """
-    reader: Reader = _READERS[file.ending](file)
-    return reader
+    if isinstance(given, Table):
+        return given
+    file = File(given)
+    with errors_of(file):
+        table: Table = _TABLES[file.ending](file)
+    return table
 
 
 def is_number(kind: Any) -> bool:
@@ -108,90 +130,74 @@ def _opened(file: File) -> Iterator[Any]:
             yield unpacked
 
 
-class _Parquet:
+class _Parquet(Table):
     """Row groups that end before the first row wanted are not read."""
 
-    def __init__(self, file: File) -> None:
-        self._file = file
-
-    def describe(self) -> tuple[Any, int]:
-        with _opened(self._file) as raw, parquet.ParquetFile(raw) as file:
-            return file.schema_arrow, file.metadata.num_rows
+    def _describe(self) -> None:
+        with _opened(self.file) as raw, parquet.ParquetFile(raw) as file:
+            self.columns, self.n_rows = file.schema_arrow, file.metadata.num_rows
 
     def batches(self, numbers: list[str], others: list[str], row: int, n: int) -> Iterator[Any]:
         # What is buffered in advance is kept until the end: all of the file.
         lean: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
-        with _opened(self._file) as raw, parquet.ParquetFile(raw, **lean) as file:
+        with _opened(self.file) as raw, parquet.ParquetFile(raw, **lean) as file:
             groups, first = list(range(file.num_row_groups)), 0
             while groups and first + file.metadata.row_group(groups[0]).num_rows <= row:
                 first += file.metadata.row_group(groups.pop(0)).num_rows
             if groups:
                 batches = file.iter_batches(n, row_groups=groups, columns=numbers + others)
-                yield from _without(batches, row - first, self._file)
+                yield from _without(batches, row - first, self.file)
 
 
-class _Feather:
+class _Feather(Table):
     """Record batches are read one by one, by their number."""
 
-    def __init__(self, file: File) -> None:
-        self._file = file
-
-    def describe(self) -> tuple[Any, int]:
-        with _opened(self._file) as raw:
+    def _describe(self) -> None:
+        with _opened(self.file) as raw:
             reader = ipc.open_file(raw)
-            return reader.schema, reader.count_rows()
+            self.columns, self.n_rows = reader.schema, reader.count_rows()
 
     def batches(self, numbers: list[str], others: list[str], row: int, n: int) -> Iterator[Any]:
-        with _opened(self._file) as raw:
+        with _opened(self.file) as raw:
             reader = ipc.open_file(raw)
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
             chosen = (batch.select(numbers + others) for batch in batches)
-            yield from _without(chosen, row, self._file)
+            yield from _without(chosen, row, self.file)
 
 
-class _Csv:
+class _Csv(Table):
     """Read from the first row on, whatever row is wanted."""
 
-    def __init__(self, file: File) -> None:
-        self._file = file
-
-    def describe(self) -> tuple[Any, None]:
-        return self._columns, None
+    def _describe(self) -> None:
+        """Judge by the first lines how many bytes the longest may have, and read the header."""
+        with closing(lines(self.file)) as all_lines:
+            first = [line for line, _ in islice(all_lines, 3)]
+        sizes = [max(2 * len(line), _NUMBER_BYTES * line.count(b",")) for line in first]
+        self._block_bytes = min(max([_BLOCK_BYTES, *sizes]), MAX_LINE_BYTES)
+        with self._reader() as reader:
+            self.columns = reader.schema
 
     def batches(self, numbers: list[str], others: list[str], row: int, n: int) -> Iterator[Any]:
         # A column of whole numbers in the first block may have fractions further on.
         types = {
             name: pa.bool_() if pa.types.is_boolean(kind) else pa.float64()
-            for name, kind in ((name, self._columns.field(name).type) for name in numbers)
+            for name, kind in ((name, self.columns.field(name).type) for name in numbers)
         }
         options = csv.ConvertOptions(include_columns=numbers + others, column_types=types)
         with self._reader(convert_options=options) as reader:
-            yield from _without(iter(reader), row, self._file)
-
-    @cached_property
-    def _columns(self) -> Any:
-        with self._reader() as reader:
-            return reader.schema
+            yield from _without(iter(reader), row, self.file)
 
     @contextmanager
     def _reader(self, **options: Any) -> Iterator[Any]:
         read = csv.ReadOptions(block_size=self._block_bytes)
         with (
-            _opened(self._file) as raw,
+            _opened(self.file) as raw,
             csv.open_csv(raw, read_options=read, **options) as reader,
         ):
             yield reader
 
-    @cached_property
-    def _block_bytes(self) -> int:
-        """As many bytes as the longest line may have, judged by the first ones."""
-        with closing(lines(self._file)) as all_lines:
-            first = [line for line, _ in islice(all_lines, 3)]
-        sizes = [max(2 * len(line), _NUMBER_BYTES * line.count(b",")) for line in first]
-        return min(max([_BLOCK_BYTES, *sizes]), MAX_LINE_BYTES)
 
-
-_READERS: dict[str, Any] = {
+_TABLES: dict[str, Any] = {
     ".parquet": _Parquet,
     ".feather": _Feather,
     ".arrow": _Feather,

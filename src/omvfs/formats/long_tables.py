@@ -13,7 +13,7 @@ from omvfs.data.views import Block
 from omvfs.formats._asked import known_places, known_width
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike
-from omvfs.formats._tables import errors_of, is_key, is_number, open_table
+from omvfs.formats._tables import Table, errors_of, is_key, is_number, open_table
 from omvfs.parameters import whole
 
 # Entries read at a time.
@@ -31,7 +31,7 @@ class LongSource(Source):
 
     Parameters
     ----------
-    path : path
+    path : path, or Table
         Ends in ``.parquet``, ``.feather``, ``.arrow`` or ``.csv``, the last with ``.gz`` or
         ``.zst`` too.
     view : str
@@ -58,17 +58,17 @@ class LongSource(Source):
 
     def __init__(
         self,
-        path: PathLike | File,
+        path: PathLike | File | Table,
         view: str,
         n_rows: int | None = None,
         schema: Schema | None = None,
     ) -> None:
-        self._file, self._view, self._known = File(path), view, schema
-        self.name, self._reader = str(self._file), open_table(self._file)
+        self._table, self._view, self._known = open_table(path), view, schema
+        self._file, self.name = self._table.file, str(self._table.file)
+        columns = self._table.columns
         with errors_of(self._file):
-            arrow, _ = self._reader.describe()
-            self._check(arrow)
-            self._others = [name for name in ("row", "feature", "view") if name in arrow.names]
+            self._check(columns)
+            self._others = [name for name in ("row", "feature", "view") if name in columns.names]
             # By view: the place of a feature by name, or only how many there are.
             self._places: dict[str, dict[str, int]] = {}
             self._widths: dict[str, int] = {}
@@ -179,7 +179,7 @@ class LongSource(Source):
         self._widths[view] = max(self._widths.get(view, 0), high + 1) if width is None else width
 
     def _entries(self, first: int) -> Iterator["_Entries"]:
-        for batch in self._reader.batches(["value"], self._others, first, _ENTRIES):
+        for batch in self._table.batches(["value"], self._others, first, _ENTRIES):
             if not len(batch):
                 continue
             if any(batch.column(name).null_count for name in self._others):

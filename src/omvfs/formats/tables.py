@@ -14,7 +14,7 @@ from omvfs.formats._asked import Asked
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.formats._column_names import columns_by_view, is_long, schema_of
 from omvfs.formats._files import COMPRESSIONS, File, PathLike
-from omvfs.formats._tables import errors_of, index_of, is_key, is_number, open_table
+from omvfs.formats._tables import Table, errors_of, index_of, is_key, is_number, open_table
 from omvfs.formats._writer import MOST_COLUMNS, Keys, Writer, named_keys
 from omvfs.formats.long_tables import LongSource
 from omvfs.model.arrays import dense
@@ -27,7 +27,7 @@ class TableSource(Source):
 
     Parameters
     ----------
-    path : path
+    path : path, or Table
         Ends in ``.parquet``, ``.feather``, ``.arrow`` or ``.csv``, the last with ``.gz`` or
         ``.zst`` too.
     view : str
@@ -57,19 +57,18 @@ class TableSource(Source):
 
     def __init__(
         self,
-        path: PathLike | File,
+        path: PathLike | File | Table,
         view: str,
         columns: Columns | None = None,
         key: str | None = None,
         drop: Sequence[str] = (),
         schema: Schema | None = None,
     ) -> None:
-        self._file, self._keys = File(path), [] if key is None else [key]
-        self.name, self._reader = str(self._file), open_table(self._file)
+        self._table, self._keys = open_table(path), [] if key is None else [key]
+        self._file, self.name = self._table.file, str(self._table.file)
         with errors_of(self._file):
-            arrow, self._n_rows = self._reader.describe()
-            self.dropped = frozenset(drop) & frozenset(arrow.names)
-            self._columns = self._by_view(arrow, view, columns, schema)
+            self.dropped = frozenset(drop) & frozenset(self._table.columns.names)
+            self._columns = self._by_view(self._table.columns, view, columns, schema)
         self._schema = schema_of(self._columns)
 
     @property
@@ -80,14 +79,14 @@ class TableSource(Source):
     @property
     def n_rows(self) -> int | None:
         """Number of rows, None if only reading them will tell."""
-        return self._n_rows
+        return self._table.n_rows
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         row = row_of(cursor)
         wanted = list(dict.fromkeys(name for names in self._columns.values() for name in names))
         with errors_of(self._file):
             waiting: list[Any] = []
-            for batch in self._reader.batches(wanted, self._keys, row, batch_size):
+            for batch in self._table.batches(wanted, self._keys, row, batch_size):
                 waiting.append(batch)
                 while sum(len(part) for part in waiting) >= batch_size:
                     rows, waiting = _take(waiting, batch_size)
@@ -188,13 +187,13 @@ class TableWriter(Writer):
 
 def open_reader(file: File, view: str, asked: Asked) -> Source:
     """Open a file for `open_source`: in long form if its columns say so."""
+    table = open_table(file)
     with errors_of(file):
-        arrow = open_table(file).describe()[0]
-        names = set(arrow.names)
-        data = names - index_of(arrow) - set(asked.drop)
+        names = set(table.columns.names)
+        data = names - index_of(table.columns) - set(asked.drop)
     if asked.key is not None or not is_long(data):
-        return TableSource(file, view, key=asked.key, drop=asked.drop, schema=asked.schema)
-    source = LongSource(file, view, schema=asked.schema)
+        return TableSource(table, view, key=asked.key, drop=asked.drop, schema=asked.schema)
+    source = LongSource(table, view, schema=asked.schema)
     source.dropped = frozenset(asked.drop) & names
     return source
 
