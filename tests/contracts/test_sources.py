@@ -1,6 +1,7 @@
 """What must hold for every source, wherever its rows come from."""
 
 import gzip
+import io
 import itertools
 import json
 
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from pyarrow import csv as arrow_csv
 from pyarrow import feather, parquet
 
-from omvfs import OMVFS
+from omvfs import OMVFS, Views
 from omvfs.formats import (
     ArraySource,
     FolderSource,
@@ -21,12 +22,13 @@ from omvfs.formats import (
     NpySource,
     NpzSource,
     SideBySide,
-    SourceError,
     SvmlightSource,
     open_source,
 )
 from omvfs.formats._base import Only
+from omvfs.formats.standard_input import standard_input
 from omvfs.pipeline import run
+from omvfs.testing import check_source
 from support import counts, dense, reads_of_blocks
 
 N = 47
@@ -217,7 +219,25 @@ def from_h5mu(path):
     return open_source(path / "rows.h5mu")
 
 
+def from_a_stream_of_numbers(path):
+    rows = zip(dense(data()["text"]).tolist(), data()["image"].tolist(), strict=True)
+    lines = [json.dumps({"text": text, "image": image}) for text, image in rows]
+    return standard_input("rows", io.BytesIO("\n".join(lines).encode()))
+
+
+def from_a_stream_of_csv(path):
+    arrow_csv.write_csv(table(), path / "rows.csv")
+    return standard_input("rows", io.BytesIO((path / "rows.csv").read_bytes()))
+
+
+def from_a_stream_of_words(path):
+    from_json_lines(path)
+    return standard_input("rows", io.BytesIO((path / "rows.jsonl").read_bytes()))
+
+
 TABLES = (
+    from_a_stream_of_numbers,
+    from_a_stream_of_csv,
     from_parquet,
     from_feather,
     from_csv,
@@ -229,6 +249,7 @@ SPARSE = (from_a_long_parquet, from_a_long_csv)
 SOURCES = [
     *TABLES,
     *SPARSE,
+    from_a_stream_of_words,
     from_afar,
     from_h5mu_afar,
     from_compressed_json_lines,
@@ -244,61 +265,31 @@ SOURCES = [
 ]
 
 
-@pytest.fixture(params=SOURCES, ids=lambda make: make.__name__)
-def source(request, tmp_path):
-    with request.param(tmp_path) as source:
-        # A table has no sparse columns, one in long form no others.
-        source.dense = request.param in TABLES
-        source.sparse = request.param in SPARSE
-        yield source
+every_source = pytest.mark.parametrize("make", SOURCES, ids=lambda make: make.__name__)
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, N, 1000])
-def test_chunks_are_the_rows_in_order(source, batch_size):
-    chunks = list(source.chunks(batch_size))
-    assert [chunk.start for chunk in chunks] == list(range(0, N, batch_size))
-    assert {len(chunk.views) for chunk in chunks[:-1]} <= {batch_size}
+def kind_of(make, X):
+    """Return rows as a source has them: a table has dense columns, one in long form sparse ones."""
+    return dense(X) if make in TABLES else sp.csr_array(X) if make in SPARSE else X
+
+
+@every_source
+def test_a_source_does_what_every_source_must(make, tmp_path_factory):
+    check_source(lambda: make(tmp_path_factory.mktemp("rows")))
+
+
+@every_source
+def test_chunks_are_the_rows(make, tmp_path):
+    with make(tmp_path) as source:
+        views = Views.concat([chunk.views for chunk in source.chunks(10)])
+    assert views.names == ("text", "image")
     for view, X in data().items():
-        rows = np.vstack([dense(chunk.views[view]) for chunk in chunks])
-        np.testing.assert_array_equal(rows, dense(X))
-        sparse = source.sparse or (sp.issparse(X) and not source.dense)
-        assert all(sp.issparse(chunk.views[view]) == sparse for chunk in chunks)
-    assert source.schema.names == ("text", "image")
-    assert source.schema.widths == (11, 4)
-    assert source.n_rows in (N, None)
+        np.testing.assert_array_equal(dense(views[view]), dense(X))
+        assert sp.issparse(views[view]) == sp.issparse(kind_of(make, X))
 
 
-def test_reading_goes_on_from_any_cursor_kept_as_json(source):
-    chunks = list(source.chunks(10))
-    for i, chunk in enumerate(chunks):
-        cursor = json.loads(json.dumps(chunk.cursor))
-        rest = list(source.chunks(10, cursor))
-        assert [c.start for c in rest] == [c.start for c in chunks[i + 1 :]]
-        for a, b in zip(rest, chunks[i + 1 :], strict=True):
-            np.testing.assert_array_equal(dense(a.views["text"]), dense(b.views["text"]))
-            np.testing.assert_array_equal(dense(a.views["image"]), dense(b.views["image"]))
-
-
-def test_a_cursor_tells_the_row(source):
-    for chunk in source.chunks(10):
-        assert chunk.cursor["row"] == chunk.start + len(chunk.views)
-
-
-def test_going_on_after_more_rows_than_there_are_is_refused(source):
-    *_, last = source.chunks(10)
-    assert list(source.chunks(10, last.cursor)) == []
-    if source.n_rows is not None:
-        with pytest.raises(SourceError, match="fewer rows than were read before"):
-            list(source.chunks(10, {**last.cursor, "row": N + 1}))
-
-
-def test_the_cursor_of_something_else_is_refused(source):
-    for cursor in ({}, {"page": 3}, {"row": -1}, {"row": "3"}):
-        with pytest.raises(SourceError, match="The cursor is of other inputs"):
-            list(source.chunks(10, cursor))
-
-
-def test_identity_is_plain_and_has_views_and_widths(source):
+@every_source
+def test_identity_has_views_and_widths(make, tmp_path):
     def views(identity):
         parts = identity.get("parts")
         own = identity.get("views", {})
@@ -306,29 +297,16 @@ def test_identity_is_plain_and_has_views_and_widths(source):
             own = own | views(part)
         return own
 
-    assert json.loads(json.dumps(source.identity)) == source.identity
-    assert views(source.identity) == {"text": 11, "image": 4}
+    with make(tmp_path) as source:
+        assert views(source.identity) == {"text": 11, "image": 4}
 
 
-def test_a_reader_can_stop_early_and_begin_again(source):
-    first = next(iter(source.chunks(5)))
-    again = next(iter(source.chunks(5)))
-    np.testing.assert_array_equal(dense(first.views["image"]), dense(again.views["image"]))
-
-
-@pytest.mark.parametrize("size", [0, -1, 2.5, "ten", True])
-def test_a_bad_chunk_size_is_refused(source, size):
-    with pytest.raises(ValueError, match="batch_size"):
-        list(source.chunks(size))
-
-
-def test_the_same_rows_from_anywhere_give_the_same_bits(source):
-    kind = dense if source.dense else sp.csr_array if source.sparse else lambda X: X
-    views = {view: kind(X) for view, X in data().items()}
+@every_source
+def test_the_same_rows_from_anywhere_give_the_same_bits(make, tmp_path):
+    views = {view: kind_of(make, X) for view, X in data().items()}
     expected = OMVFS(2, batch_size=10, random_state=0).fit(views)
-    selector = OMVFS(2, batch_size=10, random_state=0)
-    for chunk in source.chunks(10):
-        selector.partial_fit(chunk.views)
+    with make(tmp_path) as source:
+        selector = run(source, OMVFS(2, batch_size=10, random_state=0)).selector
     np.testing.assert_array_equal(selector.scores_, expected.scores_)
 
 
@@ -338,7 +316,7 @@ HELD = {from_arrays: [N], from_some_of_its_views: [N], from_an_iterator: [3, 17,
 JOINED = {from_files_joined_by_a_key: [10, 10, 10, 10, N + 1 - 40]}
 
 
-@pytest.mark.parametrize("make", SOURCES, ids=lambda make: make.__name__)
+@every_source
 @pytest.mark.parametrize("prepare", [(), ("tfidf", "image:scale", "l2")], ids=len)
 def test_every_block_is_read_once_on_its_way(make, prepare, tmp_path, monkeypatch):
     reads = reads_of_blocks(monkeypatch)
