@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from numpy.typing import NDArray
@@ -46,6 +45,9 @@ class Chunk:
 class Source(ABC):
     """Rows of named views, read in order.
 
+    A subclass sets `_schema` and, if it knows, `_n_rows`, or has `schema` and `n_rows` of its own;
+    and provides `_chunks`. `omvfs.testing.check_source` tells whether it does what it must.
+
     Closing it, or leaving its ``with`` block, closes its files.
 
     Attributes
@@ -59,10 +61,13 @@ class Source(ABC):
     name: str = "The source"
     dropped: frozenset[str] = frozenset()
 
+    _schema: Schema
+    _n_rows: int | None = None
+
     @property
-    @abstractmethod
     def schema(self) -> Schema:
         """Views, their widths and the names of their features."""
+        return self._schema
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -83,7 +88,7 @@ class Source(ABC):
     @property
     def n_rows(self) -> int | None:
         """Number of rows, None if only reading them will tell."""
-        return None
+        return self._n_rows
 
     def lengthen(self, n_rows: int) -> None:  # noqa: B027 (most know how many rows they have)
         """Take rows after the last for empty, if this is a source that does not store such rows.
@@ -131,25 +136,22 @@ class Source(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
 class RowSource(Source):
     """Base of sources whose rows can be asked for by number.
 
-    A subclass provides `n_rows` and `read`.
+    A subclass sets `_schema` and `_n_rows`, and provides `read`.
     """
 
+    _n_rows: int
+
     @property
-    @abstractmethod
     def n_rows(self) -> int:
         """Number of rows."""
+        return self._n_rows
 
     @abstractmethod
     def read(self, start: int, stop: int) -> dict[str, Block]:
@@ -248,11 +250,6 @@ class Only(Source):
         )
 
     @property
-    def schema(self) -> Schema:
-        """The views, their widths and the names of their features."""
-        return self._schema
-
-    @property
     def n_rows(self) -> int | None:
         """Number of rows, None if only reading them will tell."""
         return self._source.n_rows
@@ -323,16 +320,6 @@ class SideBySide(Source):
     def parts(self) -> Mapping[str, Source]:
         """The parts by name."""
         return self._parts
-
-    @property
-    def schema(self) -> Schema:
-        """Views of all parts, one part after another."""
-        return self._schema
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, None if no part knows."""
-        return self._n_rows
 
     @property
     def identity(self) -> dict[str, Any]:

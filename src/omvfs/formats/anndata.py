@@ -66,16 +66,6 @@ class AnnDataSource(RowSource):
         )
         self._schema = Schema(tuple(self._places), widths, names)
 
-    @property
-    def schema(self) -> Schema:
-        """Views, their widths and the names of their features."""
-        return self._schema
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._n_rows
-
     def read(self, start: int, stop: int) -> dict[str, Block]:
         """Return some consecutive rows by view name."""
         try:

@@ -60,21 +60,12 @@ class JsonLinesSource(Source):
         self._file, self._key, self._drop = File(path), key, frozenset(drop)
         self.name = str(self._file)
         self._shape, self._n_rows = Shape(str(self._file), schema), 0
-        for row, _, after in self._rows(None):
-            self._n_rows += 1
+        for n, (row, _, after) in enumerate(self._rows(None), 1):
+            self._n_rows = n
             self._shape.see(row, after["row"])
         if not self._shape.kinds:
             raise SourceError(f"{self._file} has no rows with views.")
-
-    @property
-    def schema(self) -> Schema:
-        """Views, their widths and the names of their features."""
-        return self._shape.schema
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._n_rows
+        self._schema = self._shape.schema
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         number, reader, schema = row_of(cursor), self._rows(cursor), self.schema

@@ -56,6 +56,8 @@ class LongSource(Source):
            [0., 1.]])
     """
 
+    _n_rows: int = 0
+
     def __init__(
         self,
         path: PathLike | File | Table,
@@ -72,8 +74,9 @@ class LongSource(Source):
             # By view: the place of a feature by name, or only how many there are.
             self._places: dict[str, dict[str, int]] = {}
             self._widths: dict[str, int] = {}
-            self._n_rows = 0
             self._scan()
+        features = tuple(tuple(self._places.get(view, ())) or None for view in self._widths)
+        self._schema = Schema(tuple(self._widths), tuple(self._widths.values()), features)
         if n_rows is not None and whole("n_rows", n_rows, least=0) < self._n_rows:
             raise SourceError(
                 f"{self._file} has entries up to row {self._n_rows - 1:,}; expected {n_rows:,} "
@@ -91,21 +94,9 @@ class LongSource(Source):
         """
         self._n_rows = max(self._n_rows, n_rows)
 
-    @property
-    def schema(self) -> Schema:
-        """Views, their widths and the names of their features."""
-        features = tuple(tuple(self._places.get(view, ())) or None for view in self._widths)
-        return Schema(tuple(self._widths), tuple(self._widths.values()), features)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows: one more than the highest number, or as many as it was told."""
-        return self._n_rows
-
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         start = row_of(cursor)
         entry = row_of(cursor, "entry")
-        schema = self.schema
         with errors_of(self._file):
             entries = self._entries(entry)
             waiting: list[_Entries] = []
@@ -119,10 +110,10 @@ class LongSource(Source):
                 n = int(np.searchsorted(now.rows, stop))
                 blocks = {
                     view: self._block(now, n, view, (start, stop), width)
-                    for view, width in zip(schema.names, schema.widths, strict=True)
+                    for view, width in self._widths.items()
                 }
                 entry, waiting = entry + n, [now.after(n)] if n < len(now.rows) else []
-                yield Chunk(start, named(blocks, schema), {"row": stop, "entry": entry})
+                yield Chunk(start, named(blocks, self._schema), {"row": stop, "entry": entry})
                 start = stop
 
     def _check(self, arrow: Any) -> None:

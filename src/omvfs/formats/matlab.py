@@ -84,17 +84,8 @@ class MatSource(RowSource):
             self._stack = stack.pop_all()
         self.name, self._bytes = str(self._file), self._file.size()
         self._n_rows = self._chosen[0].shape[0]
-
-    @property
-    def schema(self) -> Schema:
-        """The views and their widths."""
         names, widths = zip(*((m.name, m.shape[1]) for m in self._chosen), strict=True)
-        return Schema(names, widths, (None,) * len(names))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._n_rows
+        self._schema = Schema(names, widths, (None,) * len(names))
 
     def read(self, start: int, stop: int) -> dict[str, Block]:
         """Return some consecutive rows by view name."""

@@ -28,19 +28,10 @@ class ArraySource(Source):
 
     def __init__(self, X: Any, views: Any = None) -> None:
         self._views = as_views(X, views=views, negative="allow")
-
-    @property
-    def schema(self) -> Schema:
-        """Views, their widths and the names of their features."""
-        return self._views.schema
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self._views)
+        self._schema, self._n_rows = self._views.schema, len(self._views)
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        for start in range(row_of(cursor), self.n_rows, batch_size):
+        for start in range(row_of(cursor), len(self._views), batch_size):
             views = self._views[start : start + batch_size]
             yield Chunk(start, views, {"row": start + len(views)})
 
@@ -66,24 +57,24 @@ class IteratorSource(Source):
 
     def __init__(self, batches: Callable[[], Iterable[Any]]) -> None:
         self._batches = batches
-        self._schema: Schema | None = None
+        self._known: Schema | None = None
 
     @property
     def schema(self) -> Schema:
         """Views, their widths and the names of their features, as in the first batch."""
-        if self._schema is None:
+        if self._known is None:
             for batch in self._batches():
-                self._schema = as_views(batch, negative="allow").schema
+                self._known = as_views(batch, negative="allow").schema
                 break
             else:
                 raise SourceError("The iterator has no batches.")
-        return self._schema
+        return self._known
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         first = row = row_of(cursor)
         for views in rechunk(self._after(first), batch_size, negative="allow"):
             # Not to be asked for by a call of its own: the function may have but one stream.
-            self._schema = self._schema or views.schema
+            self._known = self._known or views.schema
             yield Chunk(row, views, {"row": row + len(views)})
             row += len(views)
 

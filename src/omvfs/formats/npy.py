@@ -55,25 +55,16 @@ class NpySource(RowSource):
             raise SourceError(
                 f"{self._path} has an array of shape {shape}; expected rows × columns."
             )
-        self._shape = shape
+        self._n_rows, self._width = shape
+        self._schema = Schema((view,), (self._width,), (None,))
         needed = self._offset + math.prod(shape) * self._dtype.itemsize
         if needed > size:
             raise SourceError(f"{self._path} is cut off: {size:,} bytes of {needed:,}.")
         self._fortran = fortran
 
-    @property
-    def schema(self) -> Schema:
-        """The view and its width."""
-        return Schema((self._view,), (self._shape[1],), (None,))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._shape[0]
-
     def read(self, start: int, stop: int) -> dict[str, Block]:
         """Return some consecutive rows by view name."""
-        n, width = stop - start, self._shape[1]
+        n, width = stop - start, self._width
         check_chunk(n * width * self._dtype.itemsize, self._path)
         if not self._fortran:
             return {self._view: self._values([start * width], n * width).reshape(n, width)}

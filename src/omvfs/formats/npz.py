@@ -42,6 +42,8 @@ class NpzSource(Source):
     [Views(2 rows; text: 4 sparse; float64), Views(1 rows; text: 4 sparse; float64)]
     """
 
+    _n_rows: int
+
     def __init__(self, path: PathLike | File, view: str) -> None:
         self._path, self._view = File(path), view
         self.name = str(self._path)
@@ -63,27 +65,19 @@ class NpzSource(Source):
                 raise SourceError(f"{self._path} has more values than columns for them, or fewer.")
             if members[1].dtype.kind != "i" or members[2].dtype.kind != "i":
                 raise SourceError(f"{self._path} has places that are no whole numbers.")
-
-    @property
-    def schema(self) -> Schema:
-        """The view and its width."""
-        return Schema((self._view,), (self._shape[1],), (None,))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._shape[0]
+        self._n_rows = self._shape[0]
+        self._schema = Schema((view,), (self._shape[1],), (None,))
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         with _opened(self._path) as (archive, stack):
             data, indices, indptr = (_Member(archive, n, self._path, stack) for n in _CSR)
             row = row_of(cursor)
-            indptr.skip(min(row, self.n_rows))
+            indptr.skip(min(row, self._n_rows))
             end = int(indptr.read(1)[0])
             data.skip(end)
             indices.skip(end)
-            while row < self.n_rows:
-                n = min(batch_size, self.n_rows - row)
+            while row < self._n_rows:
+                n = min(batch_size, self._n_rows - row)
                 ends = np.concatenate([[end], indptr.read(n)]).astype(np.int64)
                 block = self._block(ends, data, indices)
                 row, end = row + n, int(ends[-1])

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from omvfs.data.schema import Schema
 from omvfs.formats._asked import Asked
-from omvfs.formats._base import Chunk, Cursor, Source, SourceError, fewer_rows, named, row_of
+from omvfs.formats._base import Chunk, Cursor, Only, Source, SourceError, fewer_rows, named, row_of
 from omvfs.formats._column_names import columns_by_view, is_long, schema_of
 from omvfs.formats._files import File
 from omvfs.formats._rows import Shape
@@ -95,11 +95,6 @@ class StreamSource(Source):
         self._schema = schema or shape.schema
         self._read = 0
 
-    @property
-    def schema(self) -> Schema:
-        """Views, their widths and the names of their features."""
-        return self._schema
-
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         row = row_of(cursor)
         if row < self._read:
@@ -115,7 +110,7 @@ class StreamSource(Source):
             yield Chunk(row - len(batch), named(blocks, self._schema), {"row": row})
 
 
-class _Spooled(Source):
+class _Spooled(Only):
     """A stream that was put into a file to be read by a reader of files."""
 
     def __init__(
@@ -127,32 +122,14 @@ class _Spooled(Source):
             shutil.copyfileobj(stream, self._file, 1 << 20)
             self._file.flush()
             source: Source = load(ending).open_reader(File(self._file.name), view, asked)
-            self._source = source
-            self.dropped = self._source.dropped
+            super().__init__(source, source.schema.names)
+            self.name = StreamSource.name
         except BaseException:
             self._file.close()
             raise
 
-    @property
-    def schema(self) -> Schema:
-        return self._source.schema
-
-    @property
-    def n_rows(self) -> int | None:
-        return self._source.n_rows
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return self._source.identity
-
-    def lengthen(self, n_rows: int) -> None:
-        self._source.lengthen(n_rows)
-
-    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        return self._source.chunks(batch_size, cursor)
-
     def close(self) -> None:
-        self._source.close()
+        super().close()
         self._file.close()
 
 

@@ -53,23 +53,13 @@ class SvmlightSource(Source):
     ) -> None:
         self._file, self._view = File(path), view
         self.name = str(self._file)
-        self._n_rows: int | None = None
         if n_features is None or zero_based is None:
             low, high, self._n_rows = self._scan()
             zero_based = low == 0 if zero_based is None else zero_based
             n_features = high + (1 if zero_based else 0) if n_features is None else n_features
         self._width = whole("n_features", n_features, least=1)
+        self._schema = Schema((view,), (self._width,), (None,))
         self._first = 0 if zero_based else 1
-
-    @property
-    def schema(self) -> Schema:
-        """The view and its width."""
-        return Schema((self._view,), (self._width,), (None,))
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, None if the file was not read yet."""
-        return self._n_rows
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         row, reader = row_of(cursor), self._rows(cursor)

@@ -69,17 +69,7 @@ class TableSource(Source):
         with errors_of(self._file):
             self.dropped = frozenset(drop) & frozenset(self._table.columns.names)
             self._columns = self._by_view(self._table.columns, view, columns, schema)
-        self._schema = schema_of(self._columns)
-
-    @property
-    def schema(self) -> Schema:
-        """Views, their widths and the names of their features."""
-        return self._schema
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, None if only reading them will tell."""
-        return self._table.n_rows
+        self._schema, self._n_rows = schema_of(self._columns), self._table.n_rows
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         row = row_of(cursor)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
-from omvfs.model.arrays import Block, scale_columns, unit_rows
+from omvfs.model.arrays import Block, dense, scale_columns, unit_rows
 
 # What a step knows of one view, by name; replaced, never changed.
 Known: TypeAlias = Mapping[str, NDArray[Any]]
@@ -45,8 +45,7 @@ def tfidf(X: Block, known: Known) -> tuple[Block, Known]:
 
 def scale(X: Block, known: Known) -> tuple[Block, Known]:
     """Divide every column by its largest size over all rows so far."""
-    sizes = abs(X).max(axis=0)
-    sizes = (sizes.toarray() if sp.issparse(sizes) else np.asarray(sizes)).ravel()
+    sizes = dense(abs(X).max(axis=0)).ravel()
     largest = np.maximum(known.get("largest", np.zeros(X.shape[1], X.dtype)), sizes)
     factors = np.divide(1, largest, out=np.ones_like(largest), where=largest > 0)
     return scale_columns(X, factors), {"largest": largest}
