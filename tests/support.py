@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from hypothesis import strategies as st
 
 from omvfs.data import views
 from omvfs.model.stream.reservoir import Reservoir
@@ -29,6 +30,17 @@ def clustered(rng, n_rows, width, n_clusters=3, dtype=np.float64):
 
 def dense(block):
     return block.toarray() if sp.issparse(block) else np.asarray(block)
+
+
+def damaged(data, content, most=4):
+    """Return bytes as hypothesis damages them: cut off, up to `most` of them changed."""
+    content = bytearray(content)
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content) - 1))]
+    for _ in range(data.draw(st.integers(0, most))):
+        if content:
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    return bytes(content)
 
 
 def reads_of_blocks(monkeypatch):

@@ -10,6 +10,7 @@ from pyarrow import csv, feather, ipc, parquet
 from omvfs import OMVFS
 from omvfs.formats import SourceError, lines, open_source
 from omvfs.formats.tables import TableSource
+from support import damaged
 
 ROWS = pa.table({"a": [1.0, 2.0, 3.0], "b": [1, 2, 3], "id": ["x", "y", "z"]})
 
@@ -122,12 +123,7 @@ def test_truths_are_numbers(tmp_path, name):
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_damaged_table_is_an_error_or_rows(folder, tmp_path_factory, name, data):
-    content = bytearray((folder / name).read_bytes())
-    if data.draw(st.booleans()):
-        content = content[: data.draw(st.integers(0, len(content) - 1))]
-    for _ in range(data.draw(st.integers(0, 3))):
-        if content:
-            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    content = damaged(data, (folder / name).read_bytes(), most=3)
     path = tmp_path_factory.mktemp("damaged") / name
     path.write_bytes(content)
     try:

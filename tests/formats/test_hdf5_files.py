@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from omvfs.formats import SourceError, open_source
 from omvfs.formats.anndata import AnnDataSource
-from support import counts, dense
+from support import counts, damaged, dense
 
 RNA = sp.csr_matrix(counts(np.random.default_rng(0), 40, 9))
 PROTEIN = counts(np.random.default_rng(1), 40, 4).astype(np.float32)
@@ -99,12 +99,7 @@ def test_a_matrix_that_cannot_be_is_refused(tmp_path, part, place, value):
 @settings(max_examples=60, deadline=None)
 def test_a_damaged_file_is_an_error_or_rows(tmp_path_factory, data):
     path = h5mu(tmp_path_factory.mktemp("damaged") / "x.h5mu")
-    content = bytearray(path.read_bytes())
-    if data.draw(st.booleans()):
-        content = content[: data.draw(st.integers(0, len(content) - 1))]
-    for _ in range(data.draw(st.integers(0, 4))):
-        if content:
-            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    content = damaged(data, path.read_bytes(), most=4)
     path.write_bytes(content)
     try:
         with open_source(path) as source:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.formats import NpySource, NpzSource, SourceError, open_source
-from support import counts
+from support import counts, damaged
 
 X = sp.csr_array(counts(np.random.default_rng(0), 30, 8))
 
@@ -34,13 +34,7 @@ def read(path, kind):
 @given(data=st.data())
 @settings(max_examples=200, deadline=None)
 def test_a_damaged_file_is_an_error_or_rows(kind, tmp_path_factory, data):
-    content = bytearray(WHOLE[kind])
-    if data.draw(st.booleans()):
-        content = content[: data.draw(st.integers(0, len(content) - 1))]
-    for _ in range(data.draw(st.integers(0, 4))):
-        if content:
-            place = data.draw(st.integers(0, len(content) - 1))
-            content[place] = data.draw(st.integers(0, 255))
+    content = damaged(data, WHOLE[kind], most=4)
     path = tmp_path_factory.mktemp("damaged") / f"x.{kind}"
     path.write_bytes(content)
     try:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.formats import JsonLinesSource, SourceError, SvmlightSource, lines, open_source
+from support import damaged
 
 SVM = "1 1:0.5 3:2\n\n# nothing\n-1 qid:3 2:1 # a comment\n0\n"
 JSON = [
@@ -108,12 +109,7 @@ def test_a_damaged_text_is_an_error_or_rows(tmp_path_factory, ending, data):
     content = (
         SVM.encode() if ending.startswith("svm") else "\n".join(map(json.dumps, JSON)).encode()
     )
-    content = bytearray(gzip.compress(content) if ending.endswith("gz") else content)
-    if data.draw(st.booleans()):
-        content = content[: data.draw(st.integers(0, len(content) - 1))]
-    for _ in range(data.draw(st.integers(0, 3))):
-        if content:
-            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    content = damaged(data, gzip.compress(content) if ending.endswith("gz") else content, most=3)
     path = tmp_path_factory.mktemp("damaged") / f"x.{ending}"
     path.write_bytes(content)
     kind = SvmlightSource if ending.startswith("svm") else JsonLinesSource
