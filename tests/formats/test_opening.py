@@ -288,3 +288,23 @@ def test_a_long_table_of_some_views_may_end_early_too(tmp_path):
     sp.save_npz(tmp_path / "image.npz", sp.csr_array(np.eye(4)))
     inputs = put(entries, tmp_path / "long.csv"), tmp_path / "image.npz"
     assert len(only(open_source(*inputs, views=["text", "image"]))) == 4
+
+
+def test_files_that_do_not_fit_are_named(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((3, 2)))
+    np.save(tmp_path / "b.npy", np.ones((4, 2)))
+    (tmp_path / "c.txt").write_text("1 2")
+    with pytest.raises(SourceError, match="different numbers of rows: a 3, b 4"):
+        open_source(tmp_path / "a.npy", tmp_path / "b.npy")
+    with pytest.raises(SourceError, match="two files for view 'a'"):
+        open_source(tmp_path / "a.npy", f"a={tmp_path / 'b.npy'}")
+    with pytest.raises(SourceError, match=r"ends in '\.txt'"):
+        open_source(tmp_path / "c.txt")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        open_source(tmp_path / "nowhere.npy")
+    with pytest.raises(SourceError, match="no input"):
+        open_source()
+    with pytest.raises(SourceError, match="'z'"):
+        open_source(tmp_path / "a.npy", views=["z"])
+    both = open_source(f"one={tmp_path / 'a.npy'}", tmp_path / "a.npy", views=["a"])
+    assert both.schema.names == ("a",)

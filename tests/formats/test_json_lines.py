@@ -1,4 +1,4 @@
-"""svmlight and JSON Lines: what rows mean, and lines that mean nothing."""
+"""JSON Lines: what rows mean, and lines that mean nothing."""
 
 import gzip
 import json
@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs.formats import JsonLinesSource, SourceError, SvmlightSource, lines, open_source
+from omvfs.formats import JsonLinesSource, SourceError, lines, open_source
 from support import damaged
 
-SVM = "1 1:0.5 3:2\n\n# nothing\n-1 qid:3 2:1 # a comment\n0\n"
 JSON = [
     {"text": ["b", "a", "b"], "meta": {"x": 1, "y": 0.5}, "image": [0.5, 1]},
     {"image": [0, 2], "text": []},
@@ -22,27 +21,6 @@ JSON = [
 def only(source, batch_size=100):
     (chunk,) = source.chunks(batch_size)
     return chunk.views
-
-
-def test_an_svmlight_file_has_its_rows_and_no_labels(tmp_path):
-    (tmp_path / "x.svm").write_text(SVM)
-    views = only(open_source(tmp_path / "x.svm"))
-    np.testing.assert_array_equal(views["x"].toarray(), [[0.5, 0, 2], [0, 1, 0], [0, 0, 0]])
-    (tmp_path / "y.libsvm").write_text("0 0:1\n0 4:1\n")
-    assert open_source(tmp_path / "y.libsvm").schema.widths == (5,)
-    assert SvmlightSource(tmp_path / "y.libsvm", "y", 9).schema.widths == (9,)
-    with pytest.raises(SourceError, match="beyond the 3"):
-        list(SvmlightSource(tmp_path / "y.libsvm", "y", 3, zero_based=True).chunks(5))
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["1 a:1", "1 2:b", "1 2", "1 1:2:3", "1 99999999999999999999:1", "1 -4:1", "1 4294967296:1"],
-)
-def test_a_line_that_is_none_of_svmlight_is_named(tmp_path, line):
-    (tmp_path / "x.svm").write_text(f"1 1:1\n{line}\n")
-    with pytest.raises(SourceError, match=r"Row 2 of .*x\.svm|x\.svm has indices"):
-        open_source(tmp_path / "x.svm")
 
 
 def test_json_lines_are_numbers_objects_and_tokens(tmp_path):
@@ -102,19 +80,16 @@ def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
         open_source(tmp_path / "x.jsonl")
 
 
-@pytest.mark.parametrize("ending", ["svm", "svm.gz", "jsonl", "jsonl.gz"])
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz"])
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_damaged_text_is_an_error_or_rows(tmp_path_factory, ending, data):
-    content = (
-        SVM.encode() if ending.startswith("svm") else "\n".join(map(json.dumps, JSON)).encode()
-    )
-    content = damaged(data, gzip.compress(content) if ending.endswith("gz") else content, most=3)
+def test_a_damaged_file_is_an_error_or_rows(tmp_path_factory, ending, data):
+    whole = "\n".join(map(json.dumps, JSON)).encode()
+    whole = gzip.compress(whole) if ending.endswith("gz") else whole
     path = tmp_path_factory.mktemp("damaged") / f"x.{ending}"
-    path.write_bytes(content)
-    kind = SvmlightSource if ending.startswith("svm") else JsonLinesSource
+    path.write_bytes(damaged(data, whole, most=3))
     try:
-        chunks = list(kind(path, "x").chunks(2))
+        chunks = list(JsonLinesSource(path).chunks(2))
     except SourceError:
         return
     assert all(len(chunk.views) <= 2 for chunk in chunks)
