@@ -291,7 +291,8 @@ class SideBySide(Source):
     """
 
     def __init__(self, parts: Mapping[str, Source]) -> None:
-        self._parts = dict(parts)
+        # All that is open, and of these the parts that give views.
+        self._all = self._parts = dict(parts)
         self.name = ", ".join(part.name for part in self._parts.values())
         self._n_rows = self._check_rows()
         schemas = [part.schema for part in self._parts.values()]
@@ -324,7 +325,7 @@ class SideBySide(Source):
     @property
     def identity(self) -> dict[str, Any]:
         """What the rows of every part are, by its name."""
-        parts = {name: part.identity for name, part in self._parts.items()}
+        parts = {name: part.identity for name, part in self._all.items()}
         return {"kind": type(self).__name__, "parts": parts}
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
@@ -358,5 +359,5 @@ class SideBySide(Source):
     def close(self) -> None:
         """Close all parts, whatever happens to some."""
         with ExitStack() as stack:
-            for part in self._parts.values():
+            for part in self._all.values():
                 stack.callback(part.close)

@@ -95,10 +95,6 @@ class File:
             return _Closing(pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"), file)
         return file
 
-    def is_there(self) -> bool:
-        """Tell whether there is such a file; of a remote one opening it will tell."""
-        return self.remote or Path(self.text).is_file()
-
     def size(self) -> int:
         """Return how many bytes there are, 0 for a remote one."""
         return 0 if self.remote else Path(self.text).stat().st_size
@@ -109,8 +105,8 @@ class File:
             raise SourceError(f"{self} was cut off while it was read.")
 
     def check(self) -> None:
-        """Raise an error that says what is wrong if the file is not there."""
-        if self.is_there():
+        """Raise an error that says what is wrong if the file is not there; of a remote one not."""
+        if self.remote or Path(self.text).is_file():
             return
         if Path(self.text).is_dir():
             raise IsADirectoryError(f"{self} is a folder; expected a file.")

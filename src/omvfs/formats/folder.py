@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import scipy.sparse as sp
 
@@ -14,7 +14,7 @@ from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block, Views
 from omvfs.formats._base import Chunk, Cursor, SideBySide, SourceError, known_names
 from omvfs.formats._files import PathLike
-from omvfs.formats._writer import Keys, Writer, check_names
+from omvfs.formats._writer import Keys, Writer
 from omvfs.formats.npy import NpySource, NpyWriter
 from omvfs.formats.npz import NpzSource, NpzWriter
 
@@ -95,7 +95,7 @@ def _feature_names(view: Path, width: int) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-class FolderWriter:
+class FolderWriter(Writer):
     """Writes views as ``view_<number>_<name>.npz`` (CSR) or ``.npy``, and names of their features.
 
     Nothing but a chunk is held in memory. Used in a ``with`` block; the files appear when it is
@@ -118,42 +118,28 @@ class FolderWriter:
     3
     """
 
-    def __init__(self, path: PathLike) -> None:
-        self._folder = Path(path)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        if any(self._folder.glob("view_*")):
-            raise FileExistsError(f"Folder {self._folder} holds views already.")
-        self._stack = ExitStack()
+    def __init__(self, path: PathLike, key: str | None = None) -> None:
+        self._path, self._stack = Path(path), ExitStack()
+        self._path.mkdir(parents=True, exist_ok=True)
+        if any(self._path.glob("view_*")):
+            raise FileExistsError(f"Folder {self._path} holds views already.")
         self._writers: dict[str, Writer] = {}
         self._names: dict[Path, Any] = {}
 
-    def append(self, views: Views, keys: Keys = None) -> None:
-        """Write more rows.
-
-        Parameters
-        ----------
-        views : Views
-            With the same views each time, sparse or dense as in the first.
-        keys : array, default=None
-            Not written.
-        """
-        check_names(views.names, self._folder)
+    def _append(self, views: Views, keys: Keys) -> None:
         if not self._writers:
             for number, (name, X) in enumerate(views.blocks.items()):
                 self._begin(number, name, X)
                 names = views.feature_names[name]
                 if names is not None and not any("\n" in each for each in names):
-                    self._names[self._folder / f"features_{number}_{name}.txt"] = names
+                    self._names[self._path / f"features_{number}_{name}.txt"] = names
         for name in views.names:
             self._writers[name].append(views.only([name]))
 
     def _begin(self, number: int, name: str, X: Block) -> None:
         kind, ending = (NpzWriter, "npz") if sp.issparse(X) else (NpyWriter, "npy")
-        writer = kind(self._folder / f"view_{number}_{name}.{ending}")
+        writer = kind(self._path / f"view_{number}_{name}.{ending}")
         self._writers[name] = self._stack.enter_context(writer)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         self._stack.__exit__(kind, error, traceback)

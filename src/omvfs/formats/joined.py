@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -59,18 +58,6 @@ class Joined(SideBySide):
         super().__init__(parts)
         self._all = {**self._parts, **(only_keys or {})}
         self.n_left_out = 0
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What the rows of every source are, by its name."""
-        parts = {name: part.identity for name, part in self._all.items()}
-        return {"kind": type(self).__name__, "parts": parts}
-
-    def close(self) -> None:
-        """Close all sources, whatever happens to some."""
-        with ExitStack() as stack:
-            for part in self._all.values():
-                stack.callback(part.close)
 
     def _check_rows(self) -> None:
         """Only reading will tell how many keys all parts have."""

@@ -152,7 +152,7 @@ def _opened(name: str, file: File, asked: Asked) -> Source:
     return source
 
 
-def open_writer(path: PathLike, key: str | None = None) -> Writer | FolderWriter:
+def open_writer(path: PathLike, key: str | None = None) -> Writer:
     """Return what writes a file by the end of its name; without an ending, a folder.
 
     Each is the kind of its format that can be written row by row: a table has a column a feature,
