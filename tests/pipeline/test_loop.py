@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from omvfs import OMVFS
 from omvfs.formats import ArraySource, IteratorSource
 from omvfs.persistence.checkpoint import CheckpointError
-from omvfs.pipeline.loop import ahead, run
+from omvfs.pipeline.loop import run
 from support import counts, fingerprint
 
 
@@ -124,21 +124,4 @@ def test_an_error_of_the_source_comes_through_and_keeps_the_last_checkpoint(tmp_
     with pytest.raises(OSError, match="the disk is gone"):
         run(IteratorSource(batches), selector(), save_to=tmp_path / "model", save_every=2)
     assert OMVFS.load(tmp_path / "model").n_rows_seen_ == 80
-    assert not [t for t in threading.enumerate() if t.name == "omvfs reader"]
-
-
-def test_items_are_fetched_one_ahead_and_no_further():
-    fetched = []
-
-    def items():
-        for i in range(10):
-            fetched.append(i)
-            yield i
-
-    reader = ahead(items())
-    assert next(reader) == 0
-    threading.Event().wait(0.3)
-    assert fetched in ([0, 1], [0, 1, 2])
-    reader.close()
-    assert len(fetched) <= 3
     assert not [t for t in threading.enumerate() if t.name == "omvfs reader"]

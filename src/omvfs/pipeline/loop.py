@@ -1,25 +1,19 @@
 """The loop: source → preparation → selector → listeners, with checkpoints along the way."""
 
 import os
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from omvfs.formats import Chunk, Cursor, Source
+from omvfs.formats import Cursor, Source
 from omvfs.omvfs import OMVFS
 from omvfs.persistence import checkpoint
 from omvfs.persistence.pack import pack_params, unpack_params
+from omvfs.pipeline.prefetch import prefetch
 from omvfs.pipeline.preparation import Preparation
-
-T = TypeVar("T")
-
-# Seconds between two looks whether to stop.
-_PATIENCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -121,7 +115,7 @@ def run(
     before = selector.n_rows_seen_ if cursor is not None else 0
     started, saved_at, finished = time.perf_counter(), 0, True
     n_chunks = 0
-    for chunk in ahead(source.chunks(selector.batch_size, cursor), should_stop):
+    for chunk in prefetch(source.chunks(selector.batch_size, cursor), should_stop):
         if chunk is None:
             finished = False
             break
@@ -133,7 +127,7 @@ def run(
         stop = should_stop()
         save = save_to is not None and (stop or n_chunks - saved_at >= save_every)
         if save:
-            keep(save_to, selector, preparation, cursor, source.identity)
+            save_run(save_to, selector, preparation, cursor, source.identity)
             saved_at = n_chunks
         seen = selector.n_rows_seen_
         seconds = time.perf_counter() - started
@@ -143,7 +137,7 @@ def run(
             finished = False
             break
     if save_to is not None and n_chunks > saved_at:
-        keep(save_to, selector, preparation, cursor, source.identity)
+        save_run(save_to, selector, preparation, cursor, source.identity)
     return Result(selector, preparation, finished)
 
 
@@ -158,7 +152,7 @@ def _rows_from(start: int) -> Iterator[None]:
         raise
 
 
-def keep(
+def save_run(
     path: Any,
     selector: OMVFS,
     preparation: Preparation,
@@ -176,7 +170,7 @@ def restore(
     prepare: tuple[str, ...],
     identity: Any = None,
 ) -> tuple[OMVFS, Preparation, Cursor]:
-    """Return what `keep` wrote; it must be of a run with the same parameters over the same data.
+    """Return what `save_run` wrote, which must be of the same parameters over the same data.
 
     Parameters
     ----------
@@ -237,65 +231,3 @@ def _differences(kept: Any, now: Any, place: str = "") -> str:
         )
         return ", ".join(each for each in found if each)
     return "" if kept == now else f"{place}={kept!r}, now {now!r}"
-
-
-def ahead(
-    items: Iterator[T], should_stop: Callable[[], bool] = lambda: False
-) -> Iterator[T | None]:
-    """Yield items, each fetched in another thread while the one before is used.
-
-    Parameters
-    ----------
-    items : iterator
-    should_stop : callable
-        Asked while there is nothing to yield; if True, the last that is yielded is None.
-
-    Examples
-    --------
-    >>> list(ahead(iter([1, 2, 3])))
-    [1, 2, 3]
-    """
-    fetched: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(1)
-    enough = threading.Event()
-
-    def put(item: tuple[T | None, BaseException | None]) -> bool:
-        while not enough.is_set():
-            try:
-                fetched.put(item, timeout=_PATIENCE)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def fetch() -> None:
-        try:
-            for item in items:
-                if not put((item, None)):
-                    return
-            put((None, StopIteration()))
-        except BaseException as error:
-            put((None, error))
-
-    reader = threading.Thread(target=fetch, name="omvfs reader", daemon=True)
-    reader.start()
-    try:
-        while True:
-            try:
-                item, error = fetched.get(timeout=_PATIENCE)
-            except queue.Empty:
-                if should_stop():
-                    yield None
-                    return
-                continue
-            if isinstance(error, StopIteration):
-                return
-            if error is not None:
-                raise error
-            yield item
-    finally:
-        enough.set()
-        # A reader that waits for another program may wait for ever.
-        reader.join(timeout=1)
-
-
-__all__ = ["Chunk", "Listener", "Result", "Status", "ahead", "keep", "restore", "run"]
