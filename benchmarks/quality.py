@@ -43,9 +43,9 @@ SIZES |= {"mfeat": (10, 20, 40), "digits": (5, 10, 20)}
 
 # Rankings that the clusters of one default fit give.
 FROM_FIT = {
-    "omvfs": {key: OMVFS().get_params()[key] for key in ("score", "diversity")},
-    "norm": {"score": "norm", "diversity": 0.0},
-    "contrast": {"score": "contrast", "diversity": 0.0},
+    "omvfs": {key: OMVFS().get_params()[key] for key in ("criterion", "diversity")},
+    "norm": {"criterion": "norm", "diversity": 0.0},
+    "contrast": {"criterion": "contrast", "diversity": 0.0},
 }
 METHODS = [*FROM_FIT, "column sum", "variance", "random", "all features"]  # published is slow
 PLANTED_METHODS = [*FROM_FIT, "column sum", "variance", "true labels"]

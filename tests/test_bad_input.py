@@ -199,9 +199,9 @@ def test_a_failed_fit_leaves_the_earlier_fit(fault):
 
 
 @pytest.mark.parametrize("fault", BAD)
-@pytest.mark.parametrize("method", ["predict", "score", "transform"])
+@pytest.mark.parametrize("method", ["predict", "explained_share", "score", "transform"])
 def test_bad_rows_are_refused_by_every_method(method, fault):
-    if method == "transform" and "negative" in fault and "index" not in fault:
+    if method in ("score", "transform") and "negative" in fault and "index" not in fault:
         pytest.skip("columns can be taken whatever their sign")
     spoil, error, message = BAD[fault]
     model = OMVFS(3, random_state=0).fit(good(0))
@@ -212,7 +212,7 @@ def test_bad_rows_are_refused_by_every_method(method, fault):
 
 
 @every_solver
-@pytest.mark.parametrize("method", ["partial_fit", "predict", "score"])
+@pytest.mark.parametrize("method", ["partial_fit", "predict", "explained_share"])
 @pytest.mark.parametrize("value", [1e25, 1e100])
 def test_doubles_that_singles_cannot_hold_are_refused(make, method, value):
     # Learned in single precision; the square is finite as a double, but not as a single.
@@ -436,7 +436,8 @@ def test_a_stream_of_nothing_but_zeros_ranks_by_place(make):
     model = make(3, batch_size=5, random_state=0).fit(Views([np.zeros((20, 4)), np.zeros((20, 2))]))
     assert not model.scores_.any()
     np.testing.assert_array_equal(model.ranking_, [1, 2, 3, 4, 1, 2])
-    assert model.score([np.zeros((3, 4)), np.zeros((3, 2))]) == 0
+    zeros = [np.zeros((3, 4)), np.zeros((3, 2))]
+    assert model.explained_share(zeros) == model.score(zeros) == 0
 
 
 # Negative values with negative="shift"
@@ -472,7 +473,7 @@ def test_a_view_that_was_sparse_and_turns_negative_is_raised_or_refused(kind):
 
 
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
-@pytest.mark.parametrize("method", ["predict", "score"])
+@pytest.mark.parametrize("method", ["predict", "explained_share"])
 def test_sparse_rows_of_a_raised_view_are_read_or_refused(kind, method):
     X = counts(np.random.default_rng(0), 30, 5)
     model = OMVFS(2, negative="shift", random_state=0).fit(X - 0.2)
@@ -489,7 +490,7 @@ def test_sparse_rows_of_a_raised_view_are_read_or_refused(kind, method):
 BAD_PARAMETERS = [
     ("n_clusters", [0, -1, 2.0, "3", None, True, np.nan]),
     ("solver", ["newton", None, 1]),
-    ("score", ["best", None, 0]),
+    ("criterion", ["best", None, 0]),
     ("diversity", [-0.1, np.nan, np.inf, "2", None, True]),
     ("recency", [-0.1, 1.1, np.nan, np.inf, "2", None, True]),
     ("graph_weight", [-1.0, np.nan, np.inf, "1", None, {"text": 1.0}, {"a": 1.0, "b": 2.0}]),

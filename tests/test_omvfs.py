@@ -16,6 +16,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 from omvfs import OMVFS, Views, as_views, rechunk
 from omvfs.datasets import make_planted, planted_stream
 from omvfs.evaluation import clustering_accuracy
+from omvfs.formats import ArraySource
+from omvfs.persistence import checkpoint
+from omvfs.pipeline import run
 from oracle import NaivePaper
 from support import KINDS, clustered, counts, dense, fingerprint, nbytes
 
@@ -50,31 +53,132 @@ def learned(model):
     return fingerprint(model._fitted), fingerprint(history)
 
 
-# The parameter and the method of one name
+# The criterion
 
 
-def test_score_is_a_parameter_by_name_and_a_method_when_called():
+def largest(V, masses, sums):
+    """A criterion of one's own."""
+    return V.max(axis=1)
+
+
+class Power:
+    """A criterion that cannot be hashed, equal to one of the same power."""
+
+    __hash__ = None
+
+    def __init__(self, power):
+        self.power = power
+
+    def __eq__(self, other):
+        return isinstance(other, Power) and other.power == self.power
+
+    def __call__(self, V, masses, sums):
+        return np.linalg.norm(V, axis=1) ** self.power
+
+
+def test_a_criterion_can_be_changed_after_fit():
     X = two_views(0, 60)
-    model = OMVFS(3, score="contrast", random_state=0)
-    assert model.get_params()["score"] == "contrast"
-    assert "score='contrast'" in repr(model)
-    assert isinstance(model.fit(X).score(X), float)
-    assert model.get_params()["score"] == "contrast"
+    model = OMVFS(3, criterion="contrast", random_state=0).fit(X)
     contrast = model.scores_
-    model.set_params(score="norm")
-    assert model.get_params()["score"] == clone(model).get_params()["score"] == "norm"
+    model.set_params(criterion="norm")
     assert not np.allclose(model.scores_, contrast)
-    twin = pickle.loads(pickle.dumps(model))
-    assert twin.get_params()["score"] == "norm"
-    assert twin.score(X) == model.score(X)
+    np.testing.assert_array_equal(model.scores_, clone(model).fit(X).scores_)
+    assert model.score(X) == pytest.approx(1)  # all features are selected
 
 
-def test_grid_search_tries_scores():
-    grid = {"score": ["norm", "contrast"], "n_clusters": [1, 3]}
-    search = GridSearchCV(OMVFS(random_state=0), grid, cv=KFold(2), error_score="raise")
+@every_dtype
+def test_a_callable_is_a_criterion_like_those_with_a_name(dtype):
+    X = two_views(0, 60, dtype)
+    model = OMVFS(3, criterion="norm", random_state=0).fit(X)
+    norms, states = model.scores_, learned(model)
+    model.set_params(criterion=lambda V, masses, sums: np.linalg.norm(V, axis=1))
+    np.testing.assert_allclose(model.scores_, norms, rtol=1e-5)
+    whole = model.set_params(criterion=largest, diversity=0.0).scores_
+    np.testing.assert_array_equal(whole, np.vstack(list(model.V_.values())).max(axis=1))
+    assert learned(model) == states
+    again = clone(model).fit(X)
+    assert again.criterion is largest
+    np.testing.assert_array_equal(again.scores_, whole)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).scores_, whole)
+
+
+def test_a_callable_is_told_apart_from_one_that_differs():
+    model = OMVFS(3, criterion=Power(1.0), diversity=0.0, random_state=0).fit(two_views(0, 60))
+    first = model.scores_
+    np.testing.assert_allclose(model.set_params(criterion=Power(2.0)).scores_, first**2)
+    np.testing.assert_array_equal(model.set_params(criterion=Power(1.0)).scores_, first)
+
+
+def test_a_callable_cannot_reach_into_the_model():
+    def spoils(V, masses, sums):
+        V[:], masses[:], sums[:] = 7, 7, 7
+        return V[:, 0]
+
+    model = OMVFS(3, random_state=0).fit(two_views(0, 60))
+    before, V = learned(model), model.V_
+    assert set(model.set_params(criterion=spoils, diversity=0.0).scores_) == {7}
+    assert learned(model) == before
+    for name in V:
+        np.testing.assert_array_equal(model.V_[name], V[name])
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        (lambda V: V, r"ndarray of shape \(12, 3\).*expected 12 .*\(12, 3\)"),
+        (lambda V: np.ones(4), r"ndarray of shape \(4,\).*expected 12"),
+        (lambda V: 1.0, r"float of shape \(\).*expected 12"),
+        (lambda V: None, r"NoneType of shape \(\)"),
+        (lambda V: ["a"] * len(V), r"list of shape \(12,\) and dtype <U1"),
+        (lambda V: V.max(axis=1) + 1j, "dtype complex128"),
+        (lambda V: np.where(np.arange(len(V)) == 5, np.nan, 1), "nan for feature 5; expected"),
+        (lambda V: np.where(np.arange(len(V)) == 2, np.inf, 1), "inf for feature 2; expected"),
+        (lambda V: np.arange(len(V)) - 1, "-1.0 for feature 0; expected"),
+    ],
+)
+def test_scores_that_rank_nothing_are_refused(given, got):
+    model = OMVFS(3, criterion=lambda V, masses, sums: given(V), random_state=0)
+    model.fit(two_views(0, 60))
+    with pytest.raises(ValueError, match=rf"Got criterion that gave .*{got}"):
+        _ = model.scores_
+
+
+def test_a_callable_is_not_saved(tmp_path):
+    model = OMVFS(3, criterion=largest, random_state=0).fit(two_views(0, 60))
+    with pytest.raises(TypeError, match=r"criterion=<function largest.*set_params\(criterion="):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(TypeError, match="criterion=<function largest"):
+        run(ArraySource(two_views(0, 60)), clone(model), save_to=tmp_path / "model")
+    assert run(ArraySource(two_views(0, 60)), clone(model)).selector.scores_.any()
+    model.set_params(criterion="norm").save(tmp_path / "model")
+    again = OMVFS.load(tmp_path / "model").set_params(criterion=largest)
+    np.testing.assert_array_equal(again.scores_, model.set_params(criterion=largest).scores_)
+
+
+def test_a_model_with_parameters_of_before_says_what_to_do(tmp_path):
+    path = tmp_path / "model"
+    OMVFS(3, random_state=0).fit(two_views(0, 60)).save(path)
+    arrays, meta = checkpoint.read(path)
+    params = meta["estimator"]["params"]
+    params["score"] = params.pop("criterion")
+    checkpoint.write(path, arrays, meta)
+    with pytest.raises(checkpoint.CheckpointError, match=r"parameters 'score'.*learn anew"):
+        OMVFS.load(path)
+
+
+def test_grid_search_tries_criteria_by_the_explained_share():
+    grid = {"criterion": ["norm", largest], "n_clusters": [1, 3]}
+    search = GridSearchCV(
+        OMVFS(random_state=0),
+        grid,
+        scoring=OMVFS.explained_share,
+        cv=KFold(2),
+        error_score="raise",
+    )
     search.fit(as_views(two_views(0, 60)))
     assert search.best_params_["n_clusters"] == 3  # three clusters explain more than one
-    assert search.best_estimator_.get_params()["score"] in grid["score"]
+    assert search.best_estimator_.criterion in grid["criterion"]
 
 
 @given(seed=st.integers(0, 1000), n_clusters=st.integers(1, 5), rank_one=st.booleans())
@@ -85,10 +189,10 @@ def test_the_explained_share_is_between_0_and_1(seed, n_clusters, rank_one):
     if rank_one:
         X = rng.random((20, 1)) @ rng.random((1, 6))
     model = OMVFS(n_clusters, sparsity=0.0, random_state=0).fit(X)
-    assert 0 <= model.score(X) <= 1
+    assert 0 <= model.explained_share(X) <= 1
     if rank_one:
-        assert model.score(X) == pytest.approx(1)
-    assert model.score(np.zeros((2, 6))) == 0
+        assert model.explained_share(X) == pytest.approx(1)
+    assert model.explained_share(np.zeros((2, 6))) == 0
 
 
 def test_as_published_is_the_printed_method_and_can_be_changed():
@@ -96,7 +200,7 @@ def test_as_published_is_the_printed_method_and_can_be_changed():
     assert params["n_clusters"] == 4
     assert params["solver"] == "paper"
     assert params["graph"] == "gaussian"
-    assert params["score"] == "norm"
+    assert params["criterion"] == "norm"
     assert params["diversity"] == 0
     assert params["orthogonality"] == 1e7
     assert params["max_iter"] == 200
@@ -172,7 +276,8 @@ def test_asking_does_not_change_the_model(make):
     for chunk in rechunk([views], 20):
         silent.partial_fit(chunk)
         asked.partial_fit(chunk)
-        _ = asked.scores_, asked.labels_, asked.V_, asked.predict(chunk), asked.score(chunk)
+        _ = asked.scores_, asked.labels_, asked.V_, asked.predict(chunk)
+        _ = asked.explained_share(chunk), asked.score(chunk)
     assert learned(asked) == learned(silent)
 
 
@@ -210,7 +315,7 @@ def assert_scores_and_ranking(scores, ranking, expected_scores, expected_ranking
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize(
     "params",
-    [{}, {"graph": "gaussian"}, {"scale_columns": True}, {"score": "contrast"}],
+    [{}, {"graph": "gaussian"}, {"scale_columns": True}, {"criterion": "contrast"}],
     ids=["default", "gaussian", "scaled", "contrast"],
 )
 @given(seed=st.integers(0, 1000), random=st.randoms(use_true_random=False))
@@ -293,14 +398,14 @@ def test_permuting_given_starts_along_permutes_the_printed_method_too(seed, rand
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("score", ["norm", "contrast", "information", "balanced"])
+@pytest.mark.parametrize("criterion", ["norm", "contrast", "information", "balanced"])
 @pytest.mark.parametrize("power", [-40, -2, 2, 40])
 @every_dtype
-def test_scaling_x_and_sparsity_leaves_the_ranking(solver, score, power, dtype):
+def test_scaling_x_and_sparsity_leaves_the_ranking(solver, criterion, power, dtype):
     # Powers of 4 scale every number, and the root of every number, without rounding.
     c = 4.0 ** (power / 2)
     blocks = two_views(7, 60, dtype)
-    params = {"batch_size": 20, "score": score, "random_state": 0}
+    params = {"batch_size": 20, "criterion": criterion, "random_state": 0}
     if solver == "paper":  # its graph, penalty and starts have a scale of their own
         params |= {"graph": "none", "orthogonality": 0.0}
     model = SOLVERS[solver](3, sparsity=0.25, **params).fit(blocks)
@@ -783,7 +888,7 @@ def test_shift_cannot_be_switched_on_later():
     model.fit(-X)
 
 
-def test_an_unknown_score_is_refused_after_fit_too():
+def test_an_unknown_criterion_is_refused_after_fit_too():
     model = OMVFS(2, random_state=0).fit(counts(np.random.default_rng(0), 30, 5))
-    with pytest.raises(ValueError, match="score='typo'"):
-        _ = model.set_params(score="typo").scores_
+    with pytest.raises(ValueError, match="criterion='typo'"):
+        _ = model.set_params(criterion="typo").scores_

@@ -12,14 +12,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.views import Views
-from omvfs.model.ranking import Score
+from omvfs.model.ranking import Criterion, Ranking
 from omvfs.model.settings import Graph
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.parameters import seed_of
 from omvfs.persistence.saving import Persistent
 from omvfs.selectors.base import SelectSize, sizes_by_view
 from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.settings import MethodAndParameter, resolve
+from omvfs.selectors.settings import resolve
 from omvfs.selectors.stream import StreamSelector
 
 # Features per view that are taken one after another when repetition is discounted.
@@ -43,8 +43,10 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         as views already.
     solver : {"constrained", "paper"}, default="constrained"
         Satisfy UᵀU = I, U ≥ 0 exactly, or the printed multiplicative updates with a penalty.
-    score : {"balanced", "norm", "contrast", "information"}, default="balanced"
-        What makes a feature good by itself. See ``docs/method.md``.
+    criterion : {"balanced", "norm", "contrast", "information"} or callable, default="balanced"
+        What makes a feature good by itself. See ``docs/method.md``. A callable f(V, masses, sums)
+        gives a view's features their scores, finite and at least 0: V of shape (n_features,
+        n_clusters), masses and sums the Σ u² and Σ u of each cluster. It is not saved.
     diversity : float, default=4.0
         How strongly a feature that repeats a better one is discounted; 0 for not at all. Needs the
         memory, so without effect for ``solver="paper"`` or ``memory=0``.
@@ -139,8 +141,6 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
     is_multi_view = True
     embeds_directly = True
 
-    score = MethodAndParameter("explained_share")
-
     def __init__(
         self,
         n_clusters: int = 8,
@@ -148,7 +148,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         n_features_to_select: SelectSize = 100,
         views: Any = None,
         solver: Literal["constrained", "paper"] = "constrained",
-        score: Score = "balanced",
+        criterion: Criterion = "balanced",
         diversity: float = 4.0,
         recency: float = 0.5,
         graph_weight: float | Mapping[str, float] = 3.0,
@@ -171,7 +171,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         self.n_features_to_select = n_features_to_select
         self.views = views
         self.solver = solver
-        self.score = score
+        self.criterion = criterion
         self.diversity = diversity
         self.recency = recency
         self.graph_weight = graph_weight
@@ -192,7 +192,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
 
     @classmethod
     def as_published(cls, n_clusters: int = 8, **params: Any) -> Self:
-        """Return the method as the paper prints it: its solver, graph, starts and score.
+        """Return the method as the paper prints it: its solver, graph, starts and criterion.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         published = {
             "solver": "paper",
             "graph": "gaussian",
-            "score": "norm",
+            "criterion": "norm",
             "diversity": 0.0,
             "recency": 0.0,
             "graph_weight": 1.0,
@@ -264,8 +264,6 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
     def explained_share(self, X: Any, y: Any = None) -> float:
         """Return the share of ‖X‖² that the consensus clusters explain, between 0 and 1.
 
-        This is what `score` returns.
-
         Parameters
         ----------
         X : anything `as_views` accepts
@@ -284,8 +282,9 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         widths = zip(sizes.values(), self.schema_.widths, strict=True)
         # Of a view that is kept whole the order changes nothing.
         most = max((n for n, width in widths if n < width), default=0)
-        score, steps = vars(self)["score"], max(most, _GREEDY_STEPS)
-        return self._fitted.scores(score, self.recency, self.diversity, steps)
+        n_steps = max(most, _GREEDY_STEPS)
+        ranking = Ranking(self.criterion, self.diversity, self.recency, n_steps)
+        return self._fitted.scores(ranking)
 
     @property
     def V_(self) -> dict[str, NDArray[Any]]:
@@ -314,18 +313,6 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
     @property
     def _fitted(self) -> FittedState:
         return self._journal.known
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool
-            For compatibility with scikit-learn.
-        """
-        params: dict[str, Any] = super().get_params(deep)
-        # Asked for by name, `score` would answer with the method.
-        return {**params, "score": vars(self)["score"]}
 
     @property
     def _negative_mode(self) -> Any:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from omvfs.model.ranking import contrast, discount_repetition, information, norm, relevance
 from support import KINDS, counts
 
-SCORES = ["norm", "contrast", "information", "balanced"]
+CRITERIA = ["norm", "contrast", "information", "balanced"]
 seeds = st.integers(0, 2**32)
 quick = settings(max_examples=60, deadline=None)
 
@@ -71,12 +71,12 @@ def test_scores_follow_the_scale_of_v_and_not_that_of_the_masses(seed, power):
 def test_scores_are_finite_and_nonnegative_and_permute_with_features_and_clusters(seed):
     V, masses, sums, rng = draw(seed)
     rows, columns = rng.permutation(len(V)), rng.permutation(len(masses))
-    for score in SCORES:
-        own = relevance(V, masses, sums, score)
+    for criterion in CRITERIA:
+        own = relevance(V, masses, sums, criterion)
         assert own.shape == (len(V),)
         assert np.isfinite(own).all()
         assert (own >= 0).all()
-        moved = relevance(V[rows][:, columns], masses[columns], sums[columns], score)
+        moved = relevance(V[rows][:, columns], masses[columns], sums[columns], criterion)
         np.testing.assert_allclose(moved, own[rows], atol=1e-7)
         assert not own[~V.any(axis=1)].any()
 
@@ -95,20 +95,20 @@ def test_balanced_is_a_mean_of_norm_and_information():
         np.testing.assert_allclose(relevance(V, masses, sums, "norm"), np.linalg.norm(V, axis=1))
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_precision_is_kept_and_no_mass_is_no_score(score, dtype):
+def test_precision_is_kept_and_no_mass_is_no_score(criterion, dtype):
     V, masses, sums, _ = draw(1)
-    assert relevance(V.astype(dtype), masses, sums, score).dtype == dtype
-    assert not relevance(np.zeros((3, 2), dtype), np.zeros(2), np.zeros(2), score).any()
+    assert relevance(V.astype(dtype), masses, sums, criterion).dtype == dtype
+    assert not relevance(np.zeros((3, 2), dtype), np.zeros(2), np.zeros(2), criterion).any()
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("size", [1e-12, 1e12])
-def test_scores_of_single_precision_neither_overflow_nor_vanish(score, size):
+def test_scores_of_single_precision_neither_overflow_nor_vanish(criterion, size):
     V, masses, sums, _ = draw(0, empty=False)
-    scaled = relevance((size * V).astype(np.float32), masses * size**2, sums * size, score)
-    expected = relevance(V, masses, sums, score)
+    scaled = relevance((size * V).astype(np.float32), masses * size**2, sums * size, criterion)
+    expected = relevance(V, masses, sums, criterion)
     assert np.isfinite(scaled).all()
     np.testing.assert_array_equal(scaled > 0, expected > 0)
     np.testing.assert_array_equal(np.argsort(scaled), np.argsort(expected))

@@ -29,13 +29,13 @@ CHANCE = 0.05
 MOST = 0.9
 
 # From the printed method to ours, a change at a time; each rung keeps those before it.
-_BARE: Row = {"graph": "none", "memory": 0, "score": "norm", "diversity": 0.0}
+_BARE: Row = {"graph": "none", "memory": 0, "criterion": "norm", "diversity": 0.0}
 LADDER: Mapping[str, Row] = {
     "as published": {"solver": "paper"},
     "start of U from the clusters so far": {"solver": "paper", "warm": True},
     "orthogonality as a constraint, its own start": _BARE,
     "graph of neighbours": {**_BARE, "graph": "neighbors"},
-    "reservoir, re-clustered as it grows": {"score": "norm", "diversity": 0.0},
+    "reservoir, re-clustered as it grows": {"criterion": "norm", "diversity": 0.0},
     "balanced score": {"diversity": 0.0},
     "repetition discounted: OMVFS": {},
 }
@@ -43,7 +43,7 @@ LADDER: Mapping[str, Row] = {
 WITHOUT: Mapping[str, Row] = {
     "OMVFS without graph": {"graph": "none"},
     "OMVFS without memory": {"memory": 0},
-    "OMVFS with the norm as score": {"score": "norm"},
+    "OMVFS with the norm as score": {"criterion": "norm"},
     "OMVFS with repetition": {"diversity": 0.0},
 }
 _FIRST, _LAST = next(iter(LADDER)), list(LADDER)[-1]

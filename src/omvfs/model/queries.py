@@ -13,7 +13,7 @@ from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
-from omvfs.model.ranking import Score, discount_repetition, relevance
+from omvfs.model.ranking import Ranking, discount_repetition, relevance
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import Scales, State
@@ -46,7 +46,7 @@ class Queries:
     def __init__(self, state: State, settings: Settings) -> None:
         self._given, self._settings = state, settings
         self._solver = SOLVERS[settings.solver]
-        self._scores: dict[object, list[Array]] = {}
+        self._scores: dict[Ranking, list[Array]] = {}
 
     @cached_property
     def state(self) -> State:
@@ -89,36 +89,25 @@ class Queries:
         explained = best_cluster(project(X, self.directions)).masses.sum()
         return min(1.0, float(explained) / total) if total > 0 else 0.0
 
-    def scores(self, score: Score, recency: float, diversity: float, n_steps: int) -> list[Array]:
-        """Return the score of every feature, per view.
+    def scores(self, ranking: Ranking) -> list[Array]:
+        """Return the score of every feature, per view."""
+        if ranking not in self._scores:
+            self._scores[ranking] = self._scored(ranking)
+        return self._scores[ranking]
 
-        Parameters
-        ----------
-        score : {"norm", "contrast", "information", "balanced"}
-            What makes a feature good by itself.
-        recency : float
-            Say of the most recent rows, if they have drifted.
-        diversity : float
-            How strongly features that repeat others are discounted.
-        n_steps : int
-            Features of a view that are taken one after another to that end.
-        """
-        key = score, recency, diversity, n_steps
-        if key not in self._scores:
-            self._scores[key] = self._scored(score, recency, diversity, n_steps)
-        return self._scores[key]
-
-    def _scored(self, score: Score, recency: float, diversity: float, n_steps: int) -> list[Array]:
-        own = _relevances(self.state, self.V, score)
+    def _scored(self, ranking: Ranking) -> list[Array]:
+        own = _relevances(self.state, self.V, ranking)
         rows: Sequence[Block] = self.state.reservoir.blocks
-        recent = self.recent_rows if recency > 0 else []
+        recent = self.recent_rows if ranking.recency > 0 else []
         if recent and self.drifted:
-            own = self._boosted(own, self.scaled(recent), score, recency)
+            own = self._boosted(own, self.scaled(recent), ranking)
             rows = [stack(parts) for parts in zip(rows, recent, strict=True)]
-        if not rows or diversity == 0:
+        if not rows or ranking.diversity == 0:
             return own
-        parts = zip(own, rows, strict=True)
-        return [discount_repetition(scores, X_v, diversity, n_steps) for scores, X_v in parts]
+        return [
+            discount_repetition(scores, X_v, ranking.diversity, ranking.n_steps)
+            for scores, X_v in zip(own, rows, strict=True)
+        ]
 
     @cached_property
     def recent_rows(self) -> list[Block]:
@@ -152,14 +141,14 @@ class Queries:
         return np.square(best_cluster(P).weights, dtype=np.float64)
 
     def _boosted(
-        self, scores: Sequence[Array], recent: Sequence[Block], score: Score, weight: float
+        self, scores: Sequence[Array], recent: Sequence[Block], ranking: Ranking
     ) -> list[Array]:
         """Return scores, boosted to what recent rows alone give a feature where that is more."""
         columns, held = zip(*map(on_own_columns, recent), strict=True)
         alone = self._solver.reclustered(self._alone(held), self._as_they_come)
         V = self._solver.feature_matrices(alone, self._as_they_come)
-        parts = zip(scores, columns, _relevances(alone, V, score), strict=True)
-        return [boost_recent(all_v, c, recent_v, weight) for all_v, c, recent_v in parts]
+        parts = zip(scores, columns, _relevances(alone, V, ranking), strict=True)
+        return [boost_recent(all_v, c, recent_v, ranking.recency) for all_v, c, recent_v in parts]
 
     def _alone(self, rows: Sequence[Block]) -> State:
         """Return what would be known if some rows were all that ever came."""
@@ -182,10 +171,10 @@ class Queries:
         return electorate, electorate.own_agreement()
 
 
-def _relevances(state: State, V: Sequence[Array], score: Score) -> list[Array]:
+def _relevances(state: State, V: Sequence[Array], ranking: Ranking) -> list[Array]:
     """Return the score of every feature by itself, per view."""
     found = []
     for view, V_v in zip(state.statistics.views, V, strict=True):
         masses = np.diagonal(view.masses) if view.masses.ndim == 2 else view.masses
-        found.append(relevance(V_v, masses, view.weight_sums, score))
+        found.append(relevance(V_v, masses, view.weight_sums, ranking.criterion))
     return found

@@ -1,6 +1,8 @@
 """From V to a ranking: what a feature tells of the clusters, and what others tell already."""
 
-from typing import Literal, get_args
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +14,32 @@ from omvfs.model.objective import row_norms
 # What is left of a feature after one that it repeats, up to rounding.
 _REPEATED = 1e-12
 
-Score = Literal["norm", "contrast", "information", "balanced"]
+Named = Literal["norm", "contrast", "information", "balanced"]
+# f(V, masses, sums), as `contrast` takes them, gives one score for every row of V.
+Criterion = Named | Callable[[Any, Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How features are to be ranked by what was learned.
+
+    Attributes
+    ----------
+    criterion : {"norm", "contrast", "information", "balanced"} or callable
+        What makes a feature good by itself.
+    diversity : float
+        How strongly a feature that repeats a better one is discounted.
+    recency : float
+        Say of the most recent rows, if they differ from those before.
+    n_steps : int
+        Features of a view to take one after another as repetition is discounted.
+    """
+
+    # A callable may be comparable only.
+    criterion: Criterion = field(hash=False)
+    diversity: float
+    recency: float
+    n_steps: int
 
 
 def norm(V: Array) -> Array:
@@ -83,7 +110,7 @@ def information(V: Array, masses: Array, sums: Array) -> Array:
     return bits
 
 
-def relevance(V: Array, masses: Array, sums: Array, score: Score) -> Array:
+def relevance(V: Array, masses: Array, sums: Array, criterion: Criterion) -> Array:
     """Return the score of every feature by itself.
 
     ``balanced`` is norm^¼ × information^¾: the first asks for features that many rows have, the
@@ -94,22 +121,43 @@ def relevance(V: Array, masses: Array, sums: Array, score: Score) -> Array:
     V : array of shape (D, K)
     masses, sums : array of shape (K,)
         Σ_i u_ik² and Σ_i u_ik of the clusters.
-    score : {"norm", "contrast", "information", "balanced"}
+    criterion : {"norm", "contrast", "information", "balanced"} or callable
+        A callable is given copies, and its scores must be finite and nonnegative.
 
     Returns
     -------
     array of shape (D,)
     """
-    if score == "norm":
+    if callable(criterion):
+        return _checked(criterion(V.copy(), masses.copy(), sums.copy()), V)
+    if criterion == "norm":
         return norm(V)
-    if score == "contrast":
+    if criterion == "contrast":
         return contrast(V, masses, sums)
-    if score == "information":
+    if criterion == "information":
         return information(V, masses, sums)
-    if score == "balanced":
+    if criterion == "balanced":
         balanced: Array = norm(V) ** 0.25 * information(V, masses, sums) ** 0.75
         return balanced
-    raise ValueError(f"Got score={score!r}; expected one of {get_args(Score)}.")
+    raise ValueError(f"Got criterion={criterion!r}; expected one of {get_args(Named)}.")
+
+
+def _checked(scores: Any, V: Array) -> Array:
+    """Return the scores that a callable gave, in the precision of V."""
+    given = np.asarray(scores)
+    if given.shape != V.shape[:1] or given.dtype.kind not in "biuf":
+        got = f"{type(scores).__name__} of shape {given.shape} and dtype {given.dtype}"
+    else:
+        with np.errstate(over="ignore"):
+            found: Array = given.astype(V.dtype)
+        bad = ~(np.isfinite(found) & (found >= 0))
+        if not bad.any():
+            return found
+        got = f"{found[bad][0]} for feature {int(bad.argmax())}"
+    raise ValueError(
+        f"Got criterion that gave {got}; expected {len(V)} finite scores of at least 0, one for "
+        f"each row of a V of shape {V.shape}."
+    )
 
 
 def discount_repetition(

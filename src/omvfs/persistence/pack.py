@@ -248,7 +248,7 @@ def _settings(values: Mapping[str, Any], views: Sequence[str]) -> Settings:
     per_view = {
         name: dict(zip(views, values[name], strict=True)) for name in ("graph_weight", "sparsity")
     }
-    scores = {"score": "norm", "diversity": 0.0, "recency": 0.0, "batch_size": 1}
+    scores = {"criterion": "norm", "diversity": 0.0, "recency": 0.0, "batch_size": 1}
     return resolve({**values, **per_view, **scores}, views)
 
 
@@ -306,6 +306,11 @@ def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
     >>> pack_params({"views": {"text": slice(0, 3)}, "n_clusters": np.int64(2)})
     {'views': {'pairs': [['text', {'slice': [0, 3, None]}]]}, 'n_clusters': 2}
     """
+    if callable(params.get("criterion")):
+        raise TypeError(
+            f"Got criterion={params['criterion']!r}, which cannot be saved. Set a name before, as "
+            "by set_params(criterion='balanced'), and the callable again after loading."
+        )
     return {name: _pack(value) for name, value in params.items()}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.data.schema import Schema
+from omvfs.data.schema import Schema, listed
 from omvfs.model.state import ChunkInfo
 from omvfs.persistence import checkpoint
 from omvfs.persistence.pack import (
@@ -33,6 +33,7 @@ class Persistent:
     schema_: Schema
     n_features_in_: int
     get_params: Any
+    _get_param_names: Any
 
     def save(
         self,
@@ -106,7 +107,13 @@ class Persistent:
         try:
             fitted = unpack(arrays, meta)
             own = meta["estimator"]
-            selector = cls(**unpack_params(own["params"]))
+            params = unpack_params(own["params"])
+            if unknown := params.keys() - set(cls._get_param_names()):
+                raise ValueError(
+                    f"it is of another version, with parameters {listed(sorted(unknown))}; load it "
+                    "with that version, or learn anew"
+                )
+            selector = cls(**params)
             selector._restore(fitted, arrays, own)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise checkpoint.CheckpointError(

@@ -109,6 +109,8 @@ def run(
     """
     preparation, cursor = Preparation(tuple(prepare)), None
     if save_to is not None:
+        # What cannot be saved is told now, not when the first checkpoint is due.
+        pack_params(selector.get_params(deep=False))
         checkpoint.sweep(save_to)
     if resume and save_to is not None and Path(save_to).exists():
         selector, preparation, cursor = restore(save_to, selector, tuple(prepare), source.identity)
@@ -194,7 +196,7 @@ def restore(
         for each, steps in ((selector, list(prepare)), (loaded, extra.get("prepare")))
     )
     # What is selected in the end does not change what is learned.
-    free = {"n_features_to_select", "score", "diversity", "recency", "views"}
+    free = {"n_features_to_select", "criterion", "diversity", "recency", "views"}
     ours, theirs = ({k: v for k, v in p.items() if k not in free} for p in (asked, kept))
     if other := _differences(theirs, ours):
         raise checkpoint.CheckpointError(

@@ -13,7 +13,7 @@ from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views, as_views
 from omvfs.model.arrays import Array, Block
 from omvfs.model.queries import Queries
-from omvfs.model.ranking import Score
+from omvfs.model.ranking import Ranking
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
@@ -41,6 +41,10 @@ class FittedState:
     settings: Settings
     state: State
     raised: tuple[NDArray[np.float64], ...] | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was asked for once, perhaps by a callable that does not pickle, can be worked out.
+        return {name: value for name, value in vars(self).items() if name != "queries"}
 
     @classmethod
     def empty(
@@ -108,11 +112,9 @@ class FittedState:
         """Return V by view name."""
         return self._named(self.queries.V)
 
-    def scores(
-        self, score: Score, recency: float, diversity: float, n_steps: int
-    ) -> dict[str, NDArray[Any]]:
+    def scores(self, ranking: Ranking) -> dict[str, NDArray[Any]]:
         """Return the scores of the features by view name."""
-        return self._named(self.queries.scores(score, recency, diversity, n_steps))
+        return self._named(self.queries.scores(ranking))
 
     def _named(self, arrays: Sequence[Array]) -> dict[str, Array]:
         """Return copies of what the model keeps, by view name."""

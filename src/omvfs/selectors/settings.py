@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from omvfs.model.ranking import Score
+from omvfs.model.ranking import Named
 from omvfs.model.settings import Graph, Settings
 from omvfs.parameters import by_view, number, one_of, whole
 
@@ -29,7 +29,8 @@ def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
     graph = one_of("graph", params["graph"], ("auto", *get_args(Graph)))
     max_iter = params["max_iter"]
     window = params["window"]
-    one_of("score", params["score"], get_args(Score))
+    if not callable(params["criterion"]):
+        one_of("criterion", params["criterion"], get_args(Named))
     number("diversity", params["diversity"], least=0.0)
     number("recency", params["recency"], least=0.0, most=1.0)
     whole("batch_size", params["batch_size"], least=1)
@@ -52,29 +53,3 @@ def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
         max_iter=_MAX_ITER[solver] if max_iter is None else whole("max_iter", max_iter, least=1),
         tol=number("tol", params["tol"], least=0.0),
     )
-
-
-class MethodAndParameter:
-    """An attribute that is a parameter when set and a method when called.
-
-    The literature calls what ranks the features a score, and so does the parameter; scikit-learn
-    asks every estimator for a method of that very name. Setting stores the parameter, which
-    `get_params` returns; getting gives the method.
-
-    Parameters
-    ----------
-    method : str
-        Name of the method.
-    """
-
-    def __init__(self, method: str) -> None:
-        self._method = method
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return getattr(owner if instance is None else instance, self._method)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        vars(instance)[self._name] = value
