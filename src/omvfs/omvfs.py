@@ -12,18 +12,21 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.views import Views
-from omvfs.model.ranking import Criterion, Ranking
+from omvfs.model.ranking import Criterion
 from omvfs.model.settings import Graph
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.parameters import seed_of
 from omvfs.persistence.saving import Persistent
-from omvfs.selectors.base import SelectSize, sizes_by_view
+from omvfs.selectors.base import SelectSize
 from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.settings import resolve
+from omvfs.selectors.settings import (
+    NegativeMode,
+    check_all,
+    checked,
+    resolve,
+    resolve_ranking,
+)
 from omvfs.selectors.stream import StreamSelector
-
-# Features per view that are taken one after another when repetition is discounted.
-_GREEDY_STEPS = 1000
 
 
 class OMVFS(Persistent, StreamSelector[FittedState]):
@@ -161,7 +164,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         graph: Graph | Literal["auto"] = "auto",
         n_neighbors: int = 20,
         scale_columns: bool = False,
-        negative: Literal["error", "clip", "shift"] = "error",
+        negative: NegativeMode = "error",
         n_init: int = 24,
         max_iter: int | None = None,
         tol: float = 1e-6,
@@ -259,7 +262,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
-        return self._fitted.predict(self._read_next(X, self._next_negative_mode))
+        return self._fitted.predict(self._read_next(X, self._checked_negative_mode))
 
     def explained_share(self, X: Any, y: Any = None) -> float:
         """Return the share of ‖X‖² that the consensus clusters explain, between 0 and 1.
@@ -272,19 +275,13 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
             For compatibility with scikit-learn.
         """
         check_is_fitted(self)
-        return self._fitted.explained(self._read_next(X, self._next_negative_mode))
+        return self._fitted.explained(self._read_next(X, self._checked_negative_mode))
 
     @property
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)
-        sizes = sizes_by_view(self.n_features_to_select, self.schema_)
-        widths = zip(sizes.values(), self.schema_.widths, strict=True)
-        # Of a view that is kept whole the order changes nothing.
-        most = max((n for n, width in widths if n < width), default=0)
-        n_steps = max(most, _GREEDY_STEPS)
-        ranking = Ranking(self.criterion, self.diversity, self.recency, n_steps)
-        return self._fitted.scores(ranking)
+        return self._fitted.scores(resolve_ranking(self.get_params(deep=False), self.schema_))
 
     @property
     def V_(self) -> dict[str, NDArray[Any]]:
@@ -317,14 +314,11 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
     @property
     def _negative_mode(self) -> Any:
         """How `as_views` is to take negative values."""
-        if self.negative not in ("error", "clip", "shift"):
-            raise ValueError(
-                f"Got negative={self.negative!r}; expected 'error', 'clip' or 'shift'."
-            )
-        return "allow" if self.negative == "shift" else self.negative
+        negative = checked("negative", self.negative)
+        return "allow" if negative == "shift" else negative
 
     @property
-    def _next_negative_mode(self) -> Any:
+    def _checked_negative_mode(self) -> Any:
         """The same, for rows after the first chunk."""
         if (self._fitted.raised is not None) != (self.negative == "shift"):
             raise ValueError(
@@ -334,11 +328,11 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         return self._negative_mode
 
     def _empty(self, first: Views) -> FittedState:
-        sizes_by_view(self.n_features_to_select, first.schema)
-        settings = resolve(self.get_params(deep=False), first.names)
-        seed = seed_of(self.random_state)
-        shift = self.negative == "shift"
-        return FittedState.empty(first, settings, np.random.default_rng(seed), shift)
+        params = self.get_params(deep=False)
+        check_all(params, first.names)
+        rng = np.random.default_rng(seed_of(self.random_state))
+        settings = resolve(params, first.names)
+        return FittedState.empty(first, settings, rng, shift=self.negative == "shift")
 
     def _advance(self, known: FittedState, chunk: Views, **starts: Any) -> Update[FittedState]:
         started = time.perf_counter()

@@ -1,13 +1,17 @@
 """Checks of parameters, each with an error that says what was got and what was expected."""
 
+import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from omvfs.data.schema import listed
+
+# Given a name and a value, returns the value as the program takes it, or says what is wrong.
+Check = Callable[[str, Any], Any]
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
@@ -40,8 +44,12 @@ def whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def number(name: str, value: Any, least: float, most: float | None = None) -> float:
+def number(
+    name: str, value: Any, least: float, most: float = math.inf, above: bool = False
+) -> float:
     """Return a parameter that must be a finite number of at least `least`, and at most `most`.
+
+    With `above`, `least` itself is refused too.
 
     Examples
     --------
@@ -51,30 +59,88 @@ def number(name: str, value: Any, least: float, most: float | None = None) -> fl
     Traceback (most recent call last):
     ValueError: Got recency=2; expected a finite number of at least 0 and at most 1.
     """
-    good = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    good = good and least <= float(value) < float("inf")
-    if not good or (most is not None and float(value) > most):
-        bounds = f"at least {least:g}" + ("" if most is None else f" and at most {most:g}")
-        raise ValueError(f"Got {name}={value!r}; expected a finite number of {bounds}.")
-    return float(value)
+    if not isinstance(value, bool) and isinstance(value, numbers.Real):
+        found = float(value)
+        if math.isfinite(found) and least <= found <= most and not (above and found == least):
+            return found
+    bounds = f"{'above' if above else 'of at least'} {least:g}"
+    bounds += f" and at most {most:g}" if most < math.inf else ""
+    raise ValueError(f"Got {name}={value!r}; expected a finite number {bounds}.")
 
 
-def by_view(name: str, value: Any, views: Sequence[str]) -> tuple[float, ...]:
-    """Return a parameter for every view: one number for all, or a mapping with one for each.
+def select_size(name: str, value: Any) -> int | float | None:
+    """Return how many features to select: a number, a share of them, or None for all.
 
     Examples
     --------
-    >>> by_view("sparsity", {"image": 2, "text": 1}, ["text", "image"])
-    (1.0, 2.0)
+    >>> select_size("n_features_to_select", 0.5)
+    0.5
+    """
+    is_whole = isinstance(value, numbers.Integral)
+    if value is None or (is_whole and value is not True and value >= 1):
+        return None if value is None else int(value)
+    if isinstance(value, numbers.Real) and not is_whole and 0 < float(value) <= 1:
+        return float(value)
+    raise ValueError(
+        f"Got {name}={value!r}; expected a whole number of at least 1, a share above 0.0 and at "
+        "most 1.0, or None for all."
+    )
+
+
+def or_none(check: Check) -> Check:
+    """Return a check that passes None too.
+
+    Examples
+    --------
+    >>> or_none(select_size)("size", 1), or_none(select_size)("size", None)
+    (1, None)
+    """
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def by_view(name: str, value: Any, check: Check, views: Sequence[str] | None) -> tuple[Any, ...]:
+    """Return a parameter for every view: one value for all, or a mapping with one for each.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    check : callable
+        Of the value of one view, given a name and the value.
+    views : sequence of str or None
+        The views in order, or None if they are not known yet: any will do.
+
+    Examples
+    --------
+    >>> by_view("size", {"image": 2, "text": None}, select_size, ["text", "image"])
+    (None, 2)
     """
     if not isinstance(value, Mapping):
-        return (number(name, value, least=0.0),) * len(views)
-    if set(value) != set(views):
+        return (check(name, value),) * (1 if views is None else len(views))
+    if views is not None and set(value) != set(views):
         raise ValueError(
             f"Got {name} for views {listed(value)}; expected one for each of {listed(views)}, or "
-            "one number for all."
+            "one for all."
         )
-    return tuple(number(f"{name}[{view!r}]", value[view], least=0.0) for view in views)
+    return tuple(check(f"{name}[{view!r}]", value[view]) for view in views or value)
+
+
+def seed(name: str, value: Any) -> Any:
+    """Return a parameter that scikit-learn takes as a `random_state`.
+
+    Examples
+    --------
+    >>> seed("random_state", 7)
+    7
+    """
+    try:
+        check_random_state(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Got {name}={value!r}; expected a whole number from 0 to 2**32 - 1, a RandomState or "
+            "None."
+        ) from error
+    return value
 
 
 def seed_of(random_state: Any) -> int:

@@ -43,14 +43,15 @@ def said_once(capsys, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-k", "0"], "'--clusters'"),
-        (["-n", "0"], "'--features'"),
-        (["--batch-size", "0"], "'--batch-size'"),
+        (["-k", "0"], "'--clusters': Got n_clusters=0; expected a whole number"),
+        (["-n", "0"], "'--features': Got n_features_to_select=0"),
+        (["--batch-size", "0"], "'--batch-size': Got batch_size=0"),
         (["--checkpoint-every", "0"], "'--checkpoint-every'"),
-        (["--negative", "foo"], "'--negative'"),
+        (["--negative", "foo"], "'--negative': Got negative='foo'; expected 'error', 'clip'"),
         (["--prepare", "foo"], "Got preparation 'foo'"),
-        (["--forgetting", "2"], "Got forgetting=2.0"),
-        (["--recency", "-1"], "Got recency=-1.0"),
+        (["--forgetting", "2"], "'--forgetting': Got forgetting=2.0"),
+        (["--recency", "-1"], "'--recency': Got recency=-1.0"),
+        (["--seed", "-1"], "'--seed': Got random_state=-1"),
         (["-o", "s3://bucket/out"], "s3://bucket/out is not of this machine"),
     ],
 )
@@ -64,10 +65,21 @@ def test_a_wrong_option_is_told_before_anything_is_read(
 
 
 @pytest.mark.usefixtures("read_nothing")
-def test_wrong_parameters_of_a_file_are_told_before_anything_is_read(rows, tmp_path, capsys):
-    (tmp_path / "run.toml").write_text("[parameters]\nwindow = 0\nsparsity = {x = 1}\n")
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ("sparsity = {x = 1}\nwindow = 0", "Got window=0"),
+        ("sparsity = {x = -1}", "Got sparsity['x']=-1"),
+        ("n_features_to_select = {x = 0}", "Got n_features_to_select['x']=0"),
+        ("criterion = 'best'", "Got criterion='best'; expected 'norm'"),
+    ],
+)
+def test_wrong_parameters_of_a_file_are_told_before_anything_is_read(
+    rows, tmp_path, parameters, sentence, capsys
+):
+    (tmp_path / "run.toml").write_text(f"[parameters]\n{parameters}\n")
     assert run_app(["select", rows, "--config", str(tmp_path / "run.toml")]) == 2
-    said_once(capsys, "Got window=0")
+    said_once(capsys, sentence)
 
 
 @pytest.mark.parametrize("command", ["transform", "convert"])

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from rich.console import Console
+from typer.main import get_command
 
 from omvfs import OMVFS
 from omvfs.cli._output import Bar
-from omvfs.cli.commands import run_app
+from omvfs.cli.commands import app, run_app
 from omvfs.datasets import load_folder
 from omvfs.formats import ArraySource
 from omvfs.pipeline.loop import Status
@@ -56,6 +57,17 @@ def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     assert about["parameters"]["n_clusters"] == 3
     assert about["rows"] == 300
     assert OMVFS.load(out / "model.omvfs").n_rows_seen_ == 300
+
+
+def test_an_option_that_is_a_parameter_has_its_default():
+    options = {each.name: each for each in get_command(app).commands["select"].params}
+    own = {"clusters": "n_clusters", "features": "n_features_to_select"}
+    defaults = OMVFS().get_params()
+    shared = {name for name in options if own.get(name, name) in defaults}
+    assert shared >= {"clusters", "features", "batch_size", "negative", "forgetting", "recency"}
+    for name in shared:
+        assert options[name].default == defaults[own.get(name, name)]
+    assert options["seed"].default == 0  # a run can be repeated
 
 
 @pytest.mark.parametrize(

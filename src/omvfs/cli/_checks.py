@@ -1,17 +1,15 @@
 """What can be told to be wrong with a command before anything is read."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from omvfs import OMVFS
 from omvfs.formats.opening import named_files
-from omvfs.parameters import one_of
 from omvfs.pipeline.preparation import Preparation
-from omvfs.selectors.settings import resolve
+from omvfs.selectors.settings import check_all
 
 
 def local(given: str | Path) -> Path:
@@ -79,14 +77,9 @@ def check_parameters(selector: OMVFS, prepare: Sequence[str]) -> None:
     selector : OMVFS
     prepare : sequence of str
     """
-    params = selector.get_params()
-    # Which views there are is not known yet.
-    alone: dict[str, Any] = {
-        name: 1.0 if isinstance(value, Mapping) else value for name, value in params.items()
-    }
     try:
-        one_of("negative", params["negative"], ("error", "clip", "shift"))
-        resolve(alone, ["view"])
+        # Which views there are is not known yet.
+        check_all(selector.get_params())
         Preparation(tuple(prepare))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error

@@ -1,4 +1,4 @@
-"""Options from a TOML file, under their names on the command line."""
+"""Options that are parameters of the method, typed or from a TOML file."""
 
 import tomllib
 from pathlib import Path
@@ -8,19 +8,39 @@ import typer
 
 from omvfs import OMVFS
 from omvfs.data.schema import listed
+from omvfs.selectors.settings import checked
 
-# Parameters of the method, in the file only.
-PARAMETERS = "parameters"
-# Options that are parameters too.
-_OPTIONS = {
-    "clusters": "n_clusters",
-    "features": "n_features_to_select",
-    "batch_size": "batch_size",
-    "negative": "negative",
-    "forgetting": "forgetting",
-    "recency": "recency",
-    "seed": "random_state",
-}
+# The table of parameters in the file.
+_TABLE = "parameters"
+# Options that are parameters of another name.
+_OTHERWISE = {"clusters": "n_clusters", "features": "n_features_to_select", "seed": "random_state"}
+# What an option is by default that is a parameter.
+DEFAULTS: dict[str, Any] = OMVFS().get_params()
+
+
+def parameter(name: str, *flags: str, **how: Any) -> Any:
+    """Return an option that is a parameter of OMVFS, and checked like it.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    *flags : str
+        As the option is typed; by default, its name.
+    **how
+        What else `typer.Option` is to know.
+    """
+
+    def check(context: typer.Context, value: Any) -> Any:
+        # Not while the shell completes what is not typed yet.
+        if not context.resilient_parsing:
+            try:
+                checked(name, value)
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
+        return value
+
+    return typer.Option(*flags, callback=check, **how)
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -41,30 +61,31 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         raise typer.BadParameter(f"{path} is no TOML: {error}") from error
     except OSError as error:
         raise typer.BadParameter(f"{path} cannot be read: {error.strerror}.") from error
-    parameters = values.pop(PARAMETERS, {})
+    parameters = values.pop(_TABLE, {})
     values = {name.replace("-", "_"): value for name, value in values.items()}
     known = {str(each.name) for each in context.command.params} - {"config"}
     if unknown := sorted(values.keys() - known):
-        expected = listed(sorted({*known, PARAMETERS}))
+        expected = listed(sorted({*known, _TABLE}))
         raise typer.BadParameter(f"{path} has {listed(unknown)}; expected {expected}.")
-    own = OMVFS._get_param_names()
-    if not isinstance(parameters, dict) or (unknown := sorted(parameters.keys() - set(own))):
+    if not isinstance(parameters, dict) or (unknown := sorted(parameters.keys() - DEFAULTS)):
         got = listed(unknown) if isinstance(parameters, dict) else repr(parameters)
-        raise typer.BadParameter(f"{path} has {PARAMETERS} {got}; expected {listed(own)}.")
+        raise typer.BadParameter(f"{path} has {_TABLE} {got}; expected {listed(DEFAULTS)}.")
     context.default_map = values
-    context.meta[PARAMETERS] = parameters
+    context.meta[_TABLE] = parameters
     return path
 
 
 def parameters_of(context: typer.Context) -> dict[str, Any]:
-    """Return the parameters of the file, without those that were typed as options.
+    """Return the parameters of OMVFS: what was typed, else the file's table, else the options.
 
     Parameters
     ----------
     context : typer.Context
         Of the command.
     """
-    sources = {own: context.get_parameter_source(name) for name, own in _OPTIONS.items()}
+    options = {_OTHERWISE.get(name, name): name for name in context.params}
+    found = {own: context.params[name] for own, name in options.items() if own in DEFAULTS}
+    sources = {own: context.get_parameter_source(options[own]) for own in found}
     typed = {own for own, source in sources.items() if source and source.name == "COMMANDLINE"}
-    given = context.meta.get(PARAMETERS, {})
-    return {name: value for name, value in given.items() if name not in typed}
+    table = context.meta.get(_TABLE, {})
+    return found | {name: value for name, value in table.items() if name not in typed}

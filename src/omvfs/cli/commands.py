@@ -5,9 +5,8 @@ import re
 import select as polling
 import sys
 import traceback
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from rich.console import Console
@@ -16,12 +15,13 @@ from rich.table import Table
 from omvfs import OMVFS, __version__
 from omvfs.cli._about import COLUMNS, figures, remarks
 from omvfs.cli._checks import check_key, check_out, check_parameters, local
-from omvfs.cli._config import parameters_of, read_config
+from omvfs.cli._config import DEFAULTS, parameter, parameters_of, read_config
 from omvfs.cli._output import Bar, Stop, write_results
 from omvfs.cli._rows import as_they_came, chunks_of, no_rows, selected, write_rows
 from omvfs.data.schema import Schema
 from omvfs.formats import Joined, Source, open_source
 from omvfs.pipeline.loop import run
+from omvfs.selectors.settings import NegativeMode
 
 USAGE, BAD_DATA, BAD_FILE, INTERRUPTED = 2, 3, 4, 130
 # Older versions of typer use click, newer ones have their own copy of it.
@@ -35,10 +35,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
-class _Negative(StrEnum):
-    ERROR, CLIP, SHIFT = "error", "clip", "shift"
 
 
 _Inputs = Annotated[
@@ -83,31 +79,42 @@ def select(
     context: typer.Context,
     inputs: _Inputs,
     clusters: Annotated[
-        int, typer.Option("-k", "--clusters", min=1, help="Consensus clusters.")
-    ] = 8,
+        int, parameter("n_clusters", "-k", "--clusters", help="Consensus clusters.")
+    ] = DEFAULTS["n_clusters"],
     features: Annotated[
-        int, typer.Option("-n", "--features", min=1, help="Features per view.")
-    ] = 100,
+        int, parameter("n_features_to_select", "-n", "--features", help="Features per view.")
+    ] = DEFAULTS["n_features_to_select"],
     out: Annotated[
         Path,
         typer.Option("-o", "--out", parser=local, metavar="PATH", help="Folder of the results."),
     ] = Path("out"),
-    batch_size: Annotated[int, typer.Option(min=1, help="Rows of a chunk.")] = 200,
+    batch_size: Annotated[int, parameter("batch_size", help="Rows of a chunk.")] = DEFAULTS[
+        "batch_size"
+    ],
     prepare: Annotated[
         list[str] | None,
         typer.Option(help="l2, log1p, tfidf or scale, or VIEW:STEP; repeat, in order."),
     ] = None,
     negative: Annotated[
-        _Negative, typer.Option(help="What to do with negative values.")
-    ] = _Negative.ERROR,
-    forgetting: Annotated[float, typer.Option(help="What a chunk leaves of all before it.")] = 1.0,
+        str,
+        parameter(
+            "negative",
+            metavar=f"[{'|'.join(get_args(NegativeMode))}]",
+            autocompletion=lambda: get_args(NegativeMode),
+            help="What to do with negative values.",
+        ),
+    ] = DEFAULTS["negative"],
+    forgetting: Annotated[
+        float, parameter("forgetting", help="What a chunk leaves of all before it.")
+    ] = DEFAULTS["forgetting"],
     recency: Annotated[
-        float, typer.Option(help="Say of the most recent rows if they differ; 0 for none.")
-    ] = 0.5,
+        float, parameter("recency", help="Say of the most recent rows if they differ; 0 for none.")
+    ] = DEFAULTS["recency"],
     view: _Views = None,
     key: _Key = None,
     drop: _Drop = None,
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
+    # Not by default another ranking in every run.
+    seed: Annotated[int, parameter("random_state", help="Seed of every random choice.")] = 0,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Chunks between checkpoints.")] = 50,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     write_data: Annotated[
@@ -121,16 +128,7 @@ def select(
     ] = None,
 ) -> None:
     """Rank the features of every view."""
-    selector = OMVFS(
-        clusters,
-        n_features_to_select=features,
-        batch_size=batch_size,
-        negative=negative.value,
-        forgetting=forgetting,
-        recency=recency,
-        random_state=seed,
-    )
-    selector.set_params(**parameters_of(context))
+    selector = OMVFS(**parameters_of(context))
     check_parameters(selector, prepare or ())
     check_key(inputs, key)
     check_out(out, inputs, write_data)
@@ -196,7 +194,9 @@ def transform(
     model: Annotated[Path, typer.Argument(help="model.omvfs of a run.")],
     inputs: _Inputs,
     out: _Out,
-    features: Annotated[int | None, typer.Option("-n", min=1, help="Features per view.")] = None,
+    features: Annotated[
+        int | None, parameter("n_features_to_select", "-n", help="Features per view.")
+    ] = None,
     view: _Views = None,
     key: _Key = None,
     drop: _Drop = None,

@@ -248,8 +248,7 @@ def _settings(values: Mapping[str, Any], views: Sequence[str]) -> Settings:
     per_view = {
         name: dict(zip(views, values[name], strict=True)) for name in ("graph_weight", "sparsity")
     }
-    scores = {"criterion": "norm", "diversity": 0.0, "recency": 0.0, "batch_size": 1}
-    return resolve({**values, **per_view, **scores}, views)
+    return resolve({**values, **per_view}, views)
 
 
 def _generator(state: Mapping[str, Any]) -> np.random.Generator:

@@ -14,6 +14,7 @@ from omvfs.persistence import checkpoint
 from omvfs.persistence.pack import pack_params, unpack_params
 from omvfs.pipeline.prefetch import prefetch
 from omvfs.pipeline.preparation import Preparation
+from omvfs.selectors.settings import PARAMETERS
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ def restore(
         for each, steps in ((selector, list(prepare)), (loaded, extra.get("prepare")))
     )
     # What is selected in the end does not change what is learned.
-    free = {"n_features_to_select", "criterion", "diversity", "recency", "views"}
+    free = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads")}
     ours, theirs = ({k: v for k, v in p.items() if k not in free} for p in (asked, kept))
     if other := _differences(theirs, ours):
         raise checkpoint.CheckpointError(

@@ -1,6 +1,5 @@
 """What every selector shares: scores of features per view -> ranking, support, names, transform."""
 
-import numbers
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeAlias
@@ -15,6 +14,7 @@ from omvfs.data.schema import Schema, listed
 from omvfs.data.split import columns_by_view
 from omvfs.data.views import Block, Views, hstack, select_columns
 from omvfs.model.arrays import squared_row_norms
+from omvfs.parameters import by_view, select_size
 from omvfs.selectors.reading import ReadsViews, is_views
 
 SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
@@ -34,58 +34,21 @@ def rank(scores: NDArray[Any]) -> NDArray[np.intp]:
     return ranking
 
 
-def n_selected(size: SelectSize, view: str, width: int) -> int:
-    """Return how many features of a view to select.
-
-    Parameters
-    ----------
-    size : int, float, mapping of str to either, or None
-        A number (at most the width is taken), a share of the view's features, either by view name,
-        or None for all.
-    view : str
-        Name of the view.
-    width : int
-        Number of its features.
-
-    Examples
-    --------
-    >>> n_selected(100, "text", 21_531), n_selected(100, "image", 6), n_selected(0.5, "image", 6)
-    (100, 6, 3)
-    """
-    if isinstance(size, Mapping) and view not in size:
-        raise ValueError(
-            f"Got n_features_to_select for views {listed(size)}; expected it for {view!r} too."
-        )
-    value: Any = size[view] if isinstance(size, Mapping) else size
-    if value is None:
-        return width
-    whole = isinstance(value, numbers.Integral)
-    if whole and value is not True and int(value) >= 1:
-        return min(int(value), width)
-    if isinstance(value, numbers.Real) and not whole and 0 < float(value) <= 1:
-        return max(1, round(float(value) * width))
-    raise ValueError(
-        f"Got n_features_to_select={value!r} for view {view!r}; expected a whole number of at "
-        "least 1, a share above 0.0 and at most 1.0, or None for all."
-    )
-
-
 def sizes_by_view(size: SelectSize, schema: Schema) -> dict[str, int]:
-    """Return how many features to select by view name.
+    """Return how many features to select by view name, at most as many as it has.
 
     Examples
     --------
-    >>> sizes_by_view(0.5, Schema(("text", "image"), (10, 4), (None, None)))
-    {'text': 5, 'image': 2}
+    >>> schema = Schema(("text", "image"), (10, 4), (None, None))
+    >>> sizes_by_view(0.5, schema), sizes_by_view({"text": 100, "image": None}, schema)
+    ({'text': 5, 'image': 2}, {'text': 10, 'image': 4})
     """
-    unknown = set(size) - set(schema.names) if isinstance(size, Mapping) else None
-    if unknown:
-        raise ValueError(
-            f"Got n_features_to_select for views {listed(sorted(map(str, unknown)))}; the views "
-            f"are {listed(schema.names)}."
-        )
-    widths = zip(schema.names, schema.widths, strict=True)
-    return {view: n_selected(size, view, width) for view, width in widths}
+    sizes = by_view("n_features_to_select", size, select_size, schema.names)
+    views = zip(schema.names, sizes, schema.widths, strict=True)
+    return {
+        view: max(1, round(own * width)) if isinstance(own, float) else min(own or width, width)
+        for view, own, width in views
+    }
 
 
 class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]

@@ -1,55 +1,140 @@
-"""From the parameters of the estimator to the settings of the model, checked and per view."""
+"""The parameters of OMVFS: how each is checked, what it decides, what the model makes of it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, Literal, get_args
 
-from omvfs.model.ranking import Named
+from omvfs.data.schema import Schema
+from omvfs.model.ranking import Named, Ranking
 from omvfs.model.settings import Graph, Settings
-from omvfs.parameters import by_view, number, one_of, whole
+from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
+from omvfs.selectors.base import sizes_by_view
+
+NegativeMode = Literal["error", "clip", "shift"]
+Role = Literal["learns", "ranks", "reads", "seeds"]
 
 _MAX_ITER = {"constrained": 20, "paper": 200}
 _GRAPH: dict[str, Graph] = {"constrained": "neighbors", "paper": "gaussian"}
+# Features per view that are taken one after another when repetition is discounted.
+_GREEDY_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What there is to know of a parameter beside its default, which the signature tells.
+
+    Attributes
+    ----------
+    check : callable
+        Given the name and a value, returns it as the model takes it, or says what is wrong.
+    role : {"learns", "ranks", "reads", "seeds"}
+        What it decides: what is learned, how what was learned is ranked and selected, how one X
+        splits into views, or where random choices begin. Those that rank or read may change at
+        any time.
+    per_view : bool
+        Whether it may be a mapping with a value for each view.
+    """
+
+    check: Check
+    role: Role
+    per_view: bool = False
+
+
+def _criterion(name: str, value: Any) -> Any:
+    return value if callable(value) else one_of(name, value, get_args(Named))
+
+
+_nonnegative = partial(number, least=0.0)
+_at_least_1 = partial(whole, least=1)
+
+PARAMETERS = {
+    "n_clusters": Parameter(_at_least_1, "learns"),
+    "n_features_to_select": Parameter(select_size, "ranks", per_view=True),
+    # Checked against the columns of X.
+    "views": Parameter(lambda name, value: value, "reads"),
+    "solver": Parameter(partial(one_of, allowed=("constrained", "paper")), "learns"),
+    "criterion": Parameter(_criterion, "ranks"),
+    "diversity": Parameter(_nonnegative, "ranks"),
+    "recency": Parameter(partial(number, least=0.0, most=1.0), "ranks"),
+    "graph_weight": Parameter(_nonnegative, "learns", per_view=True),
+    "sparsity": Parameter(_nonnegative, "learns", per_view=True),
+    "orthogonality": Parameter(_nonnegative, "learns"),
+    "batch_size": Parameter(_at_least_1, "learns"),
+    "window": Parameter(or_none(_at_least_1), "learns"),
+    "memory": Parameter(partial(whole, least=0), "learns"),
+    "forgetting": Parameter(partial(number, least=0.0, most=1.0, above=True), "learns"),
+    "graph": Parameter(partial(one_of, allowed=("auto", *get_args(Graph))), "learns"),
+    "n_neighbors": Parameter(_at_least_1, "learns"),
+    "scale_columns": Parameter(partial(one_of, allowed=(True, False)), "learns"),
+    "negative": Parameter(partial(one_of, allowed=get_args(NegativeMode)), "learns"),
+    "n_init": Parameter(_at_least_1, "learns"),
+    "max_iter": Parameter(or_none(_at_least_1), "learns"),
+    "tol": Parameter(_nonnegative, "learns"),
+    "random_state": Parameter(seed, "seeds"),
+}
+
+
+def checked(name: str, value: Any, views: Sequence[str] | None = None) -> Any:
+    """Return a parameter as the model takes it: for every view, where it may be given by view.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    views : sequence of str or None, default=None
+        Names of the views in order, None if they are not known yet.
+
+    Examples
+    --------
+    >>> checked("sparsity", 1, ["text", "image"])
+    (1.0, 1.0)
+    >>> checked("forgetting", 0)
+    Traceback (most recent call last):
+    ValueError: Got forgetting=0; expected a finite number above 0 and at most 1.
+    """
+    own = PARAMETERS[name]
+    return by_view(name, value, own.check, views) if own.per_view else own.check(name, value)
+
+
+def check_all(params: Mapping[str, Any], views: Sequence[str] | None = None) -> None:
+    """Check every parameter that is given, as `checked` does."""
+    for name, value in params.items():
+        checked(name, value, views)
 
 
 def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
-    """Check the parameters and give every view its own.
+    """Return what decides what is learned, checked, and for every view its own.
 
     Parameters
     ----------
     params : mapping of str to object
-        Parameters of the estimator by name.
+        Parameters of the estimator by name, those of `Settings` among them.
     views : sequence of str
         Names of the views, in order.
-
-    Returns
-    -------
-    Settings
     """
-    solver = one_of("solver", params["solver"], ("constrained", "paper"))
-    graph = one_of("graph", params["graph"], ("auto", *get_args(Graph)))
-    max_iter = params["max_iter"]
-    window = params["window"]
-    if not callable(params["criterion"]):
-        one_of("criterion", params["criterion"], get_args(Named))
-    number("diversity", params["diversity"], least=0.0)
-    number("recency", params["recency"], least=0.0, most=1.0)
-    whole("batch_size", params["batch_size"], least=1)
-    forgetting = number("forgetting", params["forgetting"], least=0.0)
-    if not 0 < forgetting <= 1:
-        raise ValueError(f"Got forgetting={forgetting!r}; expected above 0 and at most 1.")
-    return Settings(
-        n_clusters=whole("n_clusters", params["n_clusters"], least=1),
-        solver=solver,
-        graph=_GRAPH[solver] if graph == "auto" else graph,
-        graph_weight=by_view("graph_weight", params["graph_weight"], views),
-        sparsity=by_view("sparsity", params["sparsity"], views),
-        orthogonality=number("orthogonality", params["orthogonality"], least=0.0),
-        n_neighbors=whole("n_neighbors", params["n_neighbors"], least=1),
-        window=None if window is None else whole("window", window, least=1),
-        memory=whole("memory", params["memory"], least=0),
-        forgetting=forgetting,
-        scale_columns=one_of("scale_columns", params["scale_columns"], (True, False)),
-        n_init=whole("n_init", params["n_init"], least=1),
-        max_iter=_MAX_ITER[solver] if max_iter is None else whole("max_iter", max_iter, least=1),
-        tol=number("tol", params["tol"], least=0.0),
-    )
+    names = [field.name for field in fields(Settings)]
+    own = {name: checked(name, params[name], views) for name in names}
+    if own["graph"] == "auto":
+        own["graph"] = _GRAPH[own["solver"]]
+    if own["max_iter"] is None:
+        own["max_iter"] = _MAX_ITER[own["solver"]]
+    return Settings(**own)
+
+
+def resolve_ranking(params: Mapping[str, Any], schema: Schema) -> Ranking:
+    """Return what decides how features are ranked, checked.
+
+    Parameters
+    ----------
+    params : mapping of str to object
+        Parameters of the estimator by name, those that rank among them.
+    schema : Schema
+        Of the views.
+    """
+    sizes = sizes_by_view(params["n_features_to_select"], schema).values()
+    # Of a view that is kept whole the order changes nothing.
+    most = max((n for n, width in zip(sizes, schema.widths, strict=True) if n < width), default=0)
+    names = [field.name for field in fields(Ranking) if field.name in PARAMETERS]
+    own = {name: checked(name, params[name]) for name in names}
+    return Ranking(**own, n_steps=max(most, _GREEDY_STEPS))

@@ -136,7 +136,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
 
     def _learn_chunk(self, X: Any, **starts: Any) -> Self:
         first = not hasattr(self, "_journal")
-        batch = self._read_first(X) if first else self._read_next(X, self._next_negative_mode)
+        batch = self._read_first(X) if first else self._read_next(X, self._checked_negative_mode)
         journal = Journal(self._empty(batch)) if first else self._journal
         journal.take(self._advance(journal.known, batch, **starts))
         if first:
@@ -156,7 +156,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         return "allow"
 
     @property
-    def _next_negative_mode(self) -> Negative:
+    def _checked_negative_mode(self) -> Negative:
         """The same, for rows after the first chunk."""
         return self._negative_mode
 

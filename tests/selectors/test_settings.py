@@ -1,0 +1,100 @@
+"""The table of parameters: all of OMVFS's, each with a check and a role that is true."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from omvfs import OMVFS
+from omvfs.formats import ArraySource
+from omvfs.model.ranking import Ranking
+from omvfs.model.state import Settings
+from omvfs.persistence.checkpoint import CheckpointError
+from omvfs.pipeline import run
+from omvfs.selectors.settings import PARAMETERS, check_all, checked
+from support import clustered, fingerprint
+
+# Of every parameter a value that is not its default.
+OTHER = {
+    "n_clusters": 3,
+    "n_features_to_select": 2,
+    "views": [5, 7],
+    "solver": "paper",
+    "criterion": "norm",
+    "diversity": 0.0,
+    "recency": 0.0,
+    "graph_weight": 1.0,
+    "sparsity": 0.5,
+    "orthogonality": 1.0,
+    "batch_size": 15,
+    "window": 3,
+    "memory": 10,
+    "forgetting": 0.5,
+    "graph": "none",
+    "n_neighbors": 3,
+    "scale_columns": True,
+    "negative": "shift",
+    "n_init": 2,
+    "max_iter": 1,
+    "tol": 0.1,
+    "random_state": 1,
+}
+ROLES = {
+    role: [name for name in OTHER if PARAMETERS[name].role == role]
+    for role in ("learns", "ranks", "reads", "seeds")
+}
+
+
+def rows():
+    return clustered(np.random.default_rng(0), 90, 12)[0]
+
+
+def model(**params):
+    return OMVFS(**{"n_clusters": 4, "batch_size": 30, "random_state": 0, **params})
+
+
+def test_every_parameter_stands_in_the_table():
+    assert list(PARAMETERS) == list(OTHER)
+    assert sorted(PARAMETERS) == OMVFS._get_param_names()
+    assert {field.name for field in fields(Settings)} <= set(ROLES["learns"])
+    assert {field.name for field in fields(Ranking)} - {"n_steps"} <= set(ROLES["ranks"])
+
+
+def test_defaults_pass_their_own_checks():
+    check_all(OMVFS().get_params())
+    check_all(OMVFS.as_published().get_params(), ["text", "image"])
+    check_all(OTHER, ["text"])
+
+
+@pytest.mark.parametrize("name", ROLES["ranks"])
+def test_what_ranks_changes_nothing_that_is_learned(name):
+    plain, other = model().fit(rows()), model(**{name: OTHER[name]}).fit(rows())
+    assert fingerprint(other._learned) == fingerprint(plain._learned)
+    # And may be changed later as well as before.
+    plain.set_params(**{name: OTHER[name]})
+    np.testing.assert_array_equal(plain.scores_, other.scores_)
+    np.testing.assert_array_equal(plain.get_support(), other.get_support())
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_a_run_goes_on_with_what_ranks_or_reads_and_with_nothing_else(name, tmp_path):
+    path, others = tmp_path / "model", {name: OTHER[name]}
+    run(ArraySource(rows()), model(), save_to=path)
+    if PARAMETERS[name].role in ("ranks", "reads"):
+        result = run(ArraySource(rows()), model(**others), save_to=path, resume=True)
+        assert result.selector.get_params()[name] == OTHER[name]
+    else:
+        with pytest.raises(CheckpointError, match=rf"other parameters: {name}="):
+            run(ArraySource(rows()), model(**others), save_to=path, resume=True)
+
+
+@pytest.mark.parametrize("name", [name for name, each in PARAMETERS.items() if each.per_view])
+def test_a_parameter_by_view_has_one_for_each(name):
+    one, two = OTHER[name], OMVFS().get_params()[name]
+    assert checked(name, {"b": two, "a": one}, ["a", "b"]) == (one, two)
+    assert checked(name, one, ["a", "b"]) == (one, one)
+    assert set(checked(name, {"x": one})) == {one}  # which views there are is not known
+    with pytest.raises(ValueError, match=rf"{name} for views 'x'.*'a', 'b'"):
+        checked(name, {"x": one}, ["a", "b"])
+    with pytest.raises(ValueError, match=rf"{name}\['x'\]="):
+        checked(name, {"x": "much"})
