@@ -13,7 +13,7 @@ from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
-from omvfs.model.ranking import Ranking, discount_repetition, relevance
+from omvfs.model.ranking import Ranking
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import Scales, State
@@ -104,10 +104,7 @@ class Queries:
             rows = [stack(parts) for parts in zip(rows, recent, strict=True)]
         if not rows or ranking.diversity == 0:
             return own
-        return [
-            discount_repetition(scores, X_v, ranking.diversity, ranking.n_steps)
-            for scores, X_v in zip(own, rows, strict=True)
-        ]
+        return [ranking.discount(scores, X_v) for scores, X_v in zip(own, rows, strict=True)]
 
     @cached_property
     def recent_rows(self) -> list[Block]:
@@ -176,5 +173,5 @@ def _relevances(state: State, V: Sequence[Array], ranking: Ranking) -> list[Arra
     found = []
     for view, V_v in zip(state.statistics.views, V, strict=True):
         masses = np.diagonal(view.masses) if view.masses.ndim == 2 else view.masses
-        found.append(relevance(V_v, masses, view.weight_sums, ranking.criterion))
+        found.append(ranking.relevance(V_v, masses, view.weight_sums))
     return found

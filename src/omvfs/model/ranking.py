@@ -41,6 +41,14 @@ class Ranking:
     recency: float
     n_steps: int
 
+    def relevance(self, V: Array, masses: Array, sums: Array) -> Array:
+        """Return the score of every feature of a view by itself; see `relevance`."""
+        return relevance(V, masses, sums, self.criterion)
+
+    def discount(self, scores: Array, rows: Block) -> Array:
+        """Return the scores of a view, repetition discounted; see `discount_repetition`."""
+        return discount_repetition(scores, rows, self.diversity, self.n_steps)
+
 
 def norm(V: Array) -> Array:
     """Return ‖V_j‖, the paper's importance: how much of feature j the clusters reconstruct.
