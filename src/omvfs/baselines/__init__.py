@@ -1,24 +1,18 @@
-"""Comparison methods, each a selector with the contract of OMVFS."""
+"""Comparison methods, each a selector with the contract of OMVFS: a line for each."""
 
-from omvfs.baselines.eufs import EUFS
-from omvfs.baselines.fsds import FSDS
-from omvfs.baselines.laplacian_score import LaplacianScore, laplacian_score
-from omvfs.baselines.mcfs import MCFS
-from omvfs.baselines.mvufs import MVUFS
-from omvfs.baselines.ndfs import NDFS
-from omvfs.baselines.simple import ColumnSum, RandomScore, Variance
-from omvfs.baselines.spec import SPEC
+from omvfs.baselines.eufs import EUFS as EUFS
+from omvfs.baselines.fsds import FSDS as FSDS
+from omvfs.baselines.laplacian_score import LaplacianScore as LaplacianScore
+from omvfs.baselines.laplacian_score import laplacian_score as laplacian_score
+from omvfs.baselines.mcfs import MCFS as MCFS
+from omvfs.baselines.mvufs import MVUFS as MVUFS
+from omvfs.baselines.ndfs import NDFS as NDFS
+from omvfs.baselines.simple import ColumnSum as ColumnSum
+from omvfs.baselines.simple import RandomScore as RandomScore
+from omvfs.baselines.simple import Variance as Variance
+from omvfs.baselines.spec import SPEC as SPEC
 
-__all__ = [
-    "EUFS",
-    "FSDS",
-    "MCFS",
-    "MVUFS",
-    "NDFS",
-    "SPEC",
-    "ColumnSum",
-    "LaplacianScore",
-    "RandomScore",
-    "Variance",
-    "laplacian_score",
-]
+# All of the above, by name.
+BASELINES = {name: each for name, each in vars().items() if isinstance(each, type)}
+
+__all__ = ["BASELINES", "laplacian_score", *BASELINES]
