@@ -1,5 +1,6 @@
-"""What must hold for every source and every selector, to be called from anybody's tests."""
+"""Contracts that can be run: what must hold for every selector and every source, yours included."""
 
+from omvfs.testing.selectors import check_selector
 from omvfs.testing.sources import check_source
 
-__all__ = ["check_source"]
+__all__ = ["check_selector", "check_source"]
