@@ -203,6 +203,10 @@ def _reads_frames(make: Make) -> None:
         selector.transform(pd.DataFrame(X, columns=list("abd")))
     selector.set_params(n_features_to_select=None).fit({"only": X})
     assert not hasattr(selector, "feature_names_in_"), "Names of an earlier fit are not forgotten."
+    data = make_views()
+    selector.fit({**data, "image": pd.DataFrame(data["image"], columns=list("uvwxyz"))})
+    expected = [*(f"text__{j}" for j in range(9)), *(f"image__{c}" for c in "uvwxyz")]
+    assert list(selector.get_feature_names_out()) == expected, "Names of one view are lost."
     for split in ([2, 1], {"view_0": ["a", "b"], "view_1": slice(2, 3)}):
         own = make(views=split, n_features_to_select=1).fit(pd.DataFrame(X, columns=list("abc")))
         best = "ab"[own.view_ranking_["view_0"].argmin()]
@@ -242,6 +246,8 @@ def _transform_selects(make: Make) -> None:
     mixed = {**make_views(), "text": sp.csr_array(make_views()["text"])}
     selector = make(n_features_to_select=4).fit(mixed)
     assert sp.issparse(selector.transform(mixed)), "Of mixed views, transform is not sparse."
+    for view, X in selector.transform_views(mixed).items():
+        assert type(X) is type(mixed[view]), f"transform_views: view {view!r} is of another kind."
     message = "transform depends on whether rows are sparse."
     _equal(selector.transform(mixed), selector.transform(make_views()), message)
 
@@ -271,6 +277,11 @@ def _forms_are_alike(make: Make) -> None:
         (make(views={"text": slice(0, 9), "image": slice(9, 15)}), wide, "one array, split"),
     ]:
         _equal(selector.fit(X).scores_, expected.scores_, f"{form} gives other scores.")
+    names = [
+        list(own.get_feature_names_out())
+        for own in (make().fit(list(data.values())), make(views=[9, 6]).fit(wide))
+    ]
+    assert names[0] == names[1], "A list of views has other names than one array, split by widths."
     swapped = {"image": data["image"], "text": data["text"]}
     expected.set_params(n_features_to_select=4)
     message = "Views in another order after fit are not put in order."
@@ -333,7 +344,8 @@ def _copies_are_equal(make: Make) -> None:
 
 
 def _splits_and_searches(make: Make) -> None:
-    train, test = train_test_split(as_views(make_views(60)), test_size=0.25, random_state=0)
+    views = as_views(make_views(60, kind=sp.csr_array))
+    train, test = train_test_split(views, test_size=0.25, random_state=0)
     grid = {"n_features_to_select": [2, 3]}
     search = GridSearchCV(make(), grid, cv=KFold(3), error_score="raise").fit(train)
     expected = 15, 2 * search.best_params_["n_features_to_select"]
