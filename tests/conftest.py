@@ -1,4 +1,4 @@
-"""Makes the helpers beside this file importable from every test: `oracle`, `support`."""
+"""Makes the helpers beside this file importable from every test: `oracle`, `support`, ..."""
 
 import sys
 from pathlib import Path

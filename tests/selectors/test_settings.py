@@ -69,7 +69,7 @@ def test_defaults_pass_their_own_checks():
 @pytest.mark.parametrize("name", ROLES["ranks"])
 def test_what_ranks_changes_nothing_that_is_learned(name):
     plain, other = model().fit(rows()), model(**{name: OTHER[name]}).fit(rows())
-    assert fingerprint(other._learned) == fingerprint(plain._learned)
+    assert fingerprint(other._fitted) == fingerprint(plain._fitted)
     # And may be changed later as well as before.
     plain.set_params(**{name: OTHER[name]})
     np.testing.assert_array_equal(plain.scores_, other.scores_)

@@ -1,0 +1,114 @@
+"""Any delivery of the same rows gives the same bits, whatever is asked on the way."""
+
+import functools
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs import OMVFS, as_views, rechunk
+from streams import SOLVERS, cut, every_dtype, every_solver, learned, two_views
+from support import KINDS, dense
+
+
+@functools.cache
+def fitted(solver, kind, dtype):
+    return learned(batched(solver).fit(two_views(1, 90, dtype, KINDS[kind])))
+
+
+def batched(solver):
+    return SOLVERS[solver](3, batch_size=20, memory=50, max_iter=20, random_state=0)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("kind", KINDS)
+@every_dtype
+@given(cuts=st.sets(st.integers(1, 89), max_size=8))
+@settings(max_examples=6, deadline=None)
+def test_any_delivery_through_rechunk_gives_the_bits_of_fit(solver, kind, dtype, cuts):
+    views = two_views(1, 90, dtype, KINDS[kind])
+    model = batched(solver)
+    for chunk in rechunk(cut(views, *sorted(cuts)), 20):
+        model.partial_fit(chunk)
+    assert learned(model) == fitted(solver, kind, dtype)
+    state = model._fitted.state
+    assert {V_v.dtype for V_v in model.V_.values()} == {np.dtype(dtype)}
+    assert {B_v.dtype for B_v in state.statistics.B} == {np.dtype(dtype)}
+    assert model.transform(views).dtype == dtype
+
+
+@every_solver
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_a_source_may_use_its_buffer_again(make, kind):
+    X = dense(two_views(2, 80)["text"])
+    X[X == 0] = 0.01  # equal sparsity everywhere, so that a CSR buffer can be filled again
+    expected, model = (make(3, random_state=0) for _ in range(2))
+    buffer = kind(X[:20].copy())
+    values = buffer.data if sp.issparse(buffer) else buffer
+    for start in range(0, 80, 20):
+        rows = X[start : start + 20].copy()
+        expected.partial_fit(kind(rows))
+        values[:] = rows.ravel() if sp.issparse(buffer) else rows
+        model.partial_fit(buffer)
+        values[:] = 1e6  # what comes after the call must not matter
+    assert learned(model) == learned(expected)
+
+
+@every_solver
+def test_the_same_seed_gives_the_same_bits_and_partial_fit_continues_fit(make):
+    views = as_views(two_views(3, 80))
+    whole = make(3, batch_size=20, random_state=5).fit(views)
+    assert learned(make(3, batch_size=20, random_state=5).fit(views)) == learned(whole)
+    continued = make(3, batch_size=20, random_state=5).fit(views[:40])
+    for chunk in rechunk([views[40:]], 20):
+        continued.partial_fit(chunk)
+    assert learned(continued) == learned(whole)
+    resumed = make(3, batch_size=20, random_state=5).fit(views[:40])
+    resumed = pickle.loads(pickle.dumps(resumed))
+    for chunk in rechunk([views[40:]], 20):
+        resumed.partial_fit(chunk)
+    assert learned(resumed) == learned(whole)
+
+
+@every_solver
+def test_asking_does_not_change_the_model(make):
+    views = as_views(two_views(3, 80))
+    asked, silent = (make(3, batch_size=20, random_state=5) for _ in range(2))
+    for chunk in rechunk([views], 20):
+        silent.partial_fit(chunk)
+        asked.partial_fit(chunk)
+        _ = asked.scores_, asked.labels_, asked.V_, asked.predict(chunk)
+        _ = asked.explained_share(chunk), asked.score(chunk)
+    assert learned(asked) == learned(silent)
+
+
+@every_solver
+def test_offline_is_one_chunk_with_all_rows(make):
+    blocks = two_views(9, 40)
+    fitted_once = make(3, batch_size=40, random_state=0).fit(blocks)
+    one_call = make(3, batch_size=7, random_state=0).partial_fit(blocks)
+    assert learned(fitted_once) == learned(one_call)
+    assert [info.n_rows for info in one_call.history_] == [40]
+
+
+@every_solver
+@pytest.mark.parametrize("kind", ["csr_array", "csr_matrix"])
+def test_sparse_and_dense_rows_give_the_same_ranking(make, kind):
+    expected = make(3, batch_size=30, random_state=0).fit(two_views(4, 90))
+    model = make(3, batch_size=30, random_state=0).fit(two_views(4, 90, kind=KINDS[kind]))
+    np.testing.assert_allclose(model.scores_, expected.scores_, rtol=1e-8)
+    np.testing.assert_array_equal(model.ranking_, expected.ranking_)
+
+
+@pytest.mark.parametrize("first", ["dense", "sparse"])
+def test_a_view_may_change_between_dense_and_sparse(first):
+    X = two_views(4, 90)["text"]
+    expected, model = (OMVFS(3, random_state=0) for _ in range(2))
+    for i in range(3):
+        rows = X[30 * i : 30 * i + 30]
+        expected.partial_fit(rows)
+        model.partial_fit(rows if (i % 2 == 0) == (first == "dense") else sp.csr_matrix(rows))
+    np.testing.assert_allclose(model.scores_, expected.scores_, rtol=1e-8)

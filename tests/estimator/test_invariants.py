@@ -1,0 +1,148 @@
+"""What holds after every chunk."""
+
+from dataclasses import astuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs import OMVFS, Views
+from omvfs.evaluation import clustering_accuracy
+from streams import every_dtype, every_solver, two_views
+from support import KINDS, clustered, counts
+
+chunk_kinds = st.sampled_from(["rows", "rows", "rows", "few", "one", "zero", "gaps", "same"])
+
+
+def chunk_of(kind, rng, width):
+    n = {"few": 2, "one": 1}.get(kind, 12)
+    X = counts(rng, n, width)
+    if kind == "zero":
+        X[:] = 0
+    if kind == "gaps":
+        X[::2] = 0
+    if kind == "same":
+        X[:] = X[0]
+    return X
+
+
+@every_solver
+@given(
+    kinds=st.lists(chunk_kinds, min_size=1, max_size=7),
+    seed=st.integers(0, 1000),
+    sparse=st.booleans(),
+    n_clusters=st.integers(1, 5),
+    window=st.sampled_from([1, 2, None]),
+    sparsity=st.sampled_from([0.0, 0.1, 3.0, 1e4]),
+    graph=st.sampled_from(["neighbors", "gaussian", "none"]),
+    memory=st.sampled_from([1, 15, 2000]),
+    forgetting=st.sampled_from([1.0, 0.5]),
+    scale_columns=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_what_must_hold_after_every_chunk(make, kinds, seed, sparse, n_clusters, **params):
+    rng = np.random.default_rng(seed)
+    model = make(n_clusters, max_iter=20, random_state=0, **params)
+    sizes = []
+    for kind in kinds:
+        blocks = [chunk_of(kind, rng, 6), chunk_of(kind, rng, 4)]
+        if kind == "gaps":
+            blocks[1] = blocks[1][::-1].copy()  # other empty rows in the other view
+        sizes.append(len(blocks[0]))
+        model.partial_fit([sp.csr_array(X) if sparse else X for X in blocks])
+        state = model._fitted.state
+        in_window = sizes if params["window"] is None else sizes[-params["window"] :]
+
+        U = state.window.indicator()
+        assert U.shape == (sum(in_window), n_clusters)
+        assert model.labels_.shape == (sum(in_window),)
+        assert model.n_rows_seen_ == sum(sizes)
+        for array in (
+            U,
+            state.statistics.masses,
+            *state.statistics.B,
+            *model.V_.values(),
+            model.scores_,
+        ):
+            assert np.isfinite(array).all()
+            assert (array >= 0).all()
+        if model.solver == "constrained":
+            assert state.statistics.masses.shape == (n_clusters,)
+            assert (np.count_nonzero(U, axis=1) <= 1).all()
+            assert model.history_[-1].orthogonality_error <= 1e-10
+        else:
+            np.testing.assert_allclose(
+                state.statistics.masses, state.statistics.masses.T, rtol=1e-12
+            )
+        assert len(state.reservoir) == (
+            min(params["memory"], sum(sizes)) if model.solver == "constrained" else 0
+        )
+
+        assert len(model.history_) == len(sizes)
+        info = model.history_[-1]
+        assert info.n_rows == sizes[-1]
+        assert info.n_iter == model.n_iter_ >= 1
+        assert all(np.isfinite(value) and value >= -1e-9 for value in astuple(info))
+        assert info.objective == pytest.approx(info.reconstruction + info.graph + info.sparsity)
+
+
+@every_dtype
+def test_large_sparsity_gives_exact_zeros(dtype):
+    X = clustered(np.random.default_rng(0), 90, 30)[0].astype(dtype)
+    X[:, 10] *= 0.01  # hardly there
+    nonzero = []
+    for sparsity in (0.0, 1.0, 1e6):
+        V = OMVFS(3, batch_size=30, sparsity=sparsity, random_state=0).fit(X).V_["X"]
+        nonzero.append(V.any(axis=1).sum())
+    assert nonzero == [30, 29, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_chunks_too_small_to_outweigh_the_sparsity_still_add_up(kind):
+    # A row of unit norm with 30 words: each is below β/2, until a few such rows have been seen.
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=120)
+    X = (np.arange(90) // 30 == labels[:, np.newaxis]) / np.sqrt(30)
+    whole, row_by_row = (OMVFS(3, sparsity=0.4, diversity=0.0, random_state=0) for _ in range(2))
+    assert whole.partial_fit(kind(X)).scores_.all()
+    for i in range(len(X)):
+        row_by_row.partial_fit(kind(X[i : i + 1]))
+    assert row_by_row.scores_.any()
+    assert clustering_accuracy(labels, row_by_row.predict(kind(X))) == 1
+
+
+@every_solver
+def test_a_memory_of_no_rows_is_allowed(make):
+    model = make(3, memory=0, batch_size=20, random_state=0).fit(two_views(0, 80))
+    assert len(model._fitted.state.reservoir) == 0
+    assert model.scores_.any()
+
+
+@every_solver
+def test_views_without_any_feature_in_common_with_the_rest_are_fine(make):
+    blocks = two_views(0, 40)
+    blocks["empty"] = np.zeros((40, 3))
+    model = make(3, random_state=0, batch_size=20).fit(Views(blocks))
+    assert not model.view_scores_["empty"].any()
+    assert np.isfinite(model.scores_).all()
+
+
+@pytest.mark.parametrize("graph", ["neighbors", "gaussian", "none"])
+def test_history_tells_the_objective_of_one_chunk(graph):
+    blocks = two_views(0, 40)
+    model = OMVFS(3, graph=graph, sparsity=0.3, memory=0, random_state=0).partial_fit(blocks)
+    state = model._fitted.state
+    U = state.window.indicator() / np.sqrt(
+        np.where(state.statistics.masses > 0, state.statistics.masses, 1)
+    )
+    info = model.history_[-1]
+    fit = sum(np.sum((X - U @ model.V_[name].T) ** 2) for name, X in blocks.items())
+    sizes = sum(0.3 * np.linalg.norm(V, axis=1).sum() for V in model.V_.values())
+    assert info.sparsity == pytest.approx(sizes)
+    assert info.reconstruction <= fit * (1 + 1e-12)  # of the best weights for this V
+    assert info.reconstruction == pytest.approx(fit, rel=0.02)
+    assert (info.graph > 0) == (graph != "none")
+    # With a memory, on which the clusters are settled later, the fit is enough to begin with.
+    assert OMVFS(3, graph=graph, random_state=0).partial_fit(blocks).history_[-1].graph == 0

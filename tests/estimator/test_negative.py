@@ -1,0 +1,164 @@
+"""Negative values: clipped, or columns raised, exactly, or refused."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from faults import everything, good, with_value
+from omvfs import OMVFS
+from streams import SOLVERS, every_dtype, every_solver
+from support import clustered, counts
+
+
+def signed(seed, n_rows):
+    """Rows of either sign whose lowest values are all in the first ten rows."""
+    rng = np.random.default_rng(seed)
+    X = clustered(rng, n_rows, 12)[0] - 0.3
+    X[:10] -= 0.2
+    X[rng.integers(10, size=12), np.arange(12)] = X.min() - 0.1 * np.arange(12)
+    return X
+
+
+def test_clip_is_fitting_on_the_positive_part():
+    X = signed(0, 60)
+    clip, plain = (OMVFS(3, batch_size=20, negative=n, random_state=0) for n in ("clip", "error"))
+    clip.fit(X)
+    plain.fit(np.maximum(X, 0))
+    np.testing.assert_array_equal(clip.scores_, plain.scores_)
+    np.testing.assert_array_equal(clip.predict(X), plain.predict(np.maximum(X, 0)))
+    clipped = clone(clip).fit(sp.csr_array(X)).scores_
+    np.testing.assert_array_equal(clipped, clone(plain).fit(sp.csr_array(np.maximum(X, 0))).scores_)
+    np.testing.assert_array_equal(clip.transform(X), X[:, clip.get_support()])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@every_dtype
+def test_shift_is_fitting_on_raised_columns_when_the_lowest_come_first(solver, dtype):
+    X = signed(1, 60).astype(dtype)
+    params = {"batch_size": 20, "random_state": 0}
+    shift = SOLVERS[solver](3, negative="shift", **params).fit(X)
+    plain = SOLVERS[solver](3, **params).fit(X + np.maximum(0, -X.min(axis=0)))
+    np.testing.assert_allclose(
+        shift.scores_, plain.scores_, rtol=1e-4 if dtype == np.float32 else 0
+    )
+    np.testing.assert_array_equal(shift.ranking_, plain.ranking_)
+    np.testing.assert_array_equal(shift.transform(X), X[:, shift.get_support()])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("forgetting", [1.0, 0.7])
+@given(seed=st.integers(0, 100))
+@settings(max_examples=8, deadline=None)
+def test_shift_keeps_every_sum_exact_when_a_new_minimum_comes_later(solver, forgetting, seed):
+    rng = np.random.default_rng(seed)
+    chunks = [counts(rng, 8, 5) - 0.1 * t for t in range(5)]  # a new minimum in every chunk
+    model = SOLVERS[solver](
+        2, negative="shift", forgetting=forgetting, window=2, memory=1000, random_state=0
+    )
+    for t, chunk in enumerate(chunks):
+        model.partial_fit(chunk)
+        state = model._fitted.state
+        raised = np.maximum(0, -np.vstack(chunks[: t + 1]).min(axis=0))
+        np.testing.assert_allclose(model._fitted.raised[0], raised)
+        rows = [known + raised for known in chunks[: t + 1]]
+        fade = [forgetting ** (t - i) for i in range(t + 1)]
+        sums = sum(f * X.sum(axis=0) for f, X in zip(fade, rows, strict=True))
+        squares = sum(f * (X**2).sum(axis=0) for f, X in zip(fade, rows, strict=True))
+        np.testing.assert_allclose(state.statistics.views[0].sums, sums, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(
+            state.statistics.views[0].squares, squares, rtol=1e-10, atol=1e-12
+        )
+        np.testing.assert_allclose(state.window.rows()[0], np.vstack(rows[-2:]), atol=1e-12)
+        if solver == "constrained":  # the memory holds every row, and how it was counted
+            held = state.reservoir
+            np.testing.assert_allclose(held.blocks[0], np.vstack(rows), atol=1e-12)
+            U = held.counted.dense() * held.shares[:, np.newaxis]
+            np.testing.assert_allclose(
+                state.statistics.B[0], np.vstack(rows).T @ U, rtol=1e-9, atol=1e-12
+            )
+
+
+@every_solver
+def test_shift_raises_b_of_the_printed_method_exactly(make):
+    rng = np.random.default_rng(0)
+    model = make(2, negative="shift", window=None, max_iter=5, random_state=0)
+    U, chunks = [], []
+    for t in range(4):
+        chunks.append(counts(rng, 6, 5) - 0.2 * t)
+        model.partial_fit(chunks[-1])
+        if make is not OMVFS:  # the constrained solver counts in other units, see above
+            U.append(model._fitted.state.window.indicator()[-6:])
+    if U:
+        raised = np.maximum(0, -np.vstack(chunks).min(axis=0))
+        B = sum((X + raised).T @ U_t for X, U_t in zip(chunks, U, strict=True))
+        np.testing.assert_allclose(model._fitted.state.statistics.B[0], B, rtol=1e-10)
+
+
+def test_values_below_any_seen_are_taken_as_the_lowest_seen_when_predicting():
+    X = signed(2, 60)
+    model = OMVFS(3, negative="shift", random_state=0).fit(X)
+    low = X.copy()
+    low[:, 0] = X[:, 0].min() - 5
+    lowest = X.copy()
+    lowest[:, 0] = X[:, 0].min()
+    np.testing.assert_array_equal(model.predict(low), model.predict(lowest))
+
+
+def test_shifted_models_read_sparse_rows():
+    X = counts(np.random.default_rng(0), 30, 5)
+    model = OMVFS(2, negative="shift", random_state=0).fit({"a": sp.csr_array(X), "b": X - 0.2})
+    rows = {"a": sp.csr_array(X), "b": sp.csr_array(X)}
+    np.testing.assert_array_equal(model.predict(rows), model.predict({"a": X, "b": X}))
+
+
+def test_shift_cannot_be_switched_on_later():
+    X = counts(np.random.default_rng(0), 30, 5)
+    model = OMVFS(2, random_state=0).fit(X).set_params(negative="shift")
+    with pytest.raises(ValueError, match="'shift' after the first chunk"):
+        model.partial_fit(-X)
+    model.fit(-X)
+
+
+def test_sparse_negative_values_cannot_be_shifted():
+    chunk = with_value("text", 3, 1, -1.0)(good(0))
+    for before in (0, 1):
+        model = OMVFS(3, negative="shift", random_state=0)
+        for seed in range(before):
+            model.partial_fit(good(seed))
+        known = everything(model)
+        with pytest.raises(ValueError, match=r"'text' is sparse.*dense.*clip"):
+            model.partial_fit(chunk)
+        assert everything(model) == known
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
+def test_a_view_that_was_sparse_and_turns_negative_is_raised_or_refused(kind):
+    X = counts(np.random.default_rng(0), 30, 5)
+    model = OMVFS(2, negative="shift", random_state=0).partial_fit(kind(X))
+    expected = OMVFS(2, negative="shift", random_state=0).partial_fit(X)
+    before = everything(model)
+    try:
+        model.partial_fit(X - 0.2)
+    except ValueError as error:
+        assert "'X'" in str(error)  # noqa: PT017 - either way is right
+        assert everything(model) == before
+    else:
+        expected.partial_fit(X - 0.2)
+        np.testing.assert_allclose(model.scores_, expected.scores_)
+        np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize("method", ["predict", "explained_share"])
+def test_sparse_rows_of_a_raised_view_are_read_or_refused(kind, method):
+    X = counts(np.random.default_rng(0), 30, 5)
+    model = OMVFS(2, negative="shift", random_state=0).fit(X - 0.2)
+    try:
+        got = getattr(model, method)(kind(X))
+    except ValueError as error:
+        assert "'X'" in str(error)  # noqa: PT017 - either way is right
+    else:
+        np.testing.assert_allclose(got, getattr(model, method)(X))

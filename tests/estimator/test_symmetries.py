@@ -1,0 +1,158 @@
+"""Permuted, scaled and otherwise rounded data give the permuted, scaled, same result."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs import OMVFS, rechunk
+from omvfs.evaluation import clustering_accuracy
+from streams import SOLVERS, every_dtype, two_views
+from support import clustered
+
+
+def assert_scores_and_ranking(scores, ranking, expected_scores, expected_ranking):
+    np.testing.assert_allclose(scores, expected_scores, rtol=1e-8, atol=1e-8)
+    gaps = np.abs(np.subtract.outer(expected_scores, expected_scores))
+    np.fill_diagonal(gaps, np.inf)
+    distinct = gaps.min(axis=1) > 1e-7
+    np.testing.assert_array_equal(ranking[distinct], expected_ranking[distinct])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"graph": "gaussian"}, {"scale_columns": True}, {"criterion": "contrast"}],
+    ids=["default", "gaussian", "scaled", "contrast"],
+)
+@given(seed=st.integers(0, 1000), random=st.randoms(use_true_random=False))
+@settings(max_examples=8, deadline=None)
+def test_permuting_views_and_columns_permutes_the_result(kind, params, seed, random):
+    blocks = two_views(seed, 60, kind=kind)
+    orders = {name: random.sample(range(X.shape[1]), X.shape[1]) for name, X in blocks.items()}
+    names = random.sample(list(blocks), 2)
+    model, permuted = (
+        OMVFS(3, batch_size=20, random_state=0, **params).fit(X)
+        for X in (blocks, {name: blocks[name][:, orders[name]] for name in names})
+    )
+    np.testing.assert_array_equal(permuted.labels_, model.labels_)
+    for name in blocks:
+        order = orders[name]
+        assert_scores_and_ranking(
+            permuted.view_scores_[name],
+            permuted.view_ranking_[name],
+            model.view_scores_[name][order],
+            model.view_ranking_[name][order],
+        )
+        np.testing.assert_allclose(permuted.V_[name], model.V_[name][order], atol=1e-8)
+
+
+def ties(kind, rng, n_rows=60):
+    """Rows of which many are equally near to one another, exactly but for rounding."""
+    if kind == "counts":
+        return rng.poisson(0.4, (n_rows, 12)).astype(float)
+    if kind == "binary":
+        return (rng.random((n_rows, 12)) < 0.25).astype(float)
+    few = rng.random((2, 12))  # fewer directions than clusters
+    return few[rng.integers(2, size=n_rows)] * rng.random((n_rows, 1))
+
+
+@pytest.mark.parametrize("kind", ["counts", "binary", "few directions"])
+@pytest.mark.parametrize("graph", ["neighbors", "none"])
+def test_rounding_decides_no_ties(kind, graph):
+    # Another order of the columns, or a sparse matrix, rounds in another way.
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, order = ties(kind, rng), rng.permutation(12)
+        model, permuted, sparse = (
+            OMVFS(4, batch_size=20, graph=graph, random_state=0).fit(rows)
+            for rows in (X, X[:, order], sp.csr_array(X))
+        )
+        np.testing.assert_array_equal(permuted.labels_, model.labels_)
+        np.testing.assert_allclose(permuted.scores_, model.scores_[order], rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(sparse.scores_, model.scores_, rtol=1e-6, atol=1e-6)
+
+
+def start_for(seed, blocks, n_clusters=3):
+    rng = np.random.default_rng(seed)
+    n = len(next(iter(blocks.values())))
+    V = {name: rng.random((X.shape[1], n_clusters)) for name, X in blocks.items()}
+    return rng.random((n, n_clusters)), V
+
+
+@given(seed=st.integers(0, 1000), random=st.randoms(use_true_random=False))
+@settings(max_examples=10, deadline=None)
+def test_permuting_given_starts_along_permutes_the_printed_method_too(seed, random):
+    blocks = two_views(seed, 25)
+    U, V = start_for(seed, blocks)
+    orders = {name: random.sample(range(X.shape[1]), X.shape[1]) for name, X in blocks.items()}
+    names = random.sample(list(blocks), 2)
+    model = OMVFS.as_published(3, tol=0.0, max_iter=50)
+    model.partial_fit(blocks, start_U=U, start_V=V)
+    permuted = OMVFS.as_published(3, tol=0.0, max_iter=50)
+    permuted.partial_fit(
+        {name: blocks[name][:, orders[name]] for name in names},
+        start_U=U,
+        start_V={name: V[name][orders[name]] for name in names},
+    )
+    for name in blocks:
+        assert_scores_and_ranking(
+            permuted.view_scores_[name],
+            permuted.view_ranking_[name],
+            model.view_scores_[name][orders[name]],
+            model.view_ranking_[name][orders[name]],
+        )
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("criterion", ["norm", "contrast", "information", "balanced"])
+@pytest.mark.parametrize("power", [-40, -2, 2, 40])
+@every_dtype
+def test_scaling_x_and_sparsity_leaves_the_ranking(solver, criterion, power, dtype):
+    # Powers of 4 scale every number, and the root of every number, without rounding.
+    c = 4.0 ** (power / 2)
+    blocks = two_views(7, 60, dtype)
+    params = {"batch_size": 20, "criterion": criterion, "random_state": 0}
+    if solver == "paper":  # its graph, penalty and starts have a scale of their own
+        params |= {"graph": "none", "orthogonality": 0.0}
+    model = SOLVERS[solver](3, sparsity=0.25, **params).fit(blocks)
+    scaled = SOLVERS[solver](3, sparsity=0.25 * c, **params)
+    for chunk in rechunk([{name: X * dtype(c) for name, X in blocks.items()}], 20):
+        if solver == "paper" and not hasattr(scaled, "_journal"):
+            # V takes the scale, so the same start means a scaled V.
+            rng = np.random.default_rng(np.random.RandomState(0).randint(2**31 - 1))
+            V = {name: c * rng.random((X.shape[1], 3)).astype(dtype) for name, X in blocks.items()}
+            U = rng.random((20, 3)).astype(dtype)
+            scaled.partial_fit(chunk, start_U=U, start_V=V)
+            scaled._fitted.state.rng.bit_generator.state = rng.bit_generator.state
+        else:
+            scaled.partial_fit(chunk)
+    np.testing.assert_array_equal(scaled.ranking_, model.ranking_)
+    np.testing.assert_array_equal(scaled.labels_, model.labels_)
+    for name in blocks:
+        expected = c * model.V_[name]
+        np.testing.assert_allclose(scaled.V_[name], expected, atol=1e-5 * expected.max())
+
+
+@pytest.mark.parametrize(("dtype", "power"), [(np.float32, 50), (np.float64, 200)])
+def test_large_and_small_numbers_are_clustered_alike(dtype, power):
+    # Squares of single precision, fourth powers of double precision are far from overflow.
+    X, labels = clustered(np.random.default_rng(0), 120, 30, dtype=np.float64)
+    for sign in (-1, 1):
+        rows = (X * 2.0 ** (sign * power)).astype(dtype)
+        model = OMVFS(3, batch_size=40, sparsity=0.0, random_state=0).fit(rows)
+        assert np.isfinite(model.scores_).all()
+        assert model.scores_.any()
+        assert clustering_accuracy(labels, model.predict(rows)) > 0.95
+
+
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+def test_column_scaling_takes_the_scale_out_of_the_result(scale):
+    X, _ = clustered(np.random.default_rng(0), 80, 12)
+    factors = np.linspace(1, scale, 12)
+    params = {"scale_columns": True, "batch_size": 80, "diversity": 0.0, "random_state": 0}
+    model = OMVFS(3, sparsity=0.0, **params).fit(X)
+    scaled = OMVFS(3, sparsity=0.0, **params).fit(X * factors)
+    np.testing.assert_allclose(scaled.scores_, model.scores_, rtol=1e-8)
+    np.testing.assert_allclose(model._fitted.state.statistics.views[0].squares, (X**2).sum(axis=0))

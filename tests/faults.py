@@ -1,0 +1,35 @@
+"""Small chunks, and ways to spoil them."""
+
+import functools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from omvfs import OMVFS
+from support import counts, dense, fingerprint
+
+SOLVERS = {"constrained": OMVFS, "paper": functools.partial(OMVFS.as_published, max_iter=20)}
+every_solver = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS.keys())
+
+
+def good(seed, n_rows=15, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    return {
+        "text": sp.csr_array(counts(rng, n_rows, 8, dtype)),
+        "image": counts(rng, n_rows, 5, dtype) + dtype(0.01),
+    }
+
+
+def everything(model):
+    """Return every bit of a model but its parameters and the time it took."""
+    return {name: fingerprint(value) for name, value in sorted(vars(model).items())}
+
+
+def with_value(view, row, column, value):
+    def change(chunk):
+        block = dense(chunk[view]).copy()
+        block[row, column] = value
+        return {**chunk, view: sp.csr_array(block) if view == "text" else block}
+
+    return change

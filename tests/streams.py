@@ -1,0 +1,40 @@
+"""Small streams for both solvers, and all that a model has learned of them."""
+
+import itertools
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from omvfs import OMVFS, as_views
+from support import counts, fingerprint
+
+SOLVERS = {"constrained": OMVFS, "paper": OMVFS.as_published}
+every_solver = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS.keys())
+every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+few = settings(max_examples=25, deadline=None)
+
+
+def two_views(seed, n_rows, dtype=np.float64, kind=np.asarray, widths=(12, 7)):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(3, size=n_rows)
+    blocks = {}
+    for name, width in zip(("text", "image"), widths, strict=True):
+        own = np.arange(width) % 3 == labels[:, np.newaxis]
+        X = (0.2 + own) * counts(rng, n_rows, width)
+        blocks[name] = kind(X.astype(dtype))
+    return blocks
+
+
+def cut(views, *edges):
+    """Cut views into chunks at rows."""
+    views = as_views(views)
+    ends = [0, *edges, len(views)]
+    return [views[a:b] for a, b in itertools.pairwise(ends)]
+
+
+def learned(model):
+    """Return everything learned, bit for bit, but for the time it took."""
+    history = [{**asdict(info), "seconds": 0} for info in model.history_]
+    return fingerprint(model._fitted), fingerprint(history)
