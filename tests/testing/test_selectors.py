@@ -98,7 +98,7 @@ class CountsBeforeItFails(ColumnSum):
 
 class LearnsTheLastChunkOnly(ColumnSum):
     def partial_fit(self, X, y=None):
-        for name in ("_seen", "schema_"):
+        for name in ("_journal", "schema_"):
             vars(self).pop(name, None)
         return super().partial_fit(X)
 

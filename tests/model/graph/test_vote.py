@@ -114,6 +114,20 @@ def test_votes_on_the_columns_that_rows_have_are_votes_on_all(kind, seed, k):
     np.testing.assert_allclose(got[clear], expected[clear], atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize("few", [0, 256], ids=["in strips", "at once"])
+@pytest.mark.parametrize("size", [1e-150, 1e-30, 1e30, 1e150])
+def test_the_size_of_numbers_changes_no_vote(monkeypatch, kind, few, size):
+    monkeypatch.setattr(vote, "_FEW", few)
+    rng = np.random.default_rng(0)
+    rows, labels = clustered(rng, 30, 8)
+    X, U = rng.random((7, 8)), Indicator(labels, np.ones(30), 3)
+    plain, scaled = (
+        Electorate([kind(rows * c)], U, 5).shares([kind(X * c)])[0] for c in (1.0, size)
+    )
+    np.testing.assert_allclose(scaled, plain, atol=1e-5)
+
+
 def test_predict_asks_the_reservoir_and_is_the_same_for_a_row_in_any_company():
     rng = np.random.default_rng(1)
     X, labels = clustered(rng, 300, 12)

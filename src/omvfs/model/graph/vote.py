@@ -12,6 +12,8 @@ from omvfs.model.indicator import Indicator
 
 # Relative difference up to which similarities in single precision are taken for equal.
 _NEAR = 1e-5
+# Numbers whose products, and sums of them, are far from the limits of single precision.
+_LEAST, _MOST = 1e-15, 1e15
 # Of so many rows or fewer, similarities are worked out at once.
 _FEW = 256
 
@@ -146,7 +148,13 @@ def _similarities(X: Block, rows: Block) -> Iterator[tuple[int, Array]]:
     if rows.shape[0] > _FEW:
         yield from product_strips(X, rows)
     elif X.shape[0]:
-        yield 0, _products(X, rows)
+        yield 0, _products(_in_range(X), rows)
+
+
+def _in_range(X: Block) -> Block:
+    """Return rows whose products single precision can hold, and which have the same neighbours."""
+    largest = (X.data if sp.issparse(X) else X).max(initial=0)
+    return X if _LEAST < largest < _MOST else unit_rows(X)
 
 
 def _products(X: Block, few: Block) -> Array:
