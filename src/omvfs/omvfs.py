@@ -27,6 +27,7 @@ from omvfs.selectors.settings import (
     resolve_ranking,
 )
 from omvfs.selectors.stream import StreamSelector
+from omvfs.threads import on_one_thread
 
 
 class OMVFS(Persistent, StreamSelector[FittedState]):
@@ -246,6 +247,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         """
         return self._learn_chunk(X, start_U=start_U, start_V=start_V)
 
+    @on_one_thread
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Return the consensus cluster of new rows, by their fit in all views and their neighbours.
 
@@ -264,6 +266,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         check_is_fitted(self)
         return self._fitted.predict(self._read_next(X, self._checked_negative_mode))
 
+    @on_one_thread
     def explained_share(self, X: Any, y: Any = None) -> float:
         """Return the share of ‖X‖² that the consensus clusters explain, between 0 and 1.
 
@@ -278,18 +281,21 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         return self._fitted.explained(self._read_next(X, self._checked_negative_mode))
 
     @property
+    @on_one_thread
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)
         return self._fitted.scores(resolve_ranking(self.get_params(deep=False), self.schema_))
 
     @property
+    @on_one_thread
     def V_(self) -> dict[str, NDArray[Any]]:
         """Feature matrices by view name."""
         check_is_fitted(self)
         return self._fitted.feature_matrices()
 
     @property
+    @on_one_thread
     def labels_(self) -> NDArray[np.intp]:
         """Consensus cluster of every row in the window."""
         check_is_fitted(self)

@@ -11,6 +11,7 @@ from omvfs.data.rechunk import rechunk
 from omvfs.data.views import Views, as_views
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.selectors.base import MultiViewSelector
+from omvfs.threads import on_one_thread
 
 # Entries of a history: a stream may never end.
 HISTORY = 10_000
@@ -96,6 +97,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
     batch_size: int
     _journal: Journal[T]
 
+    @on_one_thread
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from X anew, in chunks of `batch_size` rows.
 
@@ -134,6 +136,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         """
         return self._learn_chunk(X)
 
+    @on_one_thread
     def _learn_chunk(self, X: Any, **starts: Any) -> Self:
         first = not hasattr(self, "_journal")
         batch = self._read_first(X) if first else self._read_next(X, self._checked_negative_mode)

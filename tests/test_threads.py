@@ -1,0 +1,96 @@
+"""BLAS has one thread while a selector works, and the user's number of them before and after."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from omvfs import OMVFS
+from omvfs.baselines import FSDS
+from omvfs.model.constrained import recluster
+from omvfs.selectors import fitted
+from omvfs.threads import on_one_thread
+
+
+def blas():
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+@pytest.fixture(params=[1, 2])
+def users(request):
+    """The user's number of threads."""
+    with threadpool_limits(request.param, user_api="blas"):
+        yield {request.param}
+
+
+ASKED = {
+    "view_scores_": lambda model, X: model.view_scores_,
+    "V_": lambda model, X: model.V_,
+    "labels_": lambda model, X: model.labels_,
+    "predict": lambda model, X: model.predict(X),
+    "explained_share": lambda model, X: model.explained_share(X),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED.keys())
+def test_what_is_asked_has_one_thread(monkeypatch, users, ask):
+    X, seen = np.random.default_rng(0).random((40, 6)), []
+    model = OMVFS(2, random_state=0).fit(X)
+    genuine = recluster.recluster
+
+    def look(*args, **kwargs):
+        seen.append(blas())
+        return genuine(*args, **kwargs)
+
+    # Whatever is asked first has the reservoir clustered anew.
+    monkeypatch.setattr(recluster, "recluster", look)
+    ask(model, X)
+    assert seen == [{1}]
+    assert blas() == users
+
+
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+def test_learning_has_one_thread_and_gives_back_the_users(monkeypatch, users, learn):
+    X, seen = np.random.default_rng(0).random((40, 6)), []
+    genuine = fitted.FittedState.after
+
+    def after(*args, **kwargs):
+        seen.append(blas())
+        return genuine(*args, **kwargs)
+
+    monkeypatch.setattr(fitted.FittedState, "after", after)
+    getattr(OMVFS(2, batch_size=20, random_state=0), learn)(X)
+    assert seen
+    assert all(each == {1} for each in seen)
+    assert blas() == users
+    FSDS(2).fit(X)
+    assert blas() == users
+
+
+def test_a_failed_call_gives_back_the_users(users):
+    model = OMVFS(2, random_state=0).fit(np.eye(5))
+    for call in (model.fit, model.partial_fit, model.predict):
+        with pytest.raises(ValueError, match="NaN"):
+            call(np.full((3, 5), np.nan))
+        assert blas() == users
+
+
+def test_calls_that_overlap_leave_what_the_user_had():
+    users, inside = blas(), threading.Barrier(3, timeout=30)
+    leave = [threading.Event() for _ in range(2)]
+
+    @on_one_thread
+    def work(i):
+        inside.wait()
+        leave[i].wait(30)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    inside.wait()
+    assert blas() == {1}
+    for event, thread in zip(leave, threads, strict=True):
+        event.set()
+        thread.join(30)
+    assert blas() == users
