@@ -57,7 +57,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
     recency : float, default=0.5
         Say of the most recent rows, between 0 and 1. If they have changed, a feature is worth its
         share of what features tell of all rows, or `recency` times its share of what they tell of
-        recent ones, whichever is more. Looked at once more rows have come than the memory holds;
+        recent ones, whichever is more. Looked at once more rows have come than the reservoir holds;
         not for ``solver="paper"`` or a memory below 80.
     graph_weight : float or mapping of str to float, default=3.0
         α: how much neighbouring rows pull each other into one cluster, for all views or by view.
@@ -71,7 +71,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         s: chunks whose rows `labels_` tells of, and to which ``solver="paper"`` fits U; None never
         drops one.
     memory : int, default=2000
-        Rows of the uniform sample of the stream on which the clusters are settled anew as the
+        Rows of the reservoir, a uniform sample of the stream, which is clustered anew as the
         stream grows and when something is asked, and repetition is measured; with 0 neither is
         done. Half as many of the most recent rows are held beside. Only for
         ``solver="constrained"``.
@@ -87,10 +87,10 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
     n_init : int, default=24
-        Random starts whenever the clusters are settled. Only for ``solver="constrained"``.
+        Random starts whenever the reservoir is clustered. Only for ``solver="constrained"``.
     max_iter : int or None, default=None
-        Most iterations of the first chunk and whenever clusters are settled, by default 20; of
-        every chunk for ``solver="paper"``, by default 200.
+        Most iterations of the first chunk and whenever the reservoir is clustered, by default 20;
+        of every chunk for ``solver="paper"``, by default 200.
     tol : float, default=1e-6
         Relative change of the objective at which ``solver="paper"`` stops.
     random_state : int, RandomState instance or None, default=None
@@ -251,7 +251,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Return the consensus cluster of new rows, by their fit in all views and their neighbours.
 
-        Neighbours are asked among the rows kept in the memory; without memory or graph the fit
+        Neighbours are asked among the rows kept in the reservoir; without it or a graph the fit
         alone decides.
 
         Parameters

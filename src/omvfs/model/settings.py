@@ -32,6 +32,6 @@ class Settings:
 
     @property
     def recent_rows(self) -> int:
-        """How many of the most recent rows are held, beside the memory; not too few to compare."""
+        """How many of the most recent rows are held beside the reservoir, enough to compare."""
         half = self.memory // 2
         return half if self.solver == "constrained" and half >= _FEWEST_RECENT else 0

@@ -1,34 +1,14 @@
 """What a solver must offer, and the two there are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
-from omvfs.model.arrays import Array, Block
+from omvfs.model.arrays import Array
 from omvfs.model.constrained import directions, recluster
 from omvfs.model.constrained import step as constrained_step
 from omvfs.model.paper import step as paper_step
 from omvfs.model.settings import Settings
 from omvfs.model.state import State, Update
-
-
-class _Step(Protocol):
-    def __call__(
-        self,
-        state: State,
-        X: Sequence[Block],
-        settings: Settings,
-        start_U: Array | None = None,
-        start_V: Sequence[Array] | None = None,
-    ) -> Update[State]: ...
-
-
-class _Asked(Protocol):
-    def __call__(self, state: State, settings: Settings) -> State: ...
-
-
-class _Matrices(Protocol):
-    def __call__(self, state: State, settings: Settings) -> list[Array]: ...
 
 
 @dataclass(frozen=True)
@@ -38,16 +18,16 @@ class Solver:
     Attributes
     ----------
     step : callable
-        From a state and a chunk to an `Update`.
+        From a state, a chunk, settings, and a U and V to start from, to an `Update`.
     reclustered : callable
         From a state to one whose clusters are as good as they can be.
     feature_matrices : callable
         From a state to its V, per view.
     """
 
-    step: _Step
-    reclustered: _Asked
-    feature_matrices: _Matrices
+    step: Callable[..., Update[State]]
+    reclustered: Callable[[State, Settings], State]
+    feature_matrices: Callable[[State, Settings], list[Array]]
 
 
 SOLVERS = {
