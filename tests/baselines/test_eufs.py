@@ -12,7 +12,8 @@ from omvfs.baselines import eufs
 from omvfs.baselines.eufs import EUFS, Cut, Directions, orthonormal
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
-from omvfs.model.graph.similarity import laplacian, neighbours
+from omvfs.model.graph.neighbours import neighbours
+from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import orthogonality_gap
 from omvfs.selectors.base import rank
 from support import KINDS, clustered, counts, dense, nbytes

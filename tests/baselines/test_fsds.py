@@ -134,7 +134,7 @@ def test_a_sketch_as_small_as_the_clusters_takes_its_last_direction_for_the_ridg
 def test_a_sketch_has_the_root_of_the_features_but_more_than_the_clusters(d, n_clusters, expected):
     X = np.random.default_rng(0).random((200, d))
     selector = FSDS(n_clusters).partial_fit(X)
-    (state,) = selector._seen.states.values()
+    (state,) = selector._journal.known.states.values()
     assert state.size == expected
 
 
@@ -170,7 +170,7 @@ def test_memory_does_not_grow_along_a_stream(kind):
     selector, held = FSDS(3), []
     for _ in range(20):
         selector.partial_fit(kind(counts(rng, 30, 400, density=0.1)))
-        held.append(nbytes(selector._seen))
+        held.append(nbytes(selector._journal.known))
     assert len(set(held)) == 1
     assert held[0] <= 400 * 20 * 8
 
@@ -178,22 +178,22 @@ def test_memory_does_not_grow_along_a_stream(kind):
 def test_a_failed_chunk_changes_nothing():
     X = sp.csr_array(counts(np.random.default_rng(0), 30, 12))
     selector = FSDS(2).partial_fit(X)
-    before = fingerprint(selector._seen)
+    before = fingerprint(selector._journal.known)
     with pytest.raises(ValueError, match="features"):
         selector.partial_fit(X[:, :4])
-    assert fingerprint(selector._seen) == before
+    assert fingerprint(selector._journal.known) == before
 
 
 def test_a_chunk_replaces_the_state_and_leaves_the_old_one():
     X = counts(np.random.default_rng(0), 30, 12)
     selector = FSDS(2).partial_fit(X)
-    seen = selector._seen
+    seen = selector._journal.known
     before = fingerprint(seen)
     for handed_out in selector.sketches_.values():
         handed_out[:] = 0
     selector.partial_fit(X)
     assert fingerprint(seen) == before
-    assert fingerprint(selector._seen) != before
+    assert fingerprint(selector._journal.known) != before
 
 
 @pytest.mark.parametrize(

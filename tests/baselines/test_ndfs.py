@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from omvfs.baselines import ndfs
 from omvfs.baselines._factors import indicator, unit_columns
 from omvfs.baselines.ndfs import NDFS, Analysis, conjugate_gradients
-from omvfs.model.graph.similarity import laplacian, neighbours
+from omvfs.model.graph.neighbours import neighbours
+from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import orthogonality_gap
 from support import KINDS, clustered, counts, dense
 
