@@ -71,7 +71,7 @@ def fingerprint(thing):
         return fingerprint(thing.bit_generator.state)
     if is_dataclass(thing):
         held = [f.name for f in fields(thing) if f.compare]
-        # Rows of a memory that are not merged yet are its rows all the same.
+        # Rows of a reservoir are held one by one; put together they are what it holds.
         held += ["blocks"] if isinstance(thing, Reservoir) else []
         return (type(thing).__name__, *((name, fingerprint(getattr(thing, name))) for name in held))
     if isinstance(thing, Journal):

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -59,10 +60,11 @@ def number(
     Traceback (most recent call last):
     ValueError: Got recency=2; expected a finite number of at least 0 and at most 1.
     """
-    if not isinstance(value, bool) and isinstance(value, numbers.Real):
-        found = float(value)
-        if math.isfinite(found) and least <= found <= most and not (above and found == least):
-            return found
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    # Compared before it is converted: a whole number may be beyond all floats.
+    given: Any = value if is_number else math.nan
+    if least <= given <= min(most, sys.float_info.max) and not (above and given == least):
+        return float(given)
     bounds = f"{'above' if above else 'of at least'} {least:g}"
     bounds += f" and at most {most:g}" if most < math.inf else ""
     raise ValueError(f"Got {name}={value!r}; expected a finite number {bounds}.")

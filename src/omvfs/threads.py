@@ -27,7 +27,8 @@ def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function during which BLAS has one thread; the user's setting is back afterwards.
 
     The setting is that of the process. Of calls that overlap, nested or in other threads, the first
-    sees to it, so that whoever comes last cannot leave anything but what the user had.
+    sees to it, so that whoever comes last cannot leave anything but what the user had; one that is
+    still running when the first is done goes on with the user's setting.
 
     Examples
     --------

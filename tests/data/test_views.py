@@ -263,8 +263,11 @@ def test_what_replaces_a_block_is_checked_again_and_has_its_rows():
         as_views(views.replaced({"a": -views["a"]}))
     with pytest.raises(ValueError, match="1 rows in the place of 2"):
         views.replaced({"a": views["a"][:1]})
-    with pytest.raises(KeyError, match="no view 'b'"):
+    with pytest.raises(ValueError, match="Got views 'b'; expected 'a'"):
         views.replaced({"b": views["a"]})
+    for strange in (np.eye(2, dtype=int), np.eye(2, dtype=complex), sp.csc_array(np.eye(2))):
+        with pytest.raises(TypeError, match="expected an array or CSR of floats"):
+            views.replaced({"a": strange})
 
 
 def test_names_are_given_to_what_was_read():

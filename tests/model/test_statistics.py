@@ -218,6 +218,18 @@ def test_columns_that_nothing_asks_for_are_not_counted():
         assert all(view.sums is None and view.squares is None for view in each.views)
 
 
+def test_what_does_not_fit_is_not_added():
+    X, U = rows(0, 6)
+    known = left_by(X, U)
+    wide = known.grow([6, 4])
+    with pytest.raises(ValueError, match=r"\(6, 3\).*expected .*\(5, 3\)"):
+        known + wide
+    with pytest.raises(ValueError, match="columns counted and rows without"):
+        known + left_by(X, U, counts_columns=False)
+    # Rows that are placed after they were counted are not counted twice.
+    assert fingerprint(known + Statistics.of_clusters(X, U)) == fingerprint(known.placed(X, U))
+
+
 def test_b_keeps_its_precision():
     X, U = rows(0, 6)
     X = [X_v.astype(np.float32) for X_v in X]

@@ -386,6 +386,18 @@ def rows_not_forgotten_below_zero(arrays, meta):
     meta["decayed_n_rows"][0] = -1.0
 
 
+def a_reservoir_without_rows(arrays, meta):
+    meta["reservoir"] = []
+
+
+def fewer_rows_than_the_reservoir_holds(arrays, meta):
+    meta["counters"]["n_rows"] = 1
+
+
+def an_endless_history(arrays, meta):
+    arrays["history"] = np.full_like(arrays["history"], np.inf)
+
+
 def keys_of_too_few_rows(arrays, meta):
     arrays["reservoir/keys"] = np.zeros(1)
 
@@ -425,6 +437,9 @@ HOSTILE = [
     too_few_names_of_columns,
     rows_not_forgotten_of_too_few_views,
     rows_not_forgotten_below_zero,
+    a_reservoir_without_rows,
+    fewer_rows_than_the_reservoir_holds,
+    an_endless_history,
     keys_of_too_few_rows,
     names_of_columns_cut_off,
     a_list_for_meta,

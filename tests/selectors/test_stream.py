@@ -1,13 +1,16 @@
 """What a chunk changes is taken as a whole or not at all, however often that is interrupted."""
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from omvfs import OMVFS
+from omvfs.baselines import FSDS, LaplacianScore
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.selectors.stream import HISTORY, Journal
 from support import counts, fingerprint
@@ -89,7 +92,7 @@ def test_the_history_keeps_the_last_chunks():
 
 
 @pytest.mark.parametrize("interruptions", [1, 2, 3])
-@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("at", range(2))
 def test_a_model_interrupted_again_while_it_rolls_back_is_as_it_was(at, interruptions):
     class Interrupting(np.ndarray):
         """Raises after it was written to, a few times on end, whichever array it is."""
@@ -109,8 +112,6 @@ def test_a_model_interrupted_again_while_it_rolls_back_is_as_it_was(at, interrup
     for view in model._fitted.state.statistics.views:
         object.__setattr__(view, "B", view.B.view(Interrupting))
     Interrupting.plan = [False] * at + [True] * interruptions
-    if at >= 2:  # both views are written by then, and no rollback is needed
-        Interrupting.plan = [False, True] + [True] * interruptions
     with pytest.raises(KeyboardInterrupt, match="now"):
         model.partial_fit(chunks[1])
     for _ in range(interruptions):
@@ -123,3 +124,36 @@ def test_a_model_interrupted_again_while_it_rolls_back_is_as_it_was(at, interrup
     for each in models:
         each.partial_fit(chunks[2])
     assert fingerprint(model._journal) == fingerprint(untroubled._journal)
+
+
+@pytest.mark.parametrize("make", [OMVFS, FSDS])
+def test_a_copy_learns_for_itself(make):
+    rng = np.random.default_rng(0)
+    model = make(2).partial_fit(counts(rng, 20, 6))
+    before = fingerprint(model._journal)
+    twin = copy.copy(model).partial_fit(counts(rng, 30, 6))
+    assert (model.n_rows_seen_, twin.n_rows_seen_) == (20, 50)
+    assert fingerprint(model._journal) == before
+
+
+@pytest.mark.parametrize("make", [OMVFS, FSDS, LaplacianScore])
+def test_a_fit_interrupted_at_its_end_is_none(monkeypatch, make):
+    rng = np.random.default_rng(0)
+    first, other = counts(rng, 20, 6), {"a": counts(rng, 20, 4), "b": counts(rng, 20, 3)}
+    model = make(n_features_to_select=2).fit(first)
+    before = {name: fingerprint(value) for name, value in vars(model).items()}
+    genuine = type(model)._remember
+
+    def interrupted(self, X, batch):
+        genuine(self, X, batch)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(model), "_remember", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(other)
+    assert {name: fingerprint(value) for name, value in vars(model).items()} == before
+    assert model.transform(first).shape == (20, 2)
+    with pytest.raises(KeyboardInterrupt):
+        (new := make()).fit(first)
+    with pytest.raises(NotFittedError):
+        new.transform(first)

@@ -61,10 +61,7 @@ class OfflineSelector(MultiViewSelector):
         batch = as_views(X, views=self.views, negative=self._negative)
         sizes_by_view(self.n_features_to_select, batch.schema)
         found = self._score_views(batch)
-        self._remember(X, batch)
-        self._view_scores = found.scores
-        for name, value in found.attributes.items():
-            setattr(self, name, value)
+        self._become(X, batch, _view_scores=found.scores, **found.attributes)
         return self
 
     @property

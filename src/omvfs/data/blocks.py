@@ -113,13 +113,16 @@ def _canonical(csr: Any) -> Block:
 def tidy_block(X: Any) -> Block:
     """Return what was worked out of a block as one: C-ordered, or canonical CSR.
 
-    Its indices are trusted, and its type is a float; but values may have become zero.
+    Its indices are trusted; but values may have become zero.
 
     Examples
     --------
     >>> tidy_block(sp.csr_array([[1e-200, 1.0]]) * 1e-200).nnz
     1
     """
+    if getattr(X, "format", "csr") != "csr" or X.dtype not in (np.float32, np.float64):
+        kind = getattr(X, "format", "array")
+        raise TypeError(f"Got {kind} of dtype {X.dtype}; expected an array or CSR of floats.")
     return _canonical(X) if sp.issparse(X) else np.ascontiguousarray(X)
 
 

@@ -148,15 +148,17 @@ class Views:
         Parameters
         ----------
         blocks : mapping of str to Block
-            Arrays of floats or CSR matrices, with as many rows. Those of as many features as
-            before keep their names.
+            Arrays of floats or CSR matrices for every view, with as many rows. Those of as many
+            features as before keep their names.
 
         Examples
         --------
-        >>> views = Views({"text": [[1.0, 2.0]], "image": [[3.0]]})
+        >>> views = Views({"text": [[1.0, 2.0]]})
         >>> views.replaced({"text": views["text"] / 2})["text"]
         array([[0.5, 1. ]])
         """
+        if set(blocks) != set(self.names):
+            raise ValueError(f"Got views {listed(blocks)}; expected {listed(self.names)}.")
         made = _fitting({name: tidy_block(X) for name, X in blocks.items()})
         names = {
             name: self._feature_names[name] if X.shape == self[name].shape else None

@@ -256,11 +256,14 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
         else:
             last, n_iter = alternate(blocks, start.labels, n_clusters, self.max_iter, patience)
             centers, objective = consensus(blocks, last), last.objective.tolist()
-        self._remember(X, batch)
-        self.cluster_centers_ = dict(zip(batch.names, centers, strict=True))
-        self.objective_ = dict(zip(batch.names, objective, strict=True))
-        self.n_iter_ = n_iter
-        self.labels_ = nearest_by_angle(blocks, centers)
+        self._become(
+            X,
+            batch,
+            cluster_centers_=dict(zip(batch.names, centers, strict=True)),
+            objective_=dict(zip(batch.names, objective, strict=True)),
+            n_iter_=n_iter,
+            labels_=nearest_by_angle(blocks, centers),
+        )
         return self
 
     def predict(self, X: Any) -> IntArray:

@@ -84,12 +84,20 @@ def unit_rows(X: Block) -> Block:
         # Of a copy, as scipy sorts the columns of rows in place to find it.
         largest = abs(X.copy()).max(axis=1)
         largest = dense(largest).ravel() if sp.issparse(X) else largest
-        X = _rows_divided(X, np.where(lost, largest, 1))
+        X = rows_divided(X, np.where(lost, largest, 1))
         norms = np.where(lost, np.sqrt(squared_row_norms(X)), norms)
-    return _rows_divided(X, norms)
+    return rows_divided(X, norms)
 
 
-def _rows_divided(X: Block, sizes: Array) -> Block:
+def rows_divided(X: Block, sizes: Array) -> Block:
+    """Return X with row i divided by size i; a size of 0 counts as 1.
+
+    Examples
+    --------
+    >>> rows_divided(np.array([[2.0, 4.0], [3.0, 0.0]]), np.array([2.0, 0.0]))
+    array([[1., 2.],
+           [3., 0.]])
+    """
     sizes = np.where(sizes > 0, sizes, 1).astype(X.dtype, copy=False)
     if sp.issparse(X):
         # A copy of the indices too: sorting those of one would spoil the other.

@@ -91,6 +91,9 @@ class Queries:
 
     def scores(self, ranking: Ranking) -> list[Array]:
         """Return the score of every feature, per view."""
+        if callable(ranking.criterion):
+            # It may answer otherwise the next time.
+            return self._scored(ranking)
         if ranking not in self._scores:
             self._scores[ranking] = self._scored(ranking)
         return self._scores[ranking]

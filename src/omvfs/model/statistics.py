@@ -47,6 +47,15 @@ class ViewStatistics:
     squares: NDArray[np.float64] | None = None
     decayed_n_rows: float = 0.0
 
+    def check_fits(self, other: "ViewStatistics") -> None:
+        """Refuse sums of another shape, and rows whose columns one side only has counted."""
+        shapes = [(each.masses.shape, each.B.shape) for each in (self, other)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(f"Got masses and B of shapes {shapes[1]}; expected {shapes[0]}.")
+        uncounted = self if self.sums is None else other
+        if (self.sums is None) != (other.sums is None) and uncounted.decayed_n_rows:
+            raise ValueError("Got rows with columns counted and rows without; expected one kind.")
+
     def with_each(self, work: Callable[[Any], Any], names: Sequence[str]) -> "ViewStatistics":
         """Return a copy in which some sums, as far as they are there, are what some work makes."""
         held = {name: getattr(self, name) for name in names}
@@ -165,6 +174,8 @@ class Statistics:
         return self.views[0].B.dtype
 
     def __add__(self, other: "Statistics") -> "Statistics":
+        for one, another in zip(self.views, other.views, strict=True):
+            one.check_fits(another)
         return replace(
             self._paired(other, _added, _ADDITIVE),
             n_rows=self.n_rows + other.n_rows,

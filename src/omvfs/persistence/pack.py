@@ -117,7 +117,7 @@ class _Reader:
         n_rows = counters.pop("n_rows")
         state = State(
             statistics=self._statistics(n_rows),
-            reservoir=self._reservoir(),
+            reservoir=self._reservoir(n_rows),
             window=self._window(),
             rng=_generator(self.meta["rng"]),
             B_sq_norms=self._floats("B_sq_norms", (K,), np.float64),
@@ -190,7 +190,7 @@ class _Reader:
         settings = self.settings
         return Window(settings.window, tuple(chunks), tuple(U), settings.recent_rows)
 
-    def _reservoir(self) -> Reservoir:
+    def _reservoir(self, n_rows: int) -> Reservoir:
         labels = self.arrays["reservoir/labels"]
         n = len(labels)
         if labels.dtype != np.intp or labels.ndim != 1 or ((labels < 0) | (labels >= self.K)).any():
@@ -199,6 +199,9 @@ class _Reader:
             raise ValueError(f"the reservoir holds {n:,} rows; it has room for fewer")
         counted = Indicator(labels, self._floats("reservoir/weights", (n,)), self.K)
         kinds = self.meta["reservoir"]
+        expected = 0 if self._paper else min(self.settings.memory, n_rows)
+        if n != expected or bool(kinds) != bool(n):
+            raise ValueError(f"the reservoir holds {n:,} rows of {len(kinds)} views")
         blocks = self._blocks("reservoir", kinds, n) if kinds else ()
         shares = self._floats("reservoir/shares", (n,))
         reservoir = Reservoir.of(self.settings.memory, counted, shares, blocks)

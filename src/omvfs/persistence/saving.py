@@ -115,7 +115,7 @@ class Persistent:
                 )
             selector = cls(**params)
             selector._restore(fitted, arrays, own)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
             raise checkpoint.CheckpointError(
                 f"{os.fspath(path)} holds no sound {cls.__name__}: {error}."
             ) from error

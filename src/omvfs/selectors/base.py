@@ -55,7 +55,7 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
     """Base of selectors that score the features of each view.
 
     A subclass takes the parameters `views` and `n_features_to_select`, reads its first batch with
-    `as_views` and `_remember`, later ones with `_read_next`, and provides `view_scores_`.
+    `as_views` and `_become`, later ones with `_read_next`, and provides `view_scores_`.
     """
 
     n_features_to_select: SelectSize

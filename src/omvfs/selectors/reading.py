@@ -26,7 +26,7 @@ def is_views(X: Any) -> bool:
 class ReadsViews(BaseEstimator):  # type: ignore[misc]
     """Base of estimators that read anything `as_views` accepts.
 
-    A subclass takes the parameter `views`, reads its first batch with `as_views` and `_remember`,
+    A subclass takes the parameter `views`, reads its first batch with `as_views` and `_become`,
     and later ones with `_read_next`.
     """
 
@@ -43,6 +43,14 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
         else:
             validate_data(self, X, reset=True, skip_check_array=True)
         self.schema_ = batch.schema
+
+    def _become(self, X: Any, batch: Views, **learned: Any) -> None:
+        """Remember the first batch and what was learned, all at once."""
+        after = object.__new__(type(self))
+        after.__dict__ = dict(vars(self))
+        after._remember(X, batch)
+        # One assignment: an interruption finds all of it, or nothing.
+        self.__dict__ = {**vars(after), **learned}
 
     def _read_next(self, X: Any, negative: Negative = "allow") -> Views:
         """Validate a later batch."""

@@ -1,5 +1,6 @@
 """What selectors that learn from a stream share: one way to learn, and one place to commit it."""
 
+import copy
 from abc import abstractmethod
 from collections import deque
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -116,8 +117,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         journal = Journal(self._empty(batch))
         for chunk in rechunk([batch], self.batch_size, negative=self._negative_mode):
             journal.take(self._advance(journal.known, chunk))
-        self._remember(X, batch)
-        self._journal = journal
+        self._become(X, batch, _journal=journal)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -143,9 +143,12 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         journal = Journal(self._empty(batch)) if first else self._journal
         journal.take(self._advance(journal.known, batch, **starts))
         if first:
-            self._remember(X, batch)
-            self._journal = journal
+            self._become(X, batch, _journal=journal)
         return self
+
+    def __copy__(self) -> Self:
+        # What one learns is not to be known to the other.
+        return copy.deepcopy(self)
 
     @property
     def n_rows_seen_(self) -> int:

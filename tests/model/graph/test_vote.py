@@ -128,6 +128,20 @@ def test_the_size_of_numbers_changes_no_vote(monkeypatch, kind, few, size):
     np.testing.assert_allclose(scaled, plain, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize("few", [0, 256], ids=["in strips", "at once"])
+def test_rows_of_any_size_have_the_same_votes_in_any_company(monkeypatch, kind, few):
+    monkeypatch.setattr(vote, "_FEW", few)
+    rng = np.random.default_rng(0)
+    rows, labels = clustered(rng, 30, 8)
+    X = counts(rng, 9, 8) * 10.0 ** np.array([-60, 0, 60, -30, 30, 0, -100, 100, 1])[:, np.newaxis]
+    electorate = Electorate([kind(rows)], Indicator(labels, np.ones(30), 3), 5)
+    (together,) = electorate.shares([kind(X)])
+    alone = [electorate.shares([kind(X[[i]])])[0] for i in range(9)]
+    np.testing.assert_allclose(together, np.concatenate(alone), atol=1e-5)
+    assert together.any(axis=1)[X.any(axis=1)].all()
+
+
 def test_predict_asks_the_reservoir_and_is_the_same_for_a_row_in_any_company():
     rng = np.random.default_rng(1)
     X, labels = clustered(rng, 300, 12)

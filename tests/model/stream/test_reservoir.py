@@ -193,7 +193,9 @@ def test_without_keys_or_with_another_capacity_nothing_is_merged():
     some = part(0, 5, 0)
     with pytest.raises(ValueError, match=r"got one without. Use keyed\(\)"):
         some.merge(filled(8, [5], 0))
-    with pytest.raises(ValueError, match="capacity 8 and 9; expected the same"):
+    with pytest.raises(ValueError, match="keys of one generator"):
+        some.merge(part(0, 5, 0))
+    with pytest.raises(ValueError, match=r"\(8, 4, 2, 1\) and \(9, 4, 2, 1\); expected the same"):
         some.merge(part(0, 5, 0, capacity=9))
 
 
@@ -205,3 +207,13 @@ def test_grown_rows_have_nothing_in_new_columns(kind):
     assert after.shape == (4, 5)
     np.testing.assert_array_equal(dense(after[:, :2]), dense(before))
     assert not dense(after[:, 2:]).any()
+    with pytest.raises(ValueError, match="at least the 2 so far"):
+        small.grow([1, 1])
+    assert len(Reservoir.empty(3, K, np.dtype(float)).grow([5])) == 0
+
+
+def test_keys_are_gone_when_they_are_no_longer_the_smallest_of_the_stream():
+    some = part(0, 30, 0)
+    for other in (some.decay(0.5), some.take(np.arange(3))):
+        assert other.keys is None
+    assert some.decay(1.0).keys is not None

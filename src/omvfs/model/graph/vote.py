@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.arrays import Array, Block, IntArray, near_largest, unit_rows
+from omvfs.model.arrays import Array, Block, IntArray, near_largest, rows_divided, unit_rows
 from omvfs.model.columns import Columns, on_columns, on_own_columns
 from omvfs.model.graph.neighbours import product_strips
 from omvfs.model.indicator import Indicator
@@ -152,9 +152,19 @@ def _similarities(X: Block, rows: Block) -> Iterator[tuple[int, Array]]:
 
 
 def _in_range(X: Block) -> Block:
-    """Return rows whose products single precision can hold, and which have the same neighbours."""
-    largest = (X.data if sp.issparse(X) else X).max(initial=0)
-    return X if _LEAST < largest < _MOST else unit_rows(X)
+    """Return rows whose products single precision can hold, and which have the same neighbours.
+
+    Row by row, so that none depends on its company.
+    """
+    if sp.issparse(X):
+        largest = np.zeros(X.shape[0], X.dtype)
+        filled = np.flatnonzero(np.diff(X.indptr))
+        if len(filled):
+            largest[filled] = np.maximum.reduceat(X.data, X.indptr[filled])
+    else:
+        largest = X.max(axis=1, initial=0)
+    odd = (largest > 0) & ((largest < _LEAST) | (largest > _MOST))
+    return rows_divided(X, np.where(odd, largest, 1)) if odd.any() else X
 
 
 def _products(X: Block, few: Block) -> Array:

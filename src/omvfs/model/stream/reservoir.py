@@ -36,8 +36,8 @@ class Reservoir:
     rows : tuple of Rows
         The rows, per view; empty before the first chunk.
     keys : array of shape (n,), or None
-        By which rows are drawn when reservoirs are merged, see `keyed`; of a larger stream the
-        smallest are here.
+        By which rows are drawn when reservoirs are merged, see `keyed`; of all rows of the stream
+        the smallest are here. Gone as soon as that is not so.
     """
 
     capacity: int
@@ -120,17 +120,12 @@ class Reservoir:
 
     def decay(self, rho: float) -> "Reservoir":
         """Return the reservoir with its rows faded by ρ."""
-        return self if rho == 1 else replace(self, shares=self.shares * rho)
+        return self if rho == 1 else replace(self, shares=self.shares * rho, keys=None)
 
     def take(self, rows: IntArray) -> "Reservoir":
         """Return the reservoir of some of its rows."""
-        return Reservoir(
-            self.capacity,
-            self.counted.take(rows),
-            self.shares[rows],
-            tuple(held.take(rows) for held in self.rows),
-            None if self.keys is None else self.keys[rows],
-        )
+        taken = tuple(held.take(rows) for held in self.rows)
+        return Reservoir(self.capacity, self.counted.take(rows), self.shares[rows], taken)
 
     def recount(self, rows: IntArray, U: Indicator) -> "Reservoir":
         """Return the reservoir with some of its rows counted anew."""
@@ -150,7 +145,8 @@ class Reservoir:
         n_rows : float
             Rows of the stream, as far as they are not forgotten, that these stand for.
         rng : Generator
-            Let it depend on the part of the stream alone, and merging depends on nothing else.
+            One of its own for each part of the stream: parts that are drawn alike are not merged.
+            If it depends on the part alone, merging depends on nothing else.
         """
         m = len(self)
         # Exponential keys: the gap above the i-th smallest is that of the n − i that are left.
@@ -181,11 +177,13 @@ class Reservoir:
         """
         if self.keys is None or other.keys is None:
             raise ValueError("Reservoirs are merged by their keys; got one without. Use keyed().")
-        if self.capacity != other.capacity:
+        if self._form != other._form and len(self) and len(other):
             raise ValueError(
-                f"Got reservoirs of capacity {self.capacity:,} and {other.capacity:,}; expected "
-                "the same."
+                f"Got reservoirs of capacity, clusters and widths {self._form} and {other._form}; "
+                "expected the same."
             )
+        if np.intersect1d(self.keys, other.keys).size:
+            raise ValueError("Got reservoirs with keys of one generator; expected one for each.")
         parts = [each for each in (self, other) if len(each)]
         if len(parts) < 2:
             return self._by_keys() if len(self) else other._by_keys()
@@ -205,10 +203,17 @@ class Reservoir:
     def _by_keys(self) -> "Reservoir":
         """Return the rows of the smallest keys, as many as there is room for, in their order."""
         assert self.keys is not None
-        return self.take(np.argsort(self.keys, kind="stable")[: self.capacity])
+        first = np.argsort(self.keys, kind="stable")[: self.capacity]
+        return replace(self.take(first), keys=self.keys[first])
+
+    @property
+    def _form(self) -> tuple[int, ...]:
+        return self.capacity, self.counted.n_clusters, *(rows.width for rows in self.rows)
 
     def grow(self, widths: Sequence[int]) -> "Reservoir":
         """Return the reservoir with columns that no row had so far behind those that are there."""
+        if not self.rows:
+            return self
         return replace(
             self, rows=tuple(held.grow(D) for held, D in zip(self.rows, widths, strict=True))
         )

@@ -79,6 +79,8 @@ class Rows:
 
     def grow(self, width: int) -> "Rows":
         """Return the rows with empty columns behind those that are there."""
+        if width < self.width:
+            raise ValueError(f"Got {width:,} columns; expected at least the {self.width:,} so far.")
         if self.columns is not None:
             return Rows(width, self.values, self.columns)
         return Rows(width, [np.pad(row, (0, width - self.width)) for row in self.values], None)
