@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -61,10 +60,12 @@ def number(
     ValueError: Got recency=2; expected a finite number of at least 0 and at most 1.
     """
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    # Compared before it is converted: a whole number may be beyond all floats.
-    given: Any = value if is_number else math.nan
-    if least <= given <= min(most, sys.float_info.max) and not (above and given == least):
-        return float(given)
+    try:
+        given = float(value) if is_number else math.nan
+    except OverflowError:  # a whole number beyond all floats
+        given = math.inf
+    if least <= given <= most and given < math.inf and not (above and given == least):
+        return given
     bounds = f"{'above' if above else 'of at least'} {least:g}"
     bounds += f" and at most {most:g}" if most < math.inf else ""
     raise ValueError(f"Got {name}={value!r}; expected a finite number {bounds}.")

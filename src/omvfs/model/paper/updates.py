@@ -79,9 +79,10 @@ def update_u(U: Array, XV: Array, VtV: Array, M_pos: Block, M_neg: Block, gamma:
 def update_v(V: Array, A: Array, B: Array, beta: float) -> Array:
     """Return V of one view after one step of Eq. (update_v).
 
-    V ∘ sqrt(B / (V A + ½ β D V)), D = diag(1 / ‖row of V‖). Never raises `history_objective`. A
-    zero row of V, for which D is not defined, stays zero. Where the denominator is zero, V is zero
-    or no row has ever been in the cluster, and the entry becomes zero.
+    V ∘ sqrt(B / (V A + ½ β D V)), D = diag(1 / ‖row of V‖). Never raises
+    tr(VᵀVA) − 2 tr(VᵀB) + β‖V‖_{2,1}. A zero row of V, for which D is not defined, stays zero.
+    Where the denominator is zero, V is zero or no row has ever been in the cluster, and the entry
+    becomes zero.
 
     Parameters
     ----------
