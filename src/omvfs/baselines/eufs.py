@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
+from omvfs.baselines._projections import orthonormal, shrink
 from omvfs.baselines._spectral import FloatArray
 from omvfs.model.arrays import Block, squared_row_norms
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian
-from omvfs.model.objective import row_norms
 from omvfs.parameters import number
 from omvfs.selectors.base import SelectSize
 
 # What μ grows by, and how far.
 _GROWTH, _MU_MAX = 1.1, 1e10
-# Share of the largest singular value below which a direction of U is taken for free.
-_FREE = 1e-8
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -326,41 +324,6 @@ class Cut:
                     self._rest[rows] += P[rows] @ Q.T
             old = []
         self._terms = [*old, last]
-
-
-def shrink(M: FloatArray, t: float) -> FloatArray:
-    """Return M with every row shortened by t, or zero where it is no longer than that.
-
-    Examples
-    --------
-    >>> shrink(np.array([[3.0, 4.0], [0.0, 1.0]]), 2.5)
-    array([[1.5, 2. ],
-           [0. , 0. ]])
-    """
-    norms = row_norms(M)
-    kept = np.zeros(len(M))
-    np.divide(norms - t, norms, out=kept, where=norms > t)
-    return _scaled(kept, M)
-
-
-def orthonormal(N: FloatArray, U: FloatArray) -> FloatArray:
-    """Return the matrix of orthonormal columns with the largest inner product with N.
-
-    Where N leaves directions free, they are taken from U, not from rounding error.
-
-    Examples
-    --------
-    >>> U = np.eye(3)[:, :2]
-    >>> orthonormal(np.array([[0.0, 0.0], [0.0, 0.0], [5.0, 0.0]]), U).round(6) + 0.0
-    array([[0., 0.],
-           [0., 1.],
-           [1., 0.]])
-    """
-    P, sizes, Qt = np.linalg.svd(N, full_matrices=False)
-    if sizes[-1] <= _FREE * sizes[0]:
-        P, _, Qt = np.linalg.svd(N + max(_FREE * sizes[0], _EPS) * U, full_matrices=False)
-    nearest: FloatArray = P @ Qt
-    return nearest
 
 
 def _scaled(factors: FloatArray, M: FloatArray) -> FloatArray:

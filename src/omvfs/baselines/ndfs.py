@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
+from omvfs.baselines._ridge import solve_ridge
 from omvfs.baselines._spectral import FloatArray
-from omvfs.model.arrays import Array, Block, dense, scale_columns
+from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian, split_signs
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
@@ -22,7 +22,6 @@ _FEATURES, _ROWS = 2000, 500
 _RESIDUAL, _STEPS = 1e-8, 500
 # Entries of F below this are zero: a quotient by smaller ones may overflow.
 _NOTHING = 1e-60
-_EPS = float(np.finfo(np.float64).eps)
 
 
 class NDFS(FactorSelector):
@@ -196,9 +195,9 @@ class Analysis:
         XS, column = scale_columns(self._X, S), S[:, np.newaxis]
         R = np.asarray(XS.T @ self.F)
         if self._gram is not None:
-            B = _solve(column * self._gram * S, self._beta, R)
+            B = solve_ridge(column * self._gram * S, self._beta, R)
         elif len(self.F) <= _ROWS:
-            B = np.asarray(XS.T @ _solve(dense(XS @ XS.T), self._beta, self.F))
+            B = np.asarray(XS.T @ solve_ridge(dense(XS @ XS.T), self._beta, self.F))
         else:
             # From the W at hand, whose value every step lowers, however early the steps end.
             start = np.divide(self.W, column, out=np.zeros_like(self.W), where=column > 0)
@@ -247,16 +246,6 @@ def conjugate_gradients(
         before, squares = squares, np.sum(np.square(left), axis=0)
         P = left + _quotient(squares, before) * P
     return B
-
-
-def _solve(A: Array, beta: float, R: FloatArray) -> FloatArray:
-    """Solve (A + βI) B = R for a positive semidefinite A, which is lost."""
-    # Without β, A may be singular; so much is rounding error.
-    least = len(A) * _EPS * float(np.trace(A)) or 1.0
-    A[np.diag_indices_from(A)] += max(beta, least)
-    factor = scipy.linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
-    solution: FloatArray = scipy.linalg.cho_solve(factor, R, check_finite=False)
-    return solution
 
 
 def _quotient(a: FloatArray, b: FloatArray) -> FloatArray:
