@@ -2,6 +2,7 @@
 
 from omvfs.baselines.eufs import EUFS as EUFS
 from omvfs.baselines.fsds import FSDS as FSDS
+from omvfs.baselines.jmvfg import JMVFG as JMVFG
 from omvfs.baselines.laplacian_score import LaplacianScore as LaplacianScore
 from omvfs.baselines.laplacian_score import laplacian_score as laplacian_score
 from omvfs.baselines.mcfs import MCFS as MCFS
