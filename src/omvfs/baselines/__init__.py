@@ -1,5 +1,6 @@
 """Comparison methods, each a selector with the contract of OMVFS: a line for each."""
 
+from omvfs.baselines.acsl import ACSL as ACSL
 from omvfs.baselines.eufs import EUFS as EUFS
 from omvfs.baselines.fsds import FSDS as FSDS
 from omvfs.baselines.jmvfg import JMVFG as JMVFG

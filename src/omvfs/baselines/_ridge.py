@@ -35,10 +35,19 @@ def ridge_factor(A: Array, beta: float) -> FloatArray:
     array([[1.414, 0.   ],
            [0.   , 2.   ]])
     """
-    # Without β, A may be singular; so much is rounding error.
-    least = len(A) * _EPS * float(np.trace(A)) or 1.0
-    A[np.diag_indices_from(A)] += max(beta, least)
+    A[np.diag_indices_from(A)] += enough(A, beta)
     factor: FloatArray = scipy.linalg.cho_factor(
         A, lower=True, overwrite_a=True, check_finite=False
     )[0]
     return factor
+
+
+def enough(A: Array, beta: float) -> float:
+    """Return β or, if more, the rounding error of a positive semidefinite A, which may be singular.
+
+    Examples
+    --------
+    >>> enough(np.zeros((2, 2)), 0.0), enough(np.eye(2), 0.5)
+    (1.0, 0.5)
+    """
+    return max(beta, len(A) * _EPS * float(np.trace(A))) or 1.0

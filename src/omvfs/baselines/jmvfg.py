@@ -7,7 +7,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from omvfs.baselines._base import Found, OfflineSelector
-from omvfs.baselines._factors import indicator, unit_columns
+from omvfs.baselines._factors import indicator, joined, unit_columns
 from omvfs.baselines._graphs import neighbour_graph
 from omvfs.baselines._learned_graph import learned_graph, shares, squared_distances
 from omvfs.baselines._projections import orthonormal
@@ -148,7 +148,7 @@ class JMVFG(OfflineSelector):
         rng = np.random.default_rng(seed_of(self.random_state))
         X = [unit_interval(block) for block in batch.blocks.values()]
         A = [len(X) * view_graph(X_v, n_neighbors) for X_v in X]
-        H = unit_columns(indicator(side_by_side(X), n_clusters, rng))
+        H = unit_columns(indicator(joined(X), n_clusters, rng))
         joint = Joint(X, A, H, eta, gamma, beta)
         history = [joint.objective()]
         for _ in range(max_iter):
@@ -313,13 +313,6 @@ def view_graph(X: Block, k: int) -> sp.csr_array:
     """
     width = float(np.median(squared_distances(X, X), overwrite_input=True))
     return shares(neighbour_graph(X, k, "heat", width))
-
-
-def side_by_side(X: list[Block]) -> Block:
-    """Return all views as one block, sparse if any is."""
-    if any(sp.issparse(X_v) for X_v in X):
-        return sp.hstack(X, format="csr")
-    return np.hstack(X)
 
 
 def simplex_least_squares(p: FloatArray, q: FloatArray) -> FloatArray:

@@ -3,11 +3,10 @@
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from omvfs.baselines._base import Found, OfflineSelector, PerViewStreamSelector
+from omvfs.baselines._centred import mean_and_variance
 from omvfs.data.views import Block, Views
 from omvfs.model.arrays import column_sums
 from omvfs.parameters import seed_of
@@ -128,7 +127,7 @@ class Variance(PerViewStreamSelector):
         # Chan, Golub and LeVeque: the scatter of two sets of rows from their means and scatters.
         n, mean, scatter = state
         m = X.shape[0]
-        mean_new, variance_new = _mean_and_variance(X)
+        mean_new, variance_new = mean_and_variance(X)
         step = mean_new - mean
         return (
             n + m,
@@ -138,10 +137,3 @@ class Variance(PerViewStreamSelector):
 
     def _score_state(self, state: Moments, n_rows: int) -> NDArray[np.float64]:
         return state[2] / n_rows
-
-
-def _mean_and_variance(X: Block) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if sp.issparse(X):
-        mean, variance = mean_variance_axis(X, axis=0)
-        return np.asarray(mean, np.float64), np.asarray(variance, np.float64)
-    return X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)

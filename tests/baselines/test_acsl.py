@@ -1,0 +1,266 @@
+"""ACSL: every update against the objective as written, and what it finds."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.preprocessing import normalize
+
+from omvfs.baselines._centred import Centred
+from omvfs.baselines._graphs import neighbour_graph
+from omvfs.baselines._learned_graph import shares
+from omvfs.baselines.acsl import ACSL, Collaboration
+from omvfs.datasets import make_planted
+from support import KINDS, clustered, counts, dense
+
+UPDATES = ("update_s", "update_w", "update_f_and_p")
+problems = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 2**32 - 1),
+        "n": st.sampled_from([4, 9, 14]),
+        "widths": st.sampled_from([(6,), (5, 20), (4, 2, 3)]),
+        "weights": st.tuples(
+            st.sampled_from([0.0, 1.0, 20.0]),
+            st.sampled_from([0.1, 3.0]),
+            st.sampled_from([1e-3, 0.1, 2.0]),
+        ),
+        "kind": st.sampled_from(list(KINDS.values())),
+    }
+)
+
+
+def draw(seed, n, widths, weights, kind):
+    """Return all views, their graphs and the alternation, after some updates."""
+    rng = np.random.default_rng(seed)
+    X = [counts(rng, n, width) for width in widths]
+    X[0][:, 1] = 7.0  # constant
+    A = [shares(neighbour_graph(X_v, 3, "cosine", None)) for X_v in X]
+    whole = np.hstack(X)
+    found = Collaboration(Centred.of(kind(whole)), A, 3, *weights)
+    for _ in range(rng.integers(3)):
+        for update in UPDATES:
+            getattr(found, update)()
+    return whole, [dense(A_v) for A_v in A], found, rng
+
+
+def naive(X, A, found, weights, norm21=None, **changed):
+    """Return the objective as it is written, row by row; some parts may be others."""
+    alpha, beta, gamma = weights
+    S, w, F, P = (changed.get(name, getattr(found, name)) for name in ("S", "w", "F", "P"))
+    b = np.mean(F - X @ P, axis=0)
+    value = 1e-5 * np.sum(w**2)
+    for j, s_j in enumerate(S):
+        value += np.sum((s_j - sum(w[j, v] * A_v[j] for v, A_v in enumerate(A))) ** 2)
+        value += alpha * sum(s_j[i] * np.sum((F[i] - F[j]) ** 2) for i in range(len(S)))
+    sparsity = np.linalg.norm(P, axis=1).sum() if norm21 is None else norm21(P)
+    return value + beta * (np.sum((X @ P + b - F) ** 2) + gamma * sparsity)
+
+
+@settings(max_examples=30, deadline=None)
+@given(problem=problems)
+def test_no_update_raises_the_objective_as_written(problem):
+    X, A, found, _ = draw(**problem)
+    value = naive(X, A, found, problem["weights"])
+    for update in 2 * UPDATES:
+        getattr(found, update)()
+        before, value = value, naive(X, A, found, problem["weights"])
+        assert value <= before + 1e-9 * (1 + before), update
+        assert found.objective() == pytest.approx(value, rel=1e-8, abs=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(problem=problems)
+def test_nothing_else_that_is_allowed_is_better_than_an_update(problem):
+    X, A, found, rng = draw(**problem)
+    weights = problem["weights"]
+    n, n_views = found.w.shape
+
+    found.update_s()
+    assert (found.S >= 0).all()
+    np.testing.assert_allclose(found.S.sum(axis=1), 1)
+    best = naive(X, A, found, weights)
+    for size in (1e-3, 0.1, 1.0):
+        other = (1 - size) * found.S + size * rng.dirichlet(np.full(n, 0.3), size=n)
+        assert best <= naive(X, A, found, weights, S=other) + 1e-9
+
+    found.update_w()
+    np.testing.assert_allclose(found.w.sum(axis=1), 1)
+    best = naive(X, A, found, weights)
+    for size in (1e-3, 0.1, 1.0):
+        step = size * rng.standard_normal((n, n_views))
+        other = found.w + step - step.mean(axis=1, keepdims=True)
+        assert best <= naive(X, A, found, weights, w=other) + 1e-9
+
+
+@settings(max_examples=20, deadline=None)
+@given(problem=problems)
+def test_f_and_p_are_the_best_together_for_the_reweighted_norm(problem):
+    X, A, found, rng = draw(**problem)
+    before = np.maximum(np.linalg.norm(found.P, axis=1), 1e-12)
+    # What bounds ‖P‖_{2,1} from above, and touches it at the P before.
+    found.update_f_and_p()
+
+    def bound(P):
+        return np.sum(np.sum(P**2, axis=1) / (2 * before) + before / 2)
+
+    def value(F, P):
+        return naive(X, A, found, problem["weights"], bound, F=F, P=P)
+
+    F, P = found.F, found.P
+    np.testing.assert_allclose(F.T @ F, np.eye(3), atol=1e-9)
+    best = value(F, P)
+    for size in (1e-4, 1e-2, 1.0):
+        Q = np.linalg.qr(F + size * rng.standard_normal(F.shape))
+        other = Q[0] * np.sign(np.diag(Q[1]))
+        moved = P + size * before[:, np.newaxis] * rng.standard_normal(P.shape)
+        for pair in ((other, P), (F, moved), (other, moved)):
+            assert best <= value(*pair) * (1 + 1e-9) + 1e-9
+    # The P of the formula, of centred features.
+    Y = X - X.mean(axis=0)
+    Q = Y.T @ Y + problem["weights"][2] * np.diag(1 / (2 * before))
+    np.testing.assert_allclose(P, np.linalg.solve(Q, Y.T @ F), rtol=1e-5, atol=1e-8)
+
+
+def test_all_views_have_a_say_in_the_graph():
+    rng = np.random.default_rng(0)
+    one, other = (sp.csr_array(np.eye(6)[rng.permutation(6)]) for _ in range(2))
+    X = Centred.of(counts(rng, 6, 4))
+    found = Collaboration(X, [one, other], 2, 0.0, 1.0, 0.1)
+    found.w = np.tile([0.25, 0.75], (6, 1))
+    found.update_s()
+    np.testing.assert_allclose(found.S, 0.25 * one.toarray() + 0.75 * other.toarray())
+
+
+def test_rows_of_a_view_that_agree_with_the_graph_weigh_more():
+    rng = np.random.default_rng(0)
+    A = [sp.csr_array(rng.dirichlet(np.ones(8), size=8)) for _ in range(2)]
+    found = Collaboration(Centred.of(counts(rng, 8, 4)), A, 2, 1.0, 1.0, 0.1)
+    found.S = np.vstack([A[0].toarray()[:4], A[1].toarray()[4:]])
+    found.update_w()
+    np.testing.assert_allclose(found.w[:4], np.tile([1, 0], (4, 1)), atol=0.01)
+    np.testing.assert_allclose(found.w[4:], np.tile([0, 1], (4, 1)), atol=0.01)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_centred_rows_are_those_less_their_mean(kind):
+    rng = np.random.default_rng(0)
+    X = 1e3 + counts(rng, 12, 5)
+    X[:, 2], X[:, 3] = 0.1, 0.0
+    centred, expected = Centred.of(kind(X)), X - X.mean(axis=0)
+    B, U = rng.standard_normal((5, 2)), rng.standard_normal((12, 2))
+    np.testing.assert_allclose(centred.times(B), expected @ B, atol=1e-10)
+    np.testing.assert_allclose(centred.transposed_times(U), expected.T @ U, atol=1e-10)
+    assert centred.squares == pytest.approx(np.sum(expected**2), rel=1e-9)
+    assert not dense(centred.X)[:, [2, 3]].any()
+
+
+def test_at_the_end_all_constraints_are_met_and_the_objective_has_fallen():
+    rng = np.random.default_rng(0)
+    X, labels = clustered(rng, 90, 12)
+    model = ACSL(3).fit({"a": X, "b": counts(rng, 90, 7)})
+    F, S = model.embedding_, model.graph_
+    np.testing.assert_allclose(F.T @ F, np.eye(3), atol=1e-9)
+    assert (S >= 0).all()
+    np.testing.assert_allclose(S.sum(axis=1), 1)
+    np.testing.assert_allclose(sum(model.view_weights_.values()), 1)
+    assert (np.diff(model.objective_history_) <= 1e-9).all()
+    assert len(model.objective_history_) == model.n_iter_ + 1
+    assert [len(P) for P in model.weights_.values()] == [12, 7]
+    for view, P in model.weights_.items():
+        np.testing.assert_allclose(model.view_scores_[view], np.linalg.norm(P, axis=1))
+    # What F says of the rows is mostly their class.
+    means = np.stack([F[labels == label].mean(axis=0) for label in range(3)])
+    assert np.sum((F - means[labels]) ** 2) < 0.2 * np.sum((F - F.mean(axis=0)) ** 2)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_planted_features_are_found_far_above_chance(seed):
+    data = make_planted(400, n_features=(150, 100), n_informative=(15, 10), random_state=seed)
+    views = {name: normalize(X.astype(float)) for name, X in data.views.items()}
+    model = ACSL(5).fit(views)
+    for view, truth in data.informative.items():
+        assert truth[model.view_ranking_[view] <= truth.sum()].mean() > 0.6  # chance: 0.1
+
+
+def test_features_are_found_also_where_they_are_more_than_rows():
+    rng = np.random.default_rng(0)
+    X, _ = clustered(rng, 60, 30)
+    model = ACSL(3).fit(np.hstack([X, rng.random((60, 70))]))
+    assert (np.argsort(model.ranking_)[:30] < 30).mean() > 0.5  # chance: 0.3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kind_and_precision_change_no_more_than_rounding(dtype):
+    rng = np.random.default_rng(0)
+    for width in (8, 60):
+        views = {"a": clustered(rng, 40, 12)[0], "b": counts(rng, 40, width)}
+        views = {name: X.astype(np.float32).astype(np.float64) for name, X in views.items()}
+        expected = ACSL(3).fit(views).scores_
+        for kind in KINDS.values():
+            own = {name: kind(X.astype(dtype)) for name, X in views.items()}
+            scores = ACSL(3).fit(own).scores_
+            np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5 * expected.max())
+
+
+def test_many_features_take_no_matrix_of_features_by_features():
+    X = sp.random_array((40, 30_000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    tracemalloc.start()
+    try:
+        ACSL(3, max_iter=2).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * X.shape[0] * X.shape[1] * 8  # one of features by features: 7.2e9
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_constant_feature_comes_last(kind):
+    X, _ = clustered(np.random.default_rng(0), 60, 9)
+    X[:, [0, 4]] = 100.0, 0.1
+    for rows in (60, 6):
+        model = ACSL(3).fit(kind(X[:rows]))
+        assert not model.scores_[[0, 4]].any()
+        assert model.scores_.any()
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((5, 3)),
+        np.ones((5, 3)),
+        np.eye(5),
+        np.array([[1.0, 2.0]]),
+        np.vstack([np.eye(3), np.zeros((3, 3))]),
+        -1e6 * np.eye(4),
+        1e6 * np.random.default_rng(0).random((4, 9)),
+    ],
+    ids=["zero", "ones", "identity", "one row", "empty rows", "large, negative", "large, wide"],
+)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_degenerate_rows_give_finite_scores(X, kind):
+    model = ACSL(8).fit({"a": kind(X), "b": kind(X)})
+    assert np.isfinite(model.scores_).all()
+    assert model.embedding_.shape == (len(X), min(8, len(X)))
+    np.testing.assert_allclose(model.graph_.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"n_clusters": 0},
+        {"n_neighbors": 0},
+        {"max_iter": 0},
+        {"sparsity": 0.0},
+        {"graph_weight": np.inf},
+        {"regression_weight": 0.0},
+        {"tol": -1.0},
+    ],
+)
+def test_a_bad_parameter_is_refused_before_anything_is_learned(params):
+    model = ACSL(**params)
+    with pytest.raises(ValueError, match=next(iter(params))):
+        model.fit(np.eye(4))
+    assert not [name for name in vars(model) if name.endswith("_")]
