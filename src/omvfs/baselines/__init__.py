@@ -13,6 +13,7 @@ from omvfs.baselines.simple import ColumnSum as ColumnSum
 from omvfs.baselines.simple import RandomScore as RandomScore
 from omvfs.baselines.simple import Variance as Variance
 from omvfs.baselines.spec import SPEC as SPEC
+from omvfs.baselines.timefs import TIMEFS as TIMEFS
 
 # All of the above, by name.
 BASELINES = {name: each for name, each in vars().items() if isinstance(each, type)}

@@ -1,0 +1,337 @@
+"""TIME-FS: every update against the objective as written, rows without a view, what it finds."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import khatri_rao
+from sklearn.preprocessing import normalize
+
+from omvfs.baselines._projections import simplex_rows
+from omvfs.baselines.timefs import TIMEFS, Anchored, Incomplete
+from omvfs.datasets import make_planted
+from support import KINDS, clustered, counts
+
+UPDATES = (
+    "update_z",
+    "update_w",
+    "update_anchors",
+    "update_preferences",
+    "update_m",
+    "update_absent",
+    "update_a",
+)
+problems = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 2**32 - 1),
+        "n": st.sampled_from([6, 15]),
+        "widths": st.sampled_from([(6,), (5, 20), (2, 7, 9)]),
+        "weights": st.tuples(
+            st.sampled_from([0.0, 1e-3, 1.0]),
+            st.sampled_from([1e-3, 1.0]),
+            st.sampled_from([1.5, 6.0]),
+        ),
+        "kind": st.sampled_from(list(KINDS.values())),
+        "complete": st.booleans(),
+    }
+)
+
+
+def draw(seed, n, widths, weights, kind, complete):
+    """Return views, which of their rows are present, and the alternation, after some updates."""
+    rng = np.random.default_rng(seed)
+    X = [counts(rng, n, width) for width in widths]
+    present = [complete | (rng.random(n) < 0.7) | (np.arange(n) < 3) for _ in X]
+    masks = None if complete else present
+    found = Anchored([kind(X_v) for X_v in X], 3, *weights, rng, present=masks)
+    for _ in range(rng.integers(3)):
+        found.iterate()
+    return X, present, found, rng
+
+
+def filled(X, present, found):
+    """Return X̂ of every view, formed."""
+    views = []
+    for X_v, mask, own in zip(X, present, found._X, strict=True):
+        full = X_v - X_v[mask].mean(axis=0)
+        full[~mask] = own._Z @ own._W.T
+        views.append(full)
+    return views
+
+
+def naive(full, found, weights, **changed):
+    """Return the objective as it is written; some parts may be others."""
+    lam, eta, power = weights
+    Z, W, A, P, M, a = (changed.get(name, getattr(found, name)) for name in "ZWAPMa")
+    value = eta * np.sum(M**2)
+    for v, X_v in enumerate(full):
+        cost = np.sum((X_v - Z[v] @ W[v].T) ** 2) + lam * np.linalg.norm(W[v], axis=1).sum()
+        value += a[v] ** power * cost + np.sum((Z[v] - M @ np.diag(P[v]) @ A.T) ** 2)
+    return value
+
+
+@settings(max_examples=30, deadline=None)
+@given(problem=problems)
+def test_no_update_but_that_of_m_raises_the_objective_as_written(problem):
+    X, present, found, _ = draw(**problem)
+    weights = problem["weights"]
+    value = naive(filled(X, present, found), found, weights)
+    for update in 2 * UPDATES:
+        getattr(found, update)()
+        before, value = value, naive(filled(X, present, found), found, weights)
+        if update != "update_m":
+            assert value <= before + 1e-8 * (1 + before), update
+        assert found.objective() == pytest.approx(value, rel=1e-7, abs=1e-8)
+
+
+@settings(max_examples=25, deadline=None)
+@given(problem=problems)
+def test_nothing_else_that_is_allowed_is_better_than_an_update(problem):
+    X, present, found, rng = draw(**problem)
+    weights = problem["weights"]
+
+    def best_of(update, other):
+        getattr(found, update)()
+        full = filled(X, present, found)
+        best = naive(full, found, weights)
+        for size in (1e-3, 0.1, 1.0):
+            assert best <= naive(full, found, weights, **other(size)) + 1e-8 * (1 + best), update
+
+    def turned(size):
+        other = [np.linalg.qr(Z_v + size * rng.standard_normal(Z_v.shape)) for Z_v in found.Z]
+        return {"Z": [Q * np.sign(np.diag(R)) for Q, R in other]}
+
+    def moved(name):
+        at = getattr(found, name)
+        if isinstance(at, list):
+            return lambda size: {
+                name: [B + size * rng.standard_normal(B.shape) for B in getattr(found, name)]
+            }
+        return lambda size: {
+            name: getattr(found, name) + size * rng.standard_normal(getattr(found, name).shape)
+        }
+
+    best_of("update_z", turned)
+    for Z_v in found.Z:
+        np.testing.assert_allclose(Z_v.T @ Z_v, np.eye(3), atol=1e-9)
+    best_of("update_w", moved("W"))
+    best_of("update_anchors", moved("A"))
+    best_of("update_preferences", moved("P"))
+    best_of("update_a", lambda size: {"a": rng.dirichlet(np.full(len(X), 1 / size))})
+    assert found.a.sum() == pytest.approx(1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(problem=problems)
+def test_what_is_absent_is_best_filled_by_the_product(problem):
+    X, present, found, rng = draw(**{**problem, "complete": False})
+    found.iterate()
+    full = filled(X, present, found)
+    best = naive(full, found, problem["weights"])
+    for v, mask in enumerate(present):
+        np.testing.assert_allclose(full[v][~mask], (found.Z[v] @ found.W[v].T)[~mask], atol=1e-9)
+        other = [each.copy() for each in full]
+        other[v][~mask] += rng.standard_normal(other[v][~mask].shape)
+        assert best <= naive(other, found, problem["weights"]) + 1e-9
+
+
+@settings(max_examples=25, deadline=None)
+@given(problem=problems)
+def test_anchors_preferences_and_mixtures_are_those_of_the_unfolded_tensor(problem):
+    _, _, found, _ = draw(**problem)
+    T = np.stack([Z_v.T for Z_v in found.Z], axis=2)  # anchors' space, rows, views
+    k, n, n_views = T.shape
+    first = T.transpose(0, 2, 1).reshape(k, -1)
+    second = T.transpose(1, 2, 0).reshape(n, -1)
+    third = T.transpose(2, 1, 0).reshape(n_views, -1)
+
+    def regression(unfolded, K):
+        return np.linalg.lstsq(K, unfolded.T, rcond=None)[0].T
+
+    found.update_anchors()
+    K = khatri_rao(found.P, found.M)
+    np.testing.assert_allclose(found.A @ K.T, regression(first, K) @ K.T, atol=1e-5)
+    found.update_preferences()
+    K = khatri_rao(found.M, found.A)
+    np.testing.assert_allclose(found.P @ K.T, regression(third, K) @ K.T, atol=1e-5)
+    found.update_m()
+    K = khatri_rao(found.P, found.A)
+    best = second @ K @ np.linalg.inv(K.T @ K + problem["weights"][1] * np.eye(k))
+    np.testing.assert_allclose(found.M, simplex_rows(best), atol=1e-6)
+    assert (found.M >= 0).all()
+    np.testing.assert_allclose(found.M.sum(axis=1), 1)
+
+
+def test_the_update_of_m_may_raise_the_objective_but_is_the_best_for_even_anchors():
+    rng = np.random.default_rng(0)
+    X, weights = [counts(rng, 15, 6)], (1e-3, 1e-3, 6.0)
+    found = Anchored(X, 3, *weights, rng)
+    full = [X[0] - X[0].mean(axis=0)]
+
+    def least_of_others():
+        found.update_m()
+        others = (0.9 * found.M + 0.1 * rng.dirichlet(np.full(3, 0.5), size=15) for _ in range(300))
+        return min(others, key=lambda M: naive(full, found, weights, M=M))
+
+    found.P = np.ones((1, 3))
+    found.A = np.linalg.qr(rng.random((3, 3)))[0]
+    other = least_of_others()
+    assert naive(full, found, weights) < naive(full, found, weights, M=other)
+    found.A = np.array([[1.0, 0.9, 0.5], [0.0, 0.1, 0.5], [0.2, 0.2, 0.1]])
+    found.M = least_of_others()
+    before = naive(full, found, weights)
+    found.update_m()
+    assert naive(full, found, weights) > before
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_products_of_an_incomplete_view_are_those_of_the_view_formed(kind):
+    rng = np.random.default_rng(0)
+    X, present = counts(rng, 12, 7), np.arange(12) % 3 > 0
+    view = Incomplete(kind(X), present)
+    full = X - X[present].mean(axis=0)
+    full[~present] = 0  # at first the mean
+    for _ in range(2):
+        B, U = rng.standard_normal((7, 3)), np.linalg.qr(rng.standard_normal((12, 3)))[0]
+        np.testing.assert_allclose(view.times(B), full @ B, atol=1e-12)
+        np.testing.assert_allclose(view.transposed_times(U), full.T @ U, atol=1e-12)
+        assert view.residual(U, B) == pytest.approx(np.sum((full - U @ B.T) ** 2))
+        view.fill(U, B)
+        full[~present] = (U @ B.T)[~present]
+
+
+def test_rows_that_lack_a_view_are_filled_from_the_others_and_never_looked_at():
+    rng = np.random.default_rng(0)
+    mixtures = rng.dirichlet(np.full(4, 0.1), size=200)
+    # Short rows: beside long ones the anchors have no say.
+    X = [0.3 * mixtures @ rng.standard_normal((4, width)) for width in (12, 9)]
+    present = [rng.random(200) < 0.7, rng.random(200) < 0.7]
+    present[1] |= ~present[0]
+    views = zip(X, present, strict=True)
+    spoiled = [np.where(mask[:, np.newaxis], X_v, np.nan) for X_v, mask in views]
+    found = Anchored(spoiled, 3, 1e-3, 1e-3, 6.0, np.random.default_rng(0), present=present)
+    for _ in range(300):
+        found.iterate()
+    for v, mask in enumerate(present):
+        missing = (X[v] - X[v][mask].mean(axis=0))[~mask]
+        guess = (found.Z[v] @ found.W[v].T)[~mask]
+        # By the mean alone: 1.
+        assert np.sum((guess - missing) ** 2) < 0.4 * np.sum(missing**2)
+
+
+def test_at_the_end_all_constraints_are_met():
+    rng = np.random.default_rng(0)
+    views = {"a": clustered(rng, 90, 12)[0], "b": counts(rng, 90, 7)}
+    model = TIMEFS(3, random_state=0).fit(views)
+    assert (model.embedding_ >= 0).all()
+    np.testing.assert_allclose(model.embedding_.sum(axis=1), 1)
+    for view, Z in model.embeddings_.items():
+        np.testing.assert_allclose(Z.T @ Z, np.eye(3), atol=1e-9)
+        scores = np.sum(model.weights_[view] ** 2, axis=1)
+        np.testing.assert_allclose(model.view_scores_[view], scores)
+    assert sum(model.view_weights_.values()) == pytest.approx(1)
+    assert model.objective_history_[-1] < model.objective_history_[0]
+    assert len(model.objective_history_) == model.n_iter_ + 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_planted_features_are_found_far_above_chance(seed):
+    data = make_planted(600, n_features=(150, 100), n_informative=(15, 10), random_state=seed)
+    views = {name: normalize(X.astype(float)) for name, X in data.views.items()}
+    model = TIMEFS(5, random_state=0).fit(views)
+    for view, truth in data.informative.items():
+        assert truth[model.view_ranking_[view] <= truth.sum()].mean() > 0.6  # chance: 0.1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kind_and_precision_change_no_more_than_rounding(dtype):
+    rng = np.random.default_rng(0)
+    views = {"a": clustered(rng, 40, 12)[0], "b": counts(rng, 40, 60)}
+    views = {name: X.astype(np.float32).astype(np.float64) for name, X in views.items()}
+    expected = TIMEFS(3, random_state=0).fit(views).scores_
+    for kind in KINDS.values():
+        own = {name: kind(X.astype(dtype)) for name, X in views.items()}
+        scores = TIMEFS(3, random_state=0).fit(own).scores_
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5 * expected.max())
+
+
+def test_the_seed_decides():
+    X = counts(np.random.default_rng(0), 60, 20)
+    first = TIMEFS(5, max_iter=2, random_state=1).fit(X).scores_
+    np.testing.assert_array_equal(TIMEFS(5, max_iter=2, random_state=1).fit(X).scores_, first)
+    assert not np.allclose(TIMEFS(5, max_iter=2, random_state=2).fit(X).scores_, first)
+
+
+def test_memory_is_linear_in_rows_and_features():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((6000, 8000), density=0.001, rng=rng, format="csr")
+    present = [rng.random(6000) < 0.6]
+    tracemalloc.start()
+    try:
+        found = Anchored([X], 3, 1e-3, 1.0, 6.0, rng, present=present)
+        found.iterate()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.03 * X.shape[0] * X.shape[1] * 8
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_constant_feature_comes_last(kind):
+    X, _ = clustered(np.random.default_rng(0), 60, 9)
+    X[:, [0, 4]] = 100.0, 0.1
+    model = TIMEFS(3, random_state=0).fit(kind(X))
+    assert not model.scores_[[0, 4]].any()
+    assert np.delete(model.scores_, [0, 4]).all()
+
+
+def test_a_view_in_which_nothing_varies_has_no_weight_and_takes_none():
+    rng = np.random.default_rng(0)
+    X, _ = clustered(rng, 60, 9)
+    model = TIMEFS(3, random_state=0).fit({"idle": np.full((60, 4), 3.1), "own": X})
+    assert model.view_weights_ == {"idle": 0.0, "own": 1.0}
+    assert not model.view_scores_["idle"].any()
+    assert model.view_scores_["own"].all()
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((5, 3)),
+        np.ones((5, 3)),
+        np.eye(5),
+        np.array([[1.0, 2.0]]),
+        np.vstack([np.eye(3), np.zeros((3, 3))]),
+        -1e6 * np.eye(4),
+        1e-6 * np.random.default_rng(0).random((4, 9)),
+    ],
+    ids=["zero", "ones", "identity", "one row", "empty rows", "large, negative", "small, wide"],
+)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("sparsity", [0.0, 10.0])
+def test_degenerate_rows_give_finite_scores(X, kind, sparsity):
+    model = TIMEFS(8, sparsity=sparsity, random_state=0).fit({"a": kind(X), "b": kind(X)})
+    assert np.isfinite(model.scores_).all()
+    assert np.isfinite(model.objective_history_).all()
+    assert model.embedding_.shape == (len(X), min(8, len(X)))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"n_clusters": 0},
+        {"max_iter": 0},
+        {"sparsity": -1.0},
+        {"smoothness": 0.0},
+        {"view_power": 1.0},
+        {"tol": -1.0},
+    ],
+)
+def test_a_bad_parameter_is_refused_before_anything_is_learned(params):
+    model = TIMEFS(**params)
+    with pytest.raises(ValueError, match=next(iter(params))):
+        model.fit(np.eye(4))
+    assert not [name for name in vars(model) if name.endswith("_")]
