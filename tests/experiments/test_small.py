@@ -11,6 +11,7 @@ from omvfs.experiments import EXPERIMENTS, Place, rows_of, small, write_experime
 from omvfs.experiments._methods import METHODS
 
 SMALL = EXPERIMENTS["small"]
+SETS = ("bdgp", "debian_en_fr")
 
 
 @pytest.fixture
@@ -40,6 +41,22 @@ def test_quick_is_one_order_in_the_defaults_on_two_sets(tmp_path):
     tasks = SMALL.tasks(Place(data_home=tmp_path, quick=True))
     assert len(tasks) == 2 * len(METHODS)
     assert all(task.what["order"] == 0 and task.what["params"] == {} for task in tasks)
+
+
+def test_a_long_set_is_spared_methods_that_learn_a_full_graph(tmp_path):
+    for data in SETS:
+        (tmp_path / data).mkdir()
+        np.save(tmp_path / data / "labels.npy", np.zeros(3))
+    tasks = SMALL.tasks(Place(data=tmp_path, data_home=tmp_path))
+    run = {data: {t.what["method"] for t in tasks if t.what["data"] == data} for data in SETS}
+    assert run["bdgp"] == set(METHODS)
+    assert run["debian_en_fr"] == set(METHODS) - {"JMVFG", "ACSL"}
+    rows = [row for data in SETS for row in small_rows({"JMVFG": (0.1, 0.2, 0.3)}, data)]
+    assert (
+        "Left out on debian_en_fr, for a matrix of rows by rows that they learn: JMVFG."
+        in SMALL.section(rows)
+    )
+    assert "rows by rows" not in SMALL.section(rows[:6])
 
 
 def test_a_run_writes_all_and_a_second_one_does_nothing(place, tmp_path, monkeypatch):

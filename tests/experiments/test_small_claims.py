@@ -90,3 +90,11 @@ def test_curves_of_other_sets_are_told_beside_the_paper_s():
 
 def test_claims_need_the_methods_they_are_about():
     assert _small_claims.small_claims(small_rows({"column sum": (0.1, 0.2, 0.3)})) == []
+
+
+def test_an_offline_method_that_lacks_a_set_is_no_rival_over_all():
+    rows = small_rows(AS_TOLD) + small_rows(AS_TOLD, "citeseer")
+    rows += small_rows({"ACSL": (0.9, 0.9, 0.9)}, "citeseer")
+    seen = [claim.seen for claim in SMALL.claims(rows) if "advanced off-line" in claim.paper]
+    assert len(seen) == 1
+    assert "MVUFS, the best of 4 off-line methods" in seen[0]

@@ -36,10 +36,11 @@ class ACSL(OfflineSelector):
     where L_S is the Laplacian of S + Sᵀ: tr(FᵀL_S F) = Σ_ij s_ij ‖f_i − f_j‖². A feature is as good
     as its row of P is long.
 
-    It is offline, and meant for small sets: S and the matrix of which F are eigenvectors are full,
-    so that memory grows with the square of the number of rows, and time with its cube in every
-    iteration. Many features are no harm to memory: beyond the number of rows, the regression is
-    solved in as many unknowns as there are rows, and sparse views stay sparse. Nothing is random.
+    It is offline, and meant for small sets, of up to some thousand rows and features: S and the
+    matrix of which F are eigenvectors are full, so that memory grows with the square of the number
+    of rows, and time with its cube in every iteration. More features are no harm to memory: beyond
+    the number of rows, the regression is solved in as many unknowns as there are rows, and sparse
+    views stay sparse. Nothing is random.
 
     Parameters
     ----------

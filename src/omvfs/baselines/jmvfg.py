@@ -37,10 +37,11 @@ class JMVFG(OfflineSelector):
     where A_v is the graph of a view and L the Laplacian of (S + Sᵀ)/2. A feature is as good as its
     row of W is long.
 
-    It is offline, and meant for small sets: S is a full matrix, so that memory grows with the
-    square of the number of rows n, and time with its cube, or with n²d for fewer features d than
-    rows in a view. Many features are no harm to memory: beyond n, regressions are solved in n
-    unknowns, and sparse views stay sparse.
+    It is offline, and meant for small sets, of up to some thousand rows and some hundred features a
+    view: S is a full matrix, so that memory grows with the square of the number of rows n, and time
+    with its cube, or with n²d for fewer features d than rows in a view. More features are no harm
+    to memory: beyond n, regressions are solved in n unknowns, and sparse views stay sparse. But
+    scaled to [0, 1], thousands of rare words are as loud as any, and the clusters may drown.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ class TIMEFS(OfflineSelector):
     where X̂_v is X_v on the rows that have the view, and Z_v W_vᵀ on those that lack it. A feature
     is as good as its row of W is long.
 
-    It is offline, and reads all rows in every iteration; time and memory are linear in rows and in
-    features, so that it is meant for many of both. Sparse views stay sparse.
+    It is offline, and reads all rows in every iteration. Time and memory are linear in rows and in
+    features: it may have tens of thousands of both. Sparse views stay sparse.
 
     Parameters
     ----------

@@ -6,12 +6,15 @@ from typing import Any
 
 from omvfs import OMVFS
 from omvfs.baselines import (
+    ACSL,
     EUFS,
     FSDS,
+    JMVFG,
     MCFS,
     MVUFS,
     NDFS,
     SPEC,
+    TIMEFS,
     ColumnSum,
     LaplacianScore,
     RandomScore,
@@ -35,6 +38,9 @@ METHODS: dict[str, Callable[[int], MultiViewSelector]] = {
     "EUFS": EUFS,
     "NDFS": NDFS,
     "MVUFS": MVUFS,
+    "JMVFG": JMVFG,
+    "ACSL": ACSL,
+    "TIME-FS": TIMEFS,
     "column sum": lambda n_clusters: ColumnSum(),
     "variance": lambda n_clusters: Variance(),
     "random": lambda n_clusters: RandomScore(),
@@ -44,7 +50,9 @@ METHODS: dict[str, Callable[[int], MultiViewSelector]] = {
 # What the paper calls so: of one view, and off-line.
 SINGLE_VIEW = ("FSDS", "EUFS", "LapScore")
 PAPER_OFFLINE = ("MVUFS", "EUFS", "LapScore")
-OFFLINE = ("LapScore", "MCFS", "SPEC", "EUFS", "NDFS", "MVUFS")
+OFFLINE = ("LapScore", "MCFS", "SPEC", "EUFS", "NDFS", "MVUFS", "JMVFG", "ACSL", "TIME-FS")
+# They learn a matrix of rows by rows, in time that grows with its cube.
+FULL_GRAPH = ("JMVFG", "ACSL")
 
 
 def _points(**values: Any) -> list[Row]:
@@ -63,6 +71,9 @@ GRIDS: Mapping[str, list[Row]] = {
     "EUFS": _points(sparsity=[0.01, 0.1], penalty=[1e-3, 1.0]),
     "NDFS": _points(sparsity=[0.01, 0.1, 1.0]),
     "MVUFS": [{"regression_weight": a, "sparsity": a} for a in (0.1, 1.0, 10.0)],
+    "JMVFG": _points(sparsity=[0.1, 1.0, 10.0]),
+    "ACSL": _points(sparsity=[0.1, 1.0, 10.0]),
+    "TIME-FS": _points(sparsity=[0.001, 0.1], view_power=[2.0, 6.0]),
 }
 
 

@@ -236,7 +236,7 @@ def _over_sets(rows: Sequence[Row]) -> list[Claim]:
                 "Mean NMI, fixed defaults, each set by itself.",
             )
         )
-    if offline := [method for method in OFFLINE if method in methods]:
+    if offline := [m for m in OFFLINE if all(those(own, data=x, method=m) for x in sets)]:
         claims.append(_level_with_offline(own, offline))
     if {PRINTED, "FSDS", "LapScore"} <= set(methods):
         behind = _behind(own, (PRINTED, "FSDS", "LapScore"))

@@ -3,7 +3,18 @@
 from collections.abc import Sequence
 
 from omvfs import OMVFS
-from omvfs.baselines import EUFS, FSDS, MCFS, MVUFS, NDFS, SPEC, LaplacianScore
+from omvfs.baselines import (
+    ACSL,
+    EUFS,
+    FSDS,
+    JMVFG,
+    MCFS,
+    MVUFS,
+    NDFS,
+    SPEC,
+    TIMEFS,
+    LaplacianScore,
+)
 from omvfs.data.views import as_views
 from omvfs.experiments._base import Experiment, Place, Row, Task
 from omvfs.experiments._page import table
@@ -84,6 +95,9 @@ def properties(place: Place, of: str) -> list[Row]:
         NDFS,
         EUFS,
         MVUFS,
+        JMVFG,
+        ACSL,
+        TIMEFS,
         FSDS,
         OMVFS,
     ]
