@@ -124,6 +124,21 @@ def test_nothing_else_that_is_allowed_is_better_than_an_update(problem):
     assert found.a.sum() == pytest.approx(1)
 
 
+@settings(max_examples=12, deadline=None)
+@given(problem=problems)
+def test_w_is_where_the_update_of_the_paper_tends_to(problem):
+    X, present, found, _ = draw(**problem)
+    found.update_w()
+    lam = problem["weights"][0]
+    for X_v, Z_v, W_v in zip(filled(X, present, found), found.Z, found.W, strict=True):
+        B = X_v.T @ Z_v
+        expected = B
+        for _ in range(1000):
+            norms = np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-300)
+            expected = B / (1 + lam / (2 * norms))
+        np.testing.assert_allclose(W_v, expected, atol=2e-3 if lam == 1 else 1e-6)
+
+
 @settings(max_examples=25, deadline=None)
 @given(problem=problems)
 def test_what_is_absent_is_best_filled_by_the_product(problem):
