@@ -12,7 +12,7 @@ from sklearn.preprocessing import normalize
 from omvfs.baselines._centred import Centred
 from omvfs.baselines._graphs import neighbour_graph
 from omvfs.baselines._learned_graph import shares
-from omvfs.baselines.acsl import ACSL, Collaboration
+from omvfs.baselines.acsl import ACSL, Collaboration, centred_features
 from omvfs.datasets import make_planted
 from support import KINDS, clustered, counts, dense
 
@@ -38,12 +38,11 @@ def draw(seed, n, widths, weights, kind):
     X = [counts(rng, n, width) for width in widths]
     X[0][:, 1] = 7.0  # constant
     A = [shares(neighbour_graph(X_v, 3, "cosine", None)) for X_v in X]
-    whole = np.hstack(X)
-    found = Collaboration(Centred.of(kind(whole)), A, 3, *weights)
+    found = Collaboration(centred_features([kind(X_v) for X_v in X]), A, 3, *weights)
     for _ in range(rng.integers(3)):
         for update in UPDATES:
             getattr(found, update)()
-    return whole, [dense(A_v) for A_v in A], found, rng
+    return np.hstack(X), [dense(A_v) for A_v in A], found, rng
 
 
 def naive(X, A, found, weights, norm21=None, **changed):
@@ -128,7 +127,7 @@ def test_all_views_have_a_say_in_the_graph():
     rng = np.random.default_rng(0)
     one, other = (sp.csr_array(np.eye(6)[rng.permutation(6)]) for _ in range(2))
     X = Centred.of(counts(rng, 6, 4))
-    found = Collaboration(X, [one, other], 2, 0.0, 1.0, 0.1)
+    found = Collaboration([X], [one, other], 2, 0.0, 1.0, 0.1)
     found.w = np.tile([0.25, 0.75], (6, 1))
     found.update_s()
     np.testing.assert_allclose(found.S, 0.25 * one.toarray() + 0.75 * other.toarray())
@@ -137,7 +136,7 @@ def test_all_views_have_a_say_in_the_graph():
 def test_rows_of_a_view_that_agree_with_the_graph_weigh_more():
     rng = np.random.default_rng(0)
     A = [sp.csr_array(rng.dirichlet(np.ones(8), size=8)) for _ in range(2)]
-    found = Collaboration(Centred.of(counts(rng, 8, 4)), A, 2, 1.0, 1.0, 0.1)
+    found = Collaboration([Centred.of(counts(rng, 8, 4))], A, 2, 1.0, 1.0, 0.1)
     found.S = np.vstack([A[0].toarray()[:4], A[1].toarray()[4:]])
     found.update_w()
     np.testing.assert_allclose(found.w[:4], np.tile([1, 0], (4, 1)), atol=0.01)

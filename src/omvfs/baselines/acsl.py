@@ -8,13 +8,12 @@ import scipy.sparse as sp
 
 from omvfs.baselines._base import Found, OfflineSelector
 from omvfs.baselines._centred import Centred
-from omvfs.baselines._factors import joined
 from omvfs.baselines._graphs import neighbour_graph
 from omvfs.baselines._learned_graph import learned_graph, shares
 from omvfs.baselines._ridge import enough, ridge_factor
 from omvfs.baselines._spectral import FloatArray
 from omvfs.data.views import Views
-from omvfs.model.arrays import dense, scale_columns
+from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 from omvfs.parameters import number, whole
@@ -146,7 +145,7 @@ class ACSL(OfflineSelector):
         tol = number("tol", self.tol, least=0.0)
         blocks = list(batch.blocks.values())
         A = [shares(neighbour_graph(X_v, n_neighbors, "cosine", None)) for X_v in blocks]
-        found = Collaboration(Centred.of(joined(blocks)), A, n_clusters, alpha, beta, gamma)
+        found = Collaboration(centred_features(blocks), A, n_clusters, alpha, beta, gamma)
         history = [found.objective()]
         for _ in range(max_iter):
             found.update_s()
@@ -173,8 +172,8 @@ class Collaboration:
 
     Parameters
     ----------
-    X : Centred of shape (n, d)
-        All views side by side; b is the mean of F − XP.
+    X : list of Centred
+        What `centred_features` returns; b is the mean of F − XP.
     A : list of csr_array of shape (n, n)
         Graphs of the views.
     n_clusters : int
@@ -188,7 +187,7 @@ class Collaboration:
 
     def __init__(
         self,
-        X: Centred,
+        X: list[Centred],
         A: list[sp.csr_array],
         n_clusters: int,
         alpha: float,
@@ -197,11 +196,10 @@ class Collaboration:
     ) -> None:
         self._X, self._A = X, A
         self._alpha, self._beta, self._gamma = alpha, beta, gamma
-        (n, d), n_views = X.X.shape, len(A)
+        n, n_views = A[0].shape[0], len(A)
+        self._ends = np.cumsum([len(X_v.mean) for X_v in X])
         self._n_clusters = min(n_clusters, n)
-        self._gram = None
-        if d <= n:
-            self._gram = dense(X.X.T @ X.X) - n * np.outer(X.mean, X.mean)
+        self._gram = X[0].X.T @ X[0].X if self._ends[-1] <= n else None
         # ⟨s_ju, s_jv⟩ of every row and two views.
         self._products = np.empty((n, n_views, n_views))
         for u, A_u in enumerate(A):
@@ -210,13 +208,15 @@ class Collaboration:
         self.w: FloatArray = np.full((n, n_views), 1 / n_views)
         # Nothing to be smooth for yet: S is the mixture, or the nearest to it in the simplex.
         self.S = learned_graph(self._mixture(), np.zeros((n, 1)), 0.0)
-        self._regress(np.ones(d))
+        self._regress(np.ones(self._ends[-1]))
 
     def objective(self) -> float:
         """Return the objective, and 1e-5 Σ_j‖w_j‖²."""
         T = self._mixture()
         near = squared_norm(self.S) - 2 * float(_dots(T, self.S).sum()) + squared_norm(T)
-        residual = self._X.times(self.P) - (self.F - self.F.mean(axis=0))
+        residual = self.F.mean(axis=0) - self.F
+        for X_v, P_v in zip(self._X, self._split(self.P), strict=True):
+            residual += X_v.times(P_v)
         return (
             near
             + _RIDGE * squared_norm(self.w)
@@ -250,22 +250,28 @@ class Collaboration:
         parts = [sp.diags_array(w_v) @ A_v for w_v, A_v in zip(self.w.T, self._A, strict=True)]
         return sp.csr_array(sum(parts))
 
+    def _split(self, of_features: FloatArray) -> list[FloatArray]:
+        """Return the parts of something of all features that belong to each of X."""
+        return np.split(of_features, self._ends[:-1])
+
     def _regress(self, scale: FloatArray) -> None:
         """Make F and P the best together, where ‖P‖_{2,1} is ‖Σ⁻¹P‖² and Σ holds the scale.
 
         In as many unknowns as there are features or rows, whichever are fewer.
         """
-        n = len(self.S)
-        Y, mean = scale_columns(self._X.X, scale), self._X.mean * scale
+        n, pairs = len(self.S), list(zip(self._X, self._split(scale), strict=True))
         M = self._alpha * laplacian(self.S + self.S.T)
         if self._gram is not None:
             C = ridge_factor(scale[:, np.newaxis] * self._gram * scale, self._gamma)
-            across = dense(Y.T) - mean[:, np.newaxis]
+            across = (self._X[0].X * scale).T
             T = scipy.linalg.solve_triangular(C, across, lower=True, check_finite=False)
             M -= self._beta * (T.T @ T)
             M[np.diag_indices(n)] += self._beta
         else:
-            K = dense(Y @ Y.T)
+            K = np.zeros((n, n))
+            for X_v, scale_v in pairs:
+                Y = scale_columns(X_v.X, scale_v)
+                K += dense(Y @ Y.T)
             K -= K.mean(axis=0)
             K -= K.mean(axis=1, keepdims=True)
             ridge = enough(K, self._gamma)
@@ -281,8 +287,27 @@ class Collaboration:
                 C, T @ self.F, lower=True, trans="T", check_finite=False
             )
         else:
-            B = scale[:, np.newaxis] * self._X.transposed_times(inverse @ self.F)
+            U = inverse @ self.F
+            B = scale[:, np.newaxis] * np.vstack([X_v.transposed_times(U) for X_v, _ in pairs])
         self.P: FloatArray = scale[:, np.newaxis] * B
+
+
+def centred_features(views: list[Block]) -> list[Centred]:
+    """Return all features less their means: as one dense array, or a block a view.
+
+    One array where it has no more columns than rows. Else views are left as they are: products of
+    dense columns are slow where sparse ones beside them make them sparse.
+
+    Examples
+    --------
+    >>> [len(each.mean) for each in centred_features([np.ones((5, 2)), np.ones((5, 3))])]
+    [5]
+    >>> [len(each.mean) for each in centred_features([np.ones((4, 2)), np.ones((4, 3))])]
+    [2, 3]
+    """
+    if sum(X_v.shape[1] for X_v in views) <= views[0].shape[0]:
+        return [Centred.of(np.hstack([dense(X_v) for X_v in views]))]
+    return [Centred.of(X_v) for X_v in views]
 
 
 def _dots(A: sp.csr_array, S: FloatArray | sp.csr_array) -> FloatArray:
