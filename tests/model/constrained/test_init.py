@@ -137,3 +137,43 @@ def test_seeds_prefer_what_is_unexplained():
     for seed in range(50):
         directions = init.kmeans_plusplus_directions(X, 2, np.random.default_rng(seed))
         assert sorted(directions.argmax(axis=0)) == [0, 1]
+
+
+def cliques(n_cliques, size, isolated=0):
+    """Return the graph of rows that are near all of their own clique, and none else."""
+    W = np.kron(np.eye(n_cliques), np.ones((size, size)) - np.eye(size)) / (size - 1)
+    return sp.csr_array(sp.block_diag([W, np.zeros((isolated, isolated))]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neighbours_alone_make_clusters(seed):
+    labels = init.graph_start(
+        [cliques(4, 9), cliques(4, 9)], [1.0, 3.0], 4, np.random.default_rng(seed), n_init=8
+    )
+    assert clustering_accuracy(np.repeat(np.arange(4), 9), labels) == 1
+
+
+def test_a_view_of_no_weight_has_no_say_in_the_graph():
+    noise = sp.random_array((36, 36), density=0.5, random_state=0, format="csr")
+    of_both = init.graph_start(
+        [cliques(4, 9), noise], [1.0, 0.0], 4, np.random.default_rng(0), n_init=4
+    )
+    of_one = init.graph_start([cliques(4, 9)], [1.0], 4, np.random.default_rng(0), n_init=4)
+    assert np.array_equal(of_both, of_one)
+
+
+def test_rows_without_neighbours_are_nowhere_in_the_graph():
+    E = init.graph_embedding([cliques(2, 5, isolated=3)], [1.0], 4, np.random.default_rng(0))
+    assert not E[10:].any()
+    assert np.allclose(np.linalg.norm(E[:10], axis=1), 1)
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 12), n_clusters=st.integers(1, 6))
+@settings(max_examples=30)
+def test_any_graph_gives_clusters(seed, n, n_clusters):
+    W = sp.random_array((n, n), density=0.4, random_state=seed % 2**31, format="csr")
+    W = sp.csr_array(W + W.T) / max(1.0, 2 * n)
+    labels = init.graph_start([W], [1.0], n_clusters, np.random.default_rng(seed), n_init=2)
+    assert labels.shape == (n,)
+    assert labels.min() >= 0
+    assert labels.max() < n_clusters

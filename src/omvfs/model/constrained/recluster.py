@@ -10,12 +10,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from omvfs.model.arrays import Array, Block, in_ties
+from omvfs.model.arrays import Array, Block, IntArray, in_ties, project
 from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import PriorStatistics, solve, unit_directions
 from omvfs.model.constrained.directions import feature_matrices
-from omvfs.model.constrained.init import clustering_criterion, spectral_start
-from omvfs.model.graph.term import graph_term
+from omvfs.model.constrained.init import graph_start, mean_directions, spectral_start
+from omvfs.model.constrained.merit import merit
+from omvfs.model.graph.term import graph_term, neighbour_graphs
 from omvfs.model.indicator import Indicator
 from omvfs.model.settings import Settings
 from omvfs.model.state import B_sq_norms, Scales, State
@@ -103,12 +104,26 @@ def _clustered(
     V = feature_matrices(state, settings)
     known = unit_directions([V_v[c] for V_v, c in zip(V, columns, strict=True)])
     max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
-    graph, prior = graph_term(X, settings), PriorStatistics.none(X, settings.n_clusters)
+    graphs, K = neighbour_graphs(X, settings), settings.n_clusters
+    graph, prior = graph_term(X, settings, graphs), PriorStatistics.none(X, K)
+    starts: list[tuple[list[Array], Indicator | None]] = [(known, None)]
+    starts.append((fresh_start(X, state.rng, settings, on_the_way), None))
+    if graphs and not on_the_way:
+        labels = graph_start(graphs, settings.graph_weight, K, state.rng, settings.n_init)
+        directions = mean_directions(X, labels, K)
+        starts.append((directions, _placed(X, directions, labels)))
     options = [
-        solve(X, start, prior, graph, beta=settings.sparsity, max_iter=max_iter).U
-        for start in (known, fresh_start(X, state.rng, settings, on_the_way))
+        solve(X, start, prior, graph, beta=settings.sparsity, max_iter=max_iter, U=U).U
+        for start, U in starts
     ]
-    return options[int(in_ties(np.array([clustering_criterion(U) for U in options])).argmax())]
+    return options[int(in_ties(np.array([merit(U, X, graphs) for U in options])).argmax())]
+
+
+def _placed(X: Sequence[Block], directions: Sequence[Array], labels: IntArray) -> Indicator:
+    """Return clusters of rows with their projections as weights."""
+    P = project(X, directions)
+    weights = np.maximum(P[np.arange(len(P)), labels], 0)
+    return Indicator(labels, weights, P.shape[1])
 
 
 def _moves(sample: Reservoir, new: Indicator) -> Array:

@@ -17,8 +17,25 @@ from omvfs.model.settings import Settings
 GraphTerm: TypeAlias = Callable[[Indicator], tuple[Block | None, float]]
 
 
-def graph_term(X: Sequence[Block], settings: Settings) -> GraphTerm:
-    """Return the graph term of rows, as `solve` asks for it."""
+def neighbour_graphs(X: Sequence[Block], settings: Settings) -> list[sp.csr_array]:
+    """Return Ŵ of each view, see `normalised_neighbours`; none where neighbours have no say."""
+    if settings.graph != "neighbors" or not any(settings.graph_weight):
+        return []
+    return normalised_neighbours(X, settings.n_neighbors)
+
+
+def graph_term(
+    X: Sequence[Block], settings: Settings, graphs: Sequence[sp.csr_array] | None = None
+) -> GraphTerm:
+    """Return the graph term of rows, as `solve` asks for it.
+
+    Parameters
+    ----------
+    X : sequence of array or CSR matrix of shape (n, D_v)
+    settings : Settings
+    graphs : sequence of csr_array, optional
+        The `neighbour_graphs` of the rows, if they are at hand.
+    """
     if settings.graph == "none" or not any(settings.graph_weight):
         return no_graph
     if settings.graph == "gaussian":
@@ -28,8 +45,8 @@ def graph_term(X: Sequence[Block], settings: Settings) -> GraphTerm:
         # ones on its diagonal.
         bound = float(np.max(np.diagonal(M))) + sum(settings.graph_weight)
         return lambda U: (M, bound)
-    graphs = normalised_neighbours(X, settings.n_neighbors)
-    return lambda U: graph_laplacian(graphs, U, settings.graph_weight, float(U.masses.sum()))
+    found = neighbour_graphs(X, settings) if graphs is None else graphs
+    return lambda U: graph_laplacian(found, U, settings.graph_weight, float(U.masses.sum()))
 
 
 def no_graph(U: Indicator) -> tuple[None, float]:

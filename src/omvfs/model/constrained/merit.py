@@ -1,0 +1,87 @@
+"""How good clusters are, as far as rows can tell without classes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from omvfs.model.arrays import Block, near_largest, unit_rows
+from omvfs.model.graph.term import agreement
+from omvfs.model.indicator import Indicator, transposed_product
+from omvfs.model.partitions import shared_information
+
+
+def merit(U: Indicator, X: Sequence[Block], graphs: Sequence[sp.csr_array]) -> float:
+    """Return how good clusters are: four things that good ones have, multiplied.
+
+    What they explain, how evenly they share the rows, how well each view alone foretells them for
+    other rows, and, with a graph, how far neighbours share them. Each by itself is a poor guide:
+    the first likes small clusters of near duplicates, the second any even cut, the third few and
+    plain ones, the last those of one view.
+
+    Parameters
+    ----------
+    U : Indicator
+        Clusters, with weights in units of their directions.
+    X : sequence of array or CSR matrix of shape (n, D_v)
+        The rows.
+    graphs : sequence of csr_array
+        Ŵ_v of each view; none without a graph.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> good, bad = (
+    ...     Indicator(np.array(labels), np.ones(4), 2) for labels in ([0, 0, 1, 1], [0, 0, 0, 1])
+    ... )
+    >>> merit(good, [X], []) > merit(bad, [X], [])
+    True
+    """
+    found = float(U.masses.sum()) * evenness(U)
+    found *= float(np.mean([foretold(X_v, U) for X_v in X]))
+    if graphs:
+        found *= float(np.mean([agreement(W, U) for W in graphs]))
+    return found
+
+
+def evenness(U: Indicator) -> float:
+    """Return the entropy of the shares of the clusters, 1 if all are alike.
+
+    Examples
+    --------
+    >>> evenness(Indicator(np.array([0, 0, 1, 1]), np.ones(4), 2))
+    1.0
+    """
+    shares = np.bincount(U.labels, minlength=U.n_clusters) / max(1, len(U.labels))
+    shares = shares[shares > 0]
+    return float(-np.sum(shares * np.log(shares)) / np.log(max(2, U.n_clusters)))
+
+
+def foretold(X: Block, U: Indicator) -> float:
+    """Return how much of the clusters of one half of the rows the other half foretells.
+
+    A row is foretold to be in the cluster whose rows of the other half have the mean nearest to it
+    by cosine; halves are every other row.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, D)
+        The rows in one view.
+    U : Indicator
+
+    Returns
+    -------
+    float
+        Normalised mutual information of clusters and what is foretold, mean of both halves.
+    """
+    unit = unit_rows(X)
+    even = np.arange(len(U.labels)) % 2 == 0
+    found = []
+    for known, asked in ((even, ~even), (~even, even)):
+        rows = unit[known]
+        means = transposed_product(
+            rows, Indicator(U.labels[known], np.ones(rows.shape[0], rows.dtype), U.n_clusters)
+        )
+        P = np.asarray(unit[asked] @ unit_rows(np.ascontiguousarray(means.T)).T)
+        found.append(shared_information(U.labels[asked], near_largest(P).argmax(axis=1)))
+    return float(np.mean(found))
