@@ -67,3 +67,25 @@ def runtime_rows(seconds, ranking=0.0, sets=("reuters-twin", "youtube-twin"), tu
 def as_the_paper_says(method, rows, share):
     speed = {OURS: 1e-3, "FSDS": 2e-3, PRINTED: 1e-2, "MVUFS": 0.1}[method]
     return speed * rows * (share**0.3 if method == OURS else share)
+
+
+def joint_rows(curves, data="mfeat", params=None, orders=2, percents=(5, 40)):
+    """Rows of one ranking over all views: NMI by the percentage of features."""
+    return [
+        {
+            "data": data,
+            "method": method,
+            "params": params or {},
+            "order": order,
+            "seeds": 1,
+            "percent": percent,
+            "p": percent,
+            "seed": 0,
+            "ACC": nmi,
+            "NMI max": nmi,
+            "NMI geometric": nmi,
+        }
+        for method, curve in curves.items()
+        for order in range(orders)
+        for percent, nmi in zip(percents, curve, strict=True)
+    ]

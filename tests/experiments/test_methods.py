@@ -2,11 +2,11 @@
 
 import pytest
 
-from omvfs.experiments._methods import METHODS, grid
+from omvfs.experiments._methods import METHODS, SMALL_ONLY, grid, make
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, *SMALL_ONLY])
 def test_a_grid_has_settings_the_method_takes_and_not_its_default(method):
-    default = METHODS[method](3).get_params()
+    default = make(method, 3, 0).get_params()
     for params in grid(method):
-        assert METHODS[method](3).set_params(**params).get_params() != default
+        assert make(method, 3, 0).set_params(**params).get_params() != default

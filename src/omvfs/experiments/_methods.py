@@ -7,6 +7,7 @@ from typing import Any
 from omvfs import OMVFS
 from omvfs.baselines import (
     ACSL,
+    BASELINES,
     EUFS,
     FSDS,
     JMVFG,
@@ -46,6 +47,11 @@ METHODS: dict[str, Callable[[int], MultiViewSelector]] = {
     "random": lambda n_clusters: RandomScore(),
     # Scores that nobody looks at: all features are kept.
     EVERYTHING: lambda n_clusters: ColumnSum(),
+}
+# Methods that hold a matrix of rows by rows, or of features by features: for small sets only. Of
+# those named, the baselines that there are.
+SMALL_ONLY: dict[str, Callable[[int], MultiViewSelector]] = {
+    name: BASELINES[name] for name in ("ACSL", "JMVFG", "TIMEFS") if name in BASELINES
 }
 # What the paper calls so: of one view, and off-line.
 SINGLE_VIEW = ("FSDS", "EUFS", "LapScore")
@@ -87,7 +93,7 @@ def grid(method: str) -> list[Row]:
     >>> grid("variance")
     []
     """
-    default = METHODS[method](2).get_params()
+    default = _in_default(method, 2).get_params()
     points = GRIDS.get(method, [])
     return [each for each in points if any(default[name] != each[name] for name in each)]
 
@@ -100,8 +106,12 @@ def make(method: str, n_clusters: int, order: int, **params: Any) -> MultiViewSe
     >>> make("OMVFS", 3, 7, batch_size=50).get_params()["random_state"]
     7
     """
-    selector = METHODS[method](n_clusters)
+    selector = _in_default(method, n_clusters)
     selector.set_params(**params)
     if "random_state" in selector.get_params():
         selector.set_params(random_state=order)
     return selector
+
+
+def _in_default(method: str, n_clusters: int) -> MultiViewSelector:
+    return {**METHODS, **SMALL_ONLY}[method](n_clusters)

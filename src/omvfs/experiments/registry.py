@@ -9,6 +9,7 @@ from omvfs.experiments._page import page, section, sections_of
 from omvfs.experiments._running import older_results, rows_of, write_csv
 from omvfs.experiments.drift import Drift
 from omvfs.experiments.figures import save
+from omvfs.experiments.jmvfg import Jmvfg
 from omvfs.experiments.large import Large
 from omvfs.experiments.parameters import Parameters
 from omvfs.experiments.runtime import Runtime
@@ -16,7 +17,7 @@ from omvfs.experiments.small import Small
 from omvfs.experiments.tables import DataSets, Methods
 from omvfs.experiments.why import Why
 
-# In the order of the paper.
+# In the order of the paper, then what is beside it.
 EXPERIMENTS: dict[str, Experiment] = {
     each.name: each
     for each in (
@@ -28,13 +29,15 @@ EXPERIMENTS: dict[str, Experiment] = {
         Drift(),
         Parameters(),
         Why(),
+        Jmvfg(),
     )
 }
 
 INTRODUCTION = """\
 Made by `make experiments`: every table and figure of the paper's evaluation, and some beside them,
-on the data at hand. Rows have unit norm in each view, negative values are set to 0, and K is the
-number of classes. Rows behind the figures are in `results/` as CSV, a file an experiment.
+on the data at hand. Where a section does not say otherwise, rows have unit norm in each view and
+negative values are set to 0. K is the number of classes. Rows behind the figures are in `results/`
+as CSV, a file an experiment.
 """
 
 

@@ -103,7 +103,7 @@ def best_of_grid(rows: Sequence[Row]) -> list[Row]:
         for method in names(tried, "method"):
             orders = names(those(tried, method=method), "order")
             own = [row for row in those(rows, data=data, method=method) if row["order"] in orders]
-            settings = [{}, *_distinct(row["params"] for row in own if row["params"])]
+            settings = [{}, *distinct(row["params"] for row in own if row["params"])]
             means = [mean(own, params=each) for each in settings]
             best += those(own, params=settings[int(np.nanargmax(means))])
     return best
@@ -164,7 +164,14 @@ def means_table(rows: Sequence[Row]) -> str:
     return table(lines, ["", *sets, "mean", "mean, geometric NMI", "mean ACC"])
 
 
-def _distinct(values: Iterable[Row]) -> list[Row]:
+def distinct(values: Iterable[Row]) -> list[Row]:
+    """Return values that need no hash, each once, in the order of their first.
+
+    Examples
+    --------
+    >>> distinct([{"a": 1}, {}, {"a": 1}])
+    [{'a': 1}, {}]
+    """
     found: list[Row] = []
     for value in values:
         if value not in found:

@@ -1,0 +1,94 @@
+"""What JMVFG's Table II says of Handwritten, what is our own bar there, and what the rows say."""
+
+import math
+from collections.abc import Sequence
+
+from omvfs.experiments._base import Claim, Row
+from omvfs.experiments._by_labels import best_percent, best_setting, percent
+from omvfs.experiments._methods import EVERYTHING, OURS, PRINTED
+from omvfs.experiments.rows import defaults, judged, mean, names, those
+
+# The set that the table calls Handwritten, and what it prints, NMI; OMVFS there is the printed one.
+HANDWRITTEN = "mfeat"
+TABLE = {EVERYTHING: 0.721, PRINTED: 0.665, "NSGL": 0.744, "ACSL": 0.857, "JMVFG": 0.874}
+# So near is the same figure, and so near to the best of the table is level with it.
+CLOSE, LEVEL = 0.03, 0.05
+# What is told of a figure that is not the printed one.
+_WHY = {
+    EVERYTHING: "Nothing is selected, so a difference is one of scaling or of k-means; which one "
+    "is not known.",
+    PRINTED: "The best percentage and setting by the labels, as in the table.",
+}
+SIMPLE = (PRINTED, "column sum", "variance")
+
+
+def jmvfg_claims(rows: Sequence[Row]) -> list[Claim]:
+    """Return all claims for which there are rows."""
+    own = those(rows, data=HANDWRITTEN)
+    claims = [_same(own, method) for method in TABLE if those(own, method=method)]
+    if those(own, method=OURS):
+        claims.append(_level_with_the_best(own))
+    fixed = [row for row in defaults(rows) if row["data"] != "planted"]
+    if those(fixed, method=OURS):
+        claims += [_ahead_of_simple(fixed), _no_loss(fixed)]
+    return claims
+
+
+def _same(rows: Sequence[Row], method: str) -> Claim:
+    own = those(rows, method=method)
+    fixed, best = best_percent(own), best_setting(own)
+    tuned = f", in the best setting {best.told()}" if any(row["params"] for row in own) else ""
+    near = abs(best.nmi - TABLE[method]) <= CLOSE
+    shown = "OMVFS" if method == PRINTED else method
+    return Claim(
+        f"Handwritten, {shown}: an NMI of {percent(TABLE[method])} %.",
+        f"{method}: {fixed.told()}{tuned}",
+        judged({HANDWRITTEN: near}),
+        f"{_WHY.get(method, '')} The same: within {100 * CLOSE:.0f} points.".strip(),
+    )
+
+
+def _level_with_the_best(rows: Sequence[Row]) -> Claim:
+    best = max(TABLE, key=lambda method: TABLE[method])
+    ours = best_percent(rows, method=OURS)
+    return Claim(
+        f"Our own bar: the default of OMVFS, no setting tuned, comes within {100 * LEVEL:.0f} "
+        f"points of the best of the table, {best} with {percent(TABLE[best])}, tuned.",
+        f"OMVFS {ours.told()}",
+        "better" if ours.nmi >= TABLE[best] - LEVEL else "not reproduced",
+        f"OMVFS as printed is {100 * (TABLE[best] - TABLE[PRINTED]):.1f} points behind there.",
+    )
+
+
+def _ahead_of_simple(rows: Sequence[Row]) -> Claim:
+    behind = {}
+    for data in names(rows, "data"):
+        ours = mean(rows, data=data, method=OURS)
+        gaps = {rival: mean(rows, data=data, method=rival) - ours for rival in SIMPLE}
+        if told := [f"{rival} {100 * gap:+.1f}" for rival, gap in gaps.items() if gap >= 0]:
+            behind[data] = ", ".join(told)
+    sets = names(rows, "data")
+    return Claim(
+        "Our own bar: the default of OMVFS is ahead of the printed method, of column sum and of "
+        "variance on every set.",
+        f"ahead on {len(sets) - len(behind)} of {len(sets)} sets"
+        + "".join(f"; {data}: {who}" for data, who in behind.items()),
+        "not reproduced" if behind else "better",
+        "Mean over percentages, fixed defaults: nothing is chosen with labels.",
+    )
+
+
+def _no_loss(rows: Sequence[Row]) -> Claim:
+    seen, holds = [], []
+    for data in names(rows, "data"):
+        ours, everything = (mean(rows, data=data, method=m) for m in (OURS, EVERYTHING))
+        if not math.isnan(everything):
+            seen.append(f"{data}: {percent(ours)}, all features {percent(everything)}")
+            holds.append(ours >= everything)
+    return Claim(
+        "Our own bar: 5 % to 40 % of the features, chosen by OMVFS, cluster the rows as well as "
+        "all of them.",
+        "; ".join(seen),
+        "not judged" if not holds else "better" if all(holds) else "not reproduced",
+        "Mean over percentages, fixed default.",
+    )
