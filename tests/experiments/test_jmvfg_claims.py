@@ -38,7 +38,7 @@ def test_what_the_table_says_can_be_reproduced():
         (PRINTED, {"as published": (0.4, 0.60)}),
         (ACSL, {"ACSL": (0.8, 0.8)}),
         (BEST, {"JMVFG": (0.8, 0.8)}),
-        (OUR_BEST, {"OMVFS": (0.8, 0.82)}),
+        (OUR_BEST, {"OMVFS": (0.8, 0.81)}),
         (SIMPLE, {"variance": (0.83, 0.83)}),
         (SIMPLE, {"column sum": AS_TOLD["OMVFS"]}),  # level is not ahead
         (SIMPLE, {"as published": (0.9, 0.9)}),
@@ -65,6 +65,16 @@ def test_our_bars_are_for_every_set():
     claims = jmvfg_claims(rows_with() + lost)
     assert claims[SIMPLE].verdict == "not reproduced"
     assert claims[SIMPLE].seen == "ahead on 1 of 2 sets; bdgp: variance +8.0"
+
+
+def test_our_bar_is_the_best_of_the_table_as_it_is_here():
+    rows = rows_with({"JMVFG": (0.92, 0.9)})
+    claim = jmvfg_claims(rows)[OUR_BEST]
+    assert claim.verdict == "not reproduced"
+    assert claim.seen == "OMVFS 84.0 (40 %); JMVFG 92.0 (5 %), 87.4 printed"
+    without = jmvfg_claims([row for row in rows if row["method"] != "JMVFG"])[OUR_BEST - 1]
+    assert without.verdict == "better"
+    assert without.seen == "OMVFS 84.0 (40 %); JMVFG 87.4 printed"
 
 
 def test_planted_rows_are_not_judged():

@@ -11,12 +11,12 @@ from omvfs.experiments.rows import defaults, judged, mean, names, those
 # The set that the table calls Handwritten, and what it prints, NMI; OMVFS there is the printed one.
 HANDWRITTEN = "mfeat"
 TABLE = {EVERYTHING: 0.721, PRINTED: 0.665, "NSGL": 0.744, "ACSL": 0.857, "JMVFG": 0.874}
-# So near is the same figure, and so near to the best of the table is level with it.
+# So near is the same figure, and so near to the best of the table is near enough for one pass.
 CLOSE, LEVEL = 0.03, 0.05
 # What is told of a figure that is not the printed one.
 _WHY = {
-    EVERYTHING: "Nothing is selected, so a difference is one of scaling or of k-means; which one "
-    "is not known.",
+    EVERYTHING: "Nothing is selected: a difference is of data, scaling or k-means. Which is not "
+    "known; the figures of others may differ by it too.",
     PRINTED: "The best percentage and setting by the labels, as in the table.",
 }
 SIMPLE = (PRINTED, "column sum", "variance")
@@ -49,14 +49,19 @@ def _same(rows: Sequence[Row], method: str) -> Claim:
 
 
 def _level_with_the_best(rows: Sequence[Row]) -> Claim:
+    """Return our own bar: near the best of the table, as it is here if it was run."""
     best = max(TABLE, key=lambda method: TABLE[method])
-    ours = best_percent(rows, method=OURS)
+    ours, rival = (best_percent(rows, method=method) for method in (OURS, best))
+    here = not math.isnan(rival.nmi)
+    bar = (rival.nmi if here else TABLE[best]) - LEVEL
     return Claim(
-        f"Our own bar: the default of OMVFS, no setting tuned, comes within {100 * LEVEL:.0f} "
-        f"points of the best of the table, {best} with {percent(TABLE[best])}, tuned.",
-        f"OMVFS {ours.told()}",
-        "better" if ours.nmi >= TABLE[best] - LEVEL else "not reproduced",
-        f"OMVFS as printed is {100 * (TABLE[best] - TABLE[PRINTED]):.1f} points behind there.",
+        f"Our own bar: the default of OMVFS comes within {100 * LEVEL:.0f} points of the best of "
+        f"the table, {best}.",
+        f"OMVFS {ours.told()}; {best} {f'{rival.told()}, ' if here else ''}"
+        f"{percent(TABLE[best])} printed",
+        "better" if ours.nmi >= bar else "not reproduced",
+        "Fixed defaults, best percentage by the labels. OMVFS as printed is "
+        f"{100 * (TABLE[best] - TABLE[PRINTED]):.1f} points behind in the table.",
     )
 
 
