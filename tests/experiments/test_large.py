@@ -6,34 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from hand_made_rows import large_rows, twin_rows
 from omvfs.datasets import make_planted
 from omvfs.experiments import EXPERIMENTS, Place, large, rows_of, write_experiment
+from omvfs.experiments.sets import LARGE as LARGE_SETS
 
 LARGE = EXPERIMENTS["large"]
-MOSTLY, FEW, YOUTUBE, PRINTED = range(4)
-# NMI at 100, 200, 300 and 600 features.
-OURS, FSDS = (0.58, 0.58, 0.6, 0.6), (0.28, 0.4, 0.58, 0.61)
-
-
-def rows_with(ours=OURS, fsds=FSDS, printed=(0.3, 0.3, 0.3, 0.3), data="youtube"):
-    found = []
-    for method, first, curve in [
-        ("OMVFS", None, ours),
-        ("FSDS", None, fsds),
-        ("OMVFS", 1000, ours),
-        ("as published", 1000, printed),
-    ]:
-        how = {"data": data, "seeds": 1, "clustered": 500, "method": method, "first": first}
-        counts = {"order": 0, "rows": 9000, "read": first or 9000, "seed": 0}
-        found += [
-            {**how, **counts, "p": p, "ACC": nmi, "NMI max": nmi, "NMI geometric": nmi}
-            for p, nmi in zip((100, 200, 300, 600), curve, strict=True)
-        ]
-    return found
-
-
-def verdicts(rows):
-    return [claim.verdict for claim in LARGE.claims(rows)]
 
 
 @pytest.fixture
@@ -55,21 +33,44 @@ def place(tmp_path, monkeypatch):
     return Place(data=tmp_path / "data", data_home=tmp_path, quick=True)
 
 
-def test_a_task_is_plain_and_told_apart_from_all_others(tmp_path):
-    tasks = LARGE.tasks(Place(data_home=tmp_path))
+def test_a_task_is_plain_and_told_apart_from_all_others(place, monkeypatch):
+    monkeypatch.setattr(large, "twins", lambda *_: ["reuters-twin", "youtube-twin"])
+    tasks = LARGE.tasks(Place(data=place.data, data_home=place.data_home))
     told = [json.dumps(task.what, sort_keys=True) for task in tasks]
     assert len(set(told)) == len(told)
+    assert {task.what["data"] for task in tasks} == {
+        "debian_large",
+        "reuters-twin",
+        "youtube-twin",
+    }
+
+
+def test_real_large_sets_are_read_and_their_time_is_measured_alone():
+    assert {"debian_large", "wordnet"} <= set(LARGE_SETS)
+    assert LARGE.timed
+
+
+def test_the_printed_method_reads_the_first_rows_and_ours_the_same_beside_it(place):
+    reads = {}
+    for task in LARGE.tasks(Place(data=place.data, data_home=place.data_home)):
+        reads.setdefault(task.what["method"], set()).add(task.what["first"])
+    assert None not in reads["as published"]
+    assert reads["OMVFS"] == {None, *reads["as published"]}
+    assert reads["FSDS"] == reads["column sum"] == reads["variance"] == {None}
+
+
+def test_twins_are_run_for_time_only(tmp_path):
+    tasks = LARGE.tasks(Place(data_home=tmp_path, quick=True))
     assert {task.what["data"] for task in tasks} == {"reuters-twin", "youtube-twin"}
+    assert {task.do for task in tasks} == {large.time_pass}
+    assert {task.what["method"] for task in tasks} == set(large.WHOLE)
 
 
-def test_the_printed_method_reads_the_first_rows_and_ours_the_same_beside_it(tmp_path):
-    for data in ("reuters-twin", "youtube-twin"):
-        reads = {}
-        for task in LARGE.tasks(Place(data_home=tmp_path)):
-            if task.what["data"] == data:
-                reads.setdefault(task.what["method"], set()).add(task.what["first"])
-        assert None not in reads["as published"]
-        assert reads["OMVFS"] == {None, *reads["as published"]}
+def test_a_time_says_nothing_of_a_selection(place):
+    (row,) = large.time_pass(place, "debian_large", "OMVFS", 0)
+    assert set(row) == {"rows", "read", "seconds"}
+    assert row["seconds"] > 0
+    assert (row["rows"], row["read"]) == (200, 200)
 
 
 def test_a_run_writes_all_and_a_second_one_does_nothing(place, tmp_path, monkeypatch):
@@ -83,6 +84,7 @@ def test_a_run_writes_all_and_a_second_one_does_nothing(place, tmp_path, monkeyp
         ("OMVFS", 200),
         ("FSDS", 200),
         ("column sum", 200),
+        ("variance", 200),
         ("OMVFS", 100),
         ("as published", 100),
     }
@@ -90,55 +92,38 @@ def test_a_run_writes_all_and_a_second_one_does_nothing(place, tmp_path, monkeyp
     assert rows_of(LARGE, place, store) == rows
 
 
-def test_what_the_paper_says_can_be_reproduced():
-    assert verdicts(rows_with()) == ["reproduced", "reproduced", "reproduced", "better"]
-
-
-@pytest.mark.parametrize(
-    ("number", "changes"),
-    [
-        (MOSTLY, {"fsds": (0.5, 0.6, 0.7, 0.7)}),
-        (FEW, {"fsds": (0.56, 0.56, 0.58, 0.58)}),  # ahead, but not by much
-        (FEW, {"fsds": (0.48, 0.48, 0.4, 0.4)}),  # by more with many features
-        (YOUTUBE, {"fsds": (0.5, 0.5, 0.5, 0.5)}),
-        (YOUTUBE, {"ours": (0.4, 0.4, 0.4, 0.4)}),
-        (PRINTED, {"printed": (0.7, 0.7, 0.7, 0.7)}),
-    ],
-)
-def test_what_the_rows_deny_is_not_reproduced(number, changes):
-    assert verdicts(rows_with(**changes))[number] == "not reproduced"
-
-
-def test_more_than_the_quoted_figure_is_better():
-    assert verdicts(rows_with(ours=(0.7, 0.7, 0.7, 0.7)))[YOUTUBE] == "better"
-
-
-def test_twins_are_told_and_not_judged():
-    assert set(verdicts(rows_with(data="youtube-twin"))) == {"not judged"}
-    claim = LARGE.claims(rows_with(data="youtube-twin"))[YOUTUBE]
-    assert "youtube-twin: OMVFS 0.58, FSDS 0.28" in claim.seen
-    assert "real data" in claim.why
-
-
-def test_a_twin_does_not_change_the_verdict_of_a_real_set():
-    worst = rows_with(ours=(0.1,) * 4, data="reuters-twin")
-    told = ["reproduced", "reproduced", "not judged", "better"]
-    assert verdicts(rows_with(data="debian_large") + worst) == told
-
-
 def test_a_table_has_a_line_a_method_and_what_it_has_read():
-    text = LARGE.section(rows_with())
+    text = LARGE.section(large_rows())
     assert "| youtube | as published, first 1,000 rows | 0.300 / 0.300 |" in text
     assert "| youtube | OMVFS | 0.580 / 0.580 |" in text
 
 
-def test_a_figure_has_a_line_a_method():
-    figures = LARGE.figures(rows_with() + rows_with(data="reuters-twin"))
-    assert set(figures) == {"youtube", "reuters-twin"}
+def test_times_are_of_all_sets_and_tables_of_real_ones():
+    text = LARGE.section(large_rows() + twin_rows())
+    assert "| OMVFS | 2 | 3 |" in text
+    assert "| OMVFS, first 1,000 rows | 2 | – |" in text
+    assert "| reuters-twin |" in text  # over its times
+    assert "| reuters-twin | OMVFS |" not in text
+    assert "0.999" in text
+    assert "0.999" not in LARGE.section(large_rows())
+    assert "| OMVFS | 3 |" in LARGE.section(twin_rows())
+
+
+def test_rows_read_from_a_file_say_the_same():
+    rows = large_rows() + twin_rows()
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    assert LARGE.section([dict.fromkeys(columns) | row for row in rows]) == LARGE.section(rows)
+
+
+def test_a_figure_has_a_line_a_method_on_real_sets():
+    figures = LARGE.figures(large_rows() + twin_rows())
+    assert set(figures) == {"youtube"}
     lines = figures["youtube"].axes[0].get_lines()
     assert [line.get_label() for line in lines] == [
         "OMVFS",
         "FSDS",
+        "column sum",
+        "variance",
         "OMVFS, first 1,000 rows",
         "as published, first 1,000 rows",
     ]

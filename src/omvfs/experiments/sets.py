@@ -26,7 +26,10 @@ SMALL: dict[str, tuple[str, ...] | None] = {
     "bdgp": None,
     "mfeat": ("pixels", "profile", "fourier", "zernike", "morphological"),
 }
-LARGE: dict[str, tuple[str, ...] | None] = {"debian_large": ("english", "italian")}
+LARGE: dict[str, tuple[str, ...] | None] = {
+    "debian_large": ("english", "italian"),
+    "wordnet": None,
+}
 # The paper's sets by the folder that holds them, if any does.
 PAPER = ("fox", "cnn", "reuters", "youtube")
 # Features per view where views have fewer.
