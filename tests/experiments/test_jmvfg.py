@@ -12,7 +12,7 @@ from omvfs.baselines import LaplacianScore
 from omvfs.datasets import make_planted
 from omvfs.evaluation.joint import evaluate_joint_ranking
 from omvfs.experiments import EXPERIMENTS, Place, jmvfg, rows_of, write_experiment
-from omvfs.experiments._methods import LITTLE_MEMORY, METHODS, SMALL_ONLY
+from omvfs.experiments._methods import LITTLE_MEMORY, METHODS
 
 JMVFG = EXPERIMENTS["jmvfg"]
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -34,7 +34,6 @@ def place(tmp_path, monkeypatch):
         write_set(tmp_path / "data" / name, seed)
     few = {name: METHODS[name] for name in ("OMVFS", "LapScore", "variance", "all features")}
     monkeypatch.setattr(jmvfg, "METHODS", few)
-    monkeypatch.setattr(jmvfg, "SMALL_ONLY", {})
     monkeypatch.setattr(jmvfg, "GRID_SEEDS", 2)
     monkeypatch.setattr(jmvfg, "USUAL", (2, 1))
     monkeypatch.setattr(jmvfg, "EFFORT", {"mfeat": (2, 2)})
@@ -47,7 +46,7 @@ def test_without_data_planted_rows_stand_in_for_all_methods(tmp_path):
     told = [json.dumps(task.what, sort_keys=True) for task in tasks]
     assert len(set(told)) == len(told)
     assert {task.what["data"] for task in tasks} == {"planted"}
-    assert {task.what["method"] for task in tasks} == {*METHODS, *SMALL_ONLY} - {LITTLE_MEMORY}
+    assert {task.what["method"] for task in tasks} == set(METHODS) - {LITTLE_MEMORY}
 
 
 def test_the_table_s_set_has_20_runs_of_the_default_and_a_grid_and_others_none(tmp_path):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from omvfs.experiments._methods import METHODS, SMALL_ONLY, grid, make
+from omvfs.experiments._methods import METHODS, grid, make
 
 
-@pytest.mark.parametrize("method", [*METHODS, *SMALL_ONLY])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_grid_has_settings_the_method_takes_and_not_its_default(method):
     default = make(method, 3, 0).get_params()
     for params in grid(method):

@@ -7,7 +7,6 @@ from typing import Any
 from omvfs import OMVFS
 from omvfs.baselines import (
     ACSL,
-    BASELINES,
     EUFS,
     FSDS,
     JMVFG,
@@ -47,11 +46,6 @@ METHODS: dict[str, Callable[[int], MultiViewSelector]] = {
     "random": lambda n_clusters: RandomScore(),
     # Scores that nobody looks at: all features are kept.
     EVERYTHING: lambda n_clusters: ColumnSum(),
-}
-# Methods that hold a matrix of rows by rows, or of features by features: for small sets only. Of
-# those named, the baselines that there are.
-SMALL_ONLY: dict[str, Callable[[int], MultiViewSelector]] = {
-    name: BASELINES[name] for name in ("ACSL", "JMVFG", "TIMEFS") if name in BASELINES
 }
 # What the paper calls so: of one view, and off-line.
 SINGLE_VIEW = ("FSDS", "EUFS", "LapScore")
@@ -114,4 +108,4 @@ def make(method: str, n_clusters: int, order: int, **params: Any) -> MultiViewSe
 
 
 def _in_default(method: str, n_clusters: int) -> MultiViewSelector:
-    return {**METHODS, **SMALL_ONLY}[method](n_clusters)
+    return METHODS[method](n_clusters)

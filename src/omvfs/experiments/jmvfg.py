@@ -21,7 +21,6 @@ from omvfs.experiments._methods import (
     METHODS,
     OURS,
     PRINTED,
-    SMALL_ONLY,
     grid,
     make,
 )
@@ -105,7 +104,7 @@ _AHEAD = "Where another default is ahead of OMVFS, mean over percentages:"
 
 def methods() -> list[str]:
     """Return the methods that are compared."""
-    return [each for each in (*METHODS, *SMALL_ONLY) if each != LITTLE_MEMORY]
+    return [each for each in METHODS if each != LITTLE_MEMORY]
 
 
 def few(settings: Sequence[Row], most: int = GRID) -> list[Row]:
