@@ -32,7 +32,7 @@ from omvfs.evaluation import (
 from omvfs.experiments import Place, table, write_csv
 from omvfs.experiments.rows import cell, mean, names, those
 from omvfs.experiments.sets import load
-from omvfs.model.ranking import contrast
+from omvfs.model.ranking.criteria import contrast
 from omvfs.selectors.base import rank
 
 SETS = ["fox", "reuters600", "citeseer", "debian_en_fr", "bdgp", "mfeat"]

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.views import Views
-from omvfs.model.ranking import Criterion
+from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.parameters import seed_of

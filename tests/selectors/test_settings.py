@@ -7,7 +7,7 @@ import pytest
 
 from omvfs import OMVFS
 from omvfs.formats import ArraySource
-from omvfs.model.ranking import Ranking
+from omvfs.model.ranking.request import Ranking
 from omvfs.model.state import Settings
 from omvfs.persistence.checkpoint import CheckpointError
 from omvfs.pipeline import run

@@ -13,7 +13,7 @@ from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
-from omvfs.model.ranking import Ranking
+from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import Scales, State

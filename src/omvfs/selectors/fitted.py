@@ -13,7 +13,7 @@ from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views, as_views
 from omvfs.model.arrays import Array, Block
 from omvfs.model.queries import Queries
-from omvfs.model.ranking import Ranking
+from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update

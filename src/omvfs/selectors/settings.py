@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from omvfs.data.schema import Schema
-from omvfs.model.ranking import Named, Ranking
+from omvfs.model.ranking.criteria import Named
+from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Graph, Settings
 from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
 from omvfs.selectors.base import sizes_by_view

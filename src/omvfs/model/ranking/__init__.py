@@ -1,0 +1,1 @@
+"""From V to a ranking: what a feature tells of the clusters, and what others tell already."""

@@ -1,0 +1,38 @@
+"""How features are to be ranked."""
+
+from dataclasses import dataclass, field
+
+from omvfs.model.arrays import Array, Block
+from omvfs.model.ranking.criteria import Criterion, relevance
+from omvfs.model.ranking.repetition import discount_repetition
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How features are to be ranked by what was learned.
+
+    Attributes
+    ----------
+    criterion : {"norm", "contrast", "information", "balanced"} or callable
+        What makes a feature good by itself.
+    diversity : float
+        How strongly a feature that repeats a better one is discounted.
+    recency : float
+        Say of the most recent rows, if they differ from those before.
+    n_steps : int
+        Features of a view to take one after another as repetition is discounted.
+    """
+
+    # A callable may be comparable only.
+    criterion: Criterion = field(hash=False)
+    diversity: float
+    recency: float
+    n_steps: int
+
+    def relevance(self, V: Array, masses: Array, sums: Array) -> Array:
+        """Return the score of every feature of a view by itself; see `relevance`."""
+        return relevance(V, masses, sums, self.criterion)
+
+    def discount(self, scores: Array, rows: Block) -> Array:
+        """Return the scores of a view, repetition discounted; see `discount_repetition`."""
+        return discount_repetition(scores, rows, self.diversity, self.n_steps)
