@@ -47,8 +47,10 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         as views already.
     solver : {"constrained", "paper"}, default="constrained"
         Satisfy UᵀU = I, U ≥ 0 exactly, or the printed multiplicative updates with a penalty.
-    criterion : {"balanced", "norm", "contrast", "information"} or callable, default="balanced"
-        What makes a feature good by itself. See ``docs/method.md``. A callable f(V, masses, sums)
+    criterion : {"separation", "balanced", "information", "contrast", "norm"} or callable, \
+            default="separation"
+        What makes a feature good by itself. See ``docs/method.md``. "separation" asks the rows of
+        the reservoir; where there is none, "balanced" stands in. A callable f(V, masses, sums)
         gives a view's features their scores, finite and at least 0: V of shape (n_features,
         n_clusters), masses and sums the Σ u² and Σ u of each cluster. It is not saved.
     diversity : float, default=4.0
@@ -152,7 +154,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         n_features_to_select: SelectSize = 100,
         views: Any = None,
         solver: Literal["constrained", "paper"] = "constrained",
-        criterion: Criterion = "balanced",
+        criterion: Criterion = "separation",
         diversity: float = 4.0,
         recency: float = 0.5,
         graph_weight: float | Mapping[str, float] = 3.0,

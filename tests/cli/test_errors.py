@@ -71,7 +71,7 @@ def test_a_wrong_option_is_told_before_anything_is_read(
         ("sparsity = {x = 1}\nwindow = 0", "Got window=0"),
         ("sparsity = {x = -1}", "Got sparsity['x']=-1"),
         ("n_features_to_select = {x = 0}", "Got n_features_to_select['x']=0"),
-        ("criterion = 'best'", "Got criterion='best'; expected 'norm'"),
+        ("criterion = 'best'", "Got criterion='best'; expected 'separation'"),
     ],
 )
 def test_wrong_parameters_of_a_file_are_told_before_anything_is_read(

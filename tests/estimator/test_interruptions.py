@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import omvfs.model.constrained.step
-import omvfs.model.paper.step
 from faults import everything, good
 from omvfs import OMVFS
+from omvfs.model.constrained import step as constrained_step
+from omvfs.model.paper import step as paper_step
 from omvfs.model.stream import reservoir
 
 
@@ -14,10 +14,10 @@ from omvfs.model.stream import reservoir
 @pytest.mark.parametrize(
     ("make", "module", "name"),
     [
-        (OMVFS, omvfs.model.constrained.step, "_terms"),
-        (OMVFS, omvfs.model.constrained.step, "_votes"),
+        (OMVFS, constrained_step, "_terms"),
+        (OMVFS, constrained_step, "_votes"),
         (OMVFS, reservoir.Reservoir, "update"),
-        (OMVFS.as_published, omvfs.model.paper.step, "smoothness"),
+        (OMVFS.as_published, paper_step, "smoothness"),
     ],
 )
 def test_an_interruption_anywhere_changes_nothing(monkeypatch, make, module, name, error):
@@ -46,7 +46,7 @@ def test_an_interruption_while_reclustering_changes_nothing(monkeypatch):
         raise KeyboardInterrupt("now")
 
     with monkeypatch.context() as patch:
-        patch.setattr(omvfs.model.constrained.step, "recluster", interrupt)
+        patch.setattr(constrained_step, "recluster", interrupt)
         with pytest.raises(KeyboardInterrupt, match="now"):
             model.partial_fit(good(3))
     assert everything(model) == before

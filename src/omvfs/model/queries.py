@@ -14,6 +14,7 @@ from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
 from omvfs.model.ranking.request import Ranking
+from omvfs.model.ranking.separation import separation
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import Scales, State
@@ -99,7 +100,7 @@ class Queries:
         return self._scores[ranking]
 
     def _scored(self, ranking: Ranking) -> list[Array]:
-        own = _relevances(self.state, self.V, ranking)
+        own = _relevances(self.state, self.V, ranking, self._settings)
         rows: Sequence[Block] = self.state.reservoir.blocks
         recent = self.recent_rows if ranking.recency > 0 else []
         if recent and self.drifted:
@@ -147,7 +148,9 @@ class Queries:
         columns, held = zip(*map(on_own_columns, recent), strict=True)
         alone = self._solver.reclustered(self._alone(held), self._as_they_come)
         V = self._solver.feature_matrices(alone, self._as_they_come)
-        parts = zip(scores, columns, _relevances(alone, V, ranking), strict=True)
+        parts = zip(
+            scores, columns, _relevances(alone, V, ranking, self._as_they_come), strict=True
+        )
         return [boost_recent(all_v, c, recent_v, ranking.recency) for all_v, c, recent_v in parts]
 
     def _alone(self, rows: Sequence[Block]) -> State:
@@ -171,10 +174,20 @@ class Queries:
         return electorate, electorate.own_agreement()
 
 
-def _relevances(state: State, V: Sequence[Array], ranking: Ranking) -> list[Array]:
+def _relevances(
+    state: State, V: Sequence[Array], ranking: Ranking, settings: Settings
+) -> list[Array]:
     """Return the score of every feature by itself, per view."""
-    found = []
-    for view, V_v in zip(state.statistics.views, V, strict=True):
-        masses = np.diagonal(view.masses) if view.masses.ndim == 2 else view.masses
-        found.append(ranking.relevance(V_v, masses, view.weight_sums))
-    return found
+    views = state.statistics.views
+    sample = state.reservoir.take(state.reservoir.live)
+    if ranking.asks_rows and len(sample):
+        blocks = zip(sample.blocks, views, strict=True)
+        found = [
+            separation(X_v, sample.counted, sample.shares, view.B, view.weight_sums)
+            for X_v, view in blocks
+        ]
+        return Scales.of(state.statistics, settings).scores(found)
+    return [
+        ranking.relevance(V_v, view.diagonal_masses, view.weight_sums)
+        for view, V_v in zip(views, V, strict=True)
+    ]

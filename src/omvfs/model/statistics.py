@@ -47,6 +47,11 @@ class ViewStatistics:
     squares: NDArray[np.float64] | None = None
     decayed_n_rows: float = 0.0
 
+    @property
+    def diagonal_masses(self) -> NDArray[np.float64]:
+        """The diagonal of A_v."""
+        return np.diagonal(self.masses) if self.masses.ndim == 2 else self.masses
+
     def check_fits(self, other: "ViewStatistics") -> None:
         """Refuse sums of another shape, and rows whose columns one side only has counted."""
         shapes = [(each.masses.shape, each.B.shape) for each in (self, other)]

@@ -8,7 +8,9 @@ import numpy as np
 from omvfs.model.arrays import Array
 from omvfs.model.objective import row_norms
 
-Named = Literal["norm", "contrast", "information", "balanced"]
+# By V alone, and by rows and their clusters.
+ByV = Literal["norm", "contrast", "information", "balanced"]
+Named = Literal["separation", ByV]
 # f(V, masses, sums), as `contrast` takes them, gives one score for every row of V.
 Criterion = Named | Callable[[Any, Any, Any], Any]
 
@@ -110,7 +112,7 @@ def relevance(V: Array, masses: Array, sums: Array, criterion: Criterion) -> Arr
     if criterion == "balanced":
         balanced: Array = norm(V) ** 0.25 * information(V, masses, sums) ** 0.75
         return balanced
-    raise ValueError(f"Got criterion={criterion!r}; expected one of {get_args(Named)}.")
+    raise ValueError(f"Got criterion={criterion!r}; expected one of {get_args(ByV)}.")
 
 
 def _checked(scores: Any, V: Array) -> Array:

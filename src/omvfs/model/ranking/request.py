@@ -13,8 +13,8 @@ class Ranking:
 
     Attributes
     ----------
-    criterion : {"norm", "contrast", "information", "balanced"} or callable
-        What makes a feature good by itself.
+    criterion : {"separation", "norm", "contrast", "information", "balanced"} or callable
+        What makes a feature good by itself; `separation` is by rows, all others by V.
     diversity : float
         How strongly a feature that repeats a better one is discounted.
     recency : float
@@ -29,9 +29,17 @@ class Ranking:
     recency: float
     n_steps: int
 
+    @property
+    def asks_rows(self) -> bool:
+        """Whether the criterion is by rows and their clusters."""
+        return self.criterion == "separation"
+
     def relevance(self, V: Array, masses: Array, sums: Array) -> Array:
-        """Return the score of every feature of a view by itself; see `relevance`."""
-        return relevance(V, masses, sums, self.criterion)
+        """Return the score of every feature of a view by itself; see `relevance`.
+
+        Of a criterion that asks rows, what comes nearest by V.
+        """
+        return relevance(V, masses, sums, "balanced" if self.asks_rows else self.criterion)
 
     def discount(self, scores: Array, rows: Block) -> Array:
         """Return the scores of a view, repetition discounted; see `discount_repetition`."""

@@ -1,0 +1,85 @@
+"""How far a feature sets clusters apart: by the sums of all rows, and a sample of them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import Array, Block, squared_entries
+from omvfs.model.indicator import Indicator, transposed_product
+
+# Rounding leaves a constant column a variance of about this, relative to its squared mean.
+_CONSTANT = 1e-12
+# The ratio of a feature that a cluster of the sample has less often than this is about 1.
+_PRIOR = 3.0
+
+
+def separation(
+    X: Block, U: Indicator, shares: Array, B: Array, sums: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the variance between clusters over the root of the whole, of every feature.
+
+    η² = between / whole, the share of a feature's variance that the clusters explain, is blind to
+    how much of it there is: a word of one row is explained whole. The variance between clusters
+    alone likes what varies most, whatever for. This is η² times the standard deviation.
+
+    B has means of all rows, B_jk / s_k, but rows weigh by how far they lie along their cluster,
+    which makes clusters look purer than they are. A sample has what the mean would be if all rows
+    weighed alike, over what it is; and Σx² over Σx of a feature. Both are ratios, taken for all
+    rows (ratio estimators). Of features that the sample hardly has the first is about 1; of those
+    that it lacks the second is that of all features.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, D)
+        A sample of the rows, in one view, nonnegative.
+    U : Indicator
+        Their clusters, with the weights under which they stand in B.
+    shares : array of shape (n,)
+        What forgetting has left of each row's part in B.
+    B : array of shape (D, K)
+        Σ u x over all rows.
+    sums : array of shape (K,)
+        Σ u over all rows.
+
+    Returns
+    -------
+    array of shape (D,)
+        In units of the feature; 0 for a constant one.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0, 4.0], [1.0, 0.0, 4.0], [0.0, 1.0, 4.0], [0.0, 0.0, 4.0]])
+    >>> U = Indicator(np.array([0, 0, 1, 1]), np.ones(4), 2)
+    >>> separation(X, U, np.ones(4), X.T @ U.dense(), U.sums).round(1)
+    array([0.5, 0. , 0. ])
+    """
+    shares = shares.astype(np.float64)
+    alike = Indicator(U.labels, shares, U.n_clusters)
+    counts, largest = alike.sums, float(abs(X).max()) if X.shape[0] and X.shape[1] else 0.0
+    if largest == 0 or counts.sum() <= 0:
+        return np.zeros(X.shape[1])
+    # Squares of very large and very small numbers are lost.
+    X = (X / largest).astype(np.float64, copy=False)
+    every = Indicator(np.zeros_like(U.labels), shares, 1)
+    amounts, squares = (transposed_product(each, every) for each in (X, squared_entries(X)))
+    usual = squares.sum() / amounts.sum()
+    size = np.divide(squares, amounts, out=np.full_like(squares, usual), where=amounts > 0)
+
+    weighted = Indicator(U.labels, shares * U.weights, U.n_clusters)
+    by_weight, by_row = (_means(X, each) for each in (weighted, alike))
+    little = _PRIOR * size / np.where(counts > 0, counts, 1)
+    of_all = np.divide(B, sums * largest, out=np.zeros(B.shape), where=sums > 0)
+    M = of_all * (by_row + little) / (by_weight + little)
+
+    shares_of_clusters = counts / counts.sum()
+    means = M @ shares_of_clusters
+    between = np.square(M - means[:, np.newaxis]) @ shares_of_clusters
+    whole = means * size[:, 0] - means**2
+    varied = whole > _CONSTANT * np.maximum(means**2, np.finfo(float).tiny)
+    found: NDArray[np.float64] = np.where(varied, between / np.sqrt(np.where(varied, whole, 1)), 0)
+    return found * largest
+
+
+def _means(X: Block, U: Indicator) -> Array:
+    """Return the mean of every feature in each cluster, rows by their weights."""
+    sums = U.sums
+    return transposed_product(X, U) / np.where(sums > 0, sums, 1)
