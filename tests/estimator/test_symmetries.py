@@ -156,3 +156,17 @@ def test_column_scaling_takes_the_scale_out_of_the_result(scale):
     scaled = OMVFS(3, sparsity=0.0, **params).fit(X * factors)
     np.testing.assert_allclose(scaled.scores_, model.scores_, rtol=1e-8)
     np.testing.assert_allclose(model._fitted.state.statistics.views[0].squares, (X**2).sum(axis=0))
+
+
+def test_scaled_columns_have_no_units_though_the_reservoir_lacks_some():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.03, (600, 120)).astype(float)
+    X[:, :3] += np.eye(3)[np.arange(600) % 3]
+    units = 2.0 ** rng.integers(-8, 9, 120)
+    plain, other = (
+        OMVFS(3, memory=30, scale_columns=True, sparsity=0.0, random_state=0)
+        .fit({"words": each})
+        .scores_
+        for each in (X, X * units)
+    )
+    np.testing.assert_allclose(other, plain, rtol=1e-9)

@@ -181,12 +181,12 @@ def _relevances(
     views = state.statistics.views
     sample = state.reservoir.take(state.reservoir.live)
     if ranking.asks_rows and len(sample):
-        blocks = zip(sample.blocks, views, strict=True)
-        found = [
-            separation(X_v, sample.counted, sample.shares, view.B, view.weight_sums)
-            for X_v, view in blocks
+        scales = Scales.of(state.statistics, settings)
+        X, B = scales.rows(sample.blocks), scales.features(state.statistics.B)
+        return [
+            separation(X_v, sample.counted, sample.shares, B_v, view.weight_sums)
+            for X_v, B_v, view in zip(X, B, views, strict=True)
         ]
-        return Scales.of(state.statistics, settings).scores(found)
     return [
         ranking.relevance(V_v, view.diagonal_masses, view.weight_sums)
         for view, V_v in zip(views, V, strict=True)

@@ -136,12 +136,6 @@ class Scales:
             return list(B)
         return [B_v * s[:, np.newaxis] for B_v, s in zip(B, self.factors, strict=True)]
 
-    def scores(self, scores: Sequence[Array]) -> list[Array]:
-        """Return scores in units of their features as they would be for scaled columns."""
-        if self.factors is None:
-            return list(scores)
-        return [each * s for each, s in zip(scores, self.factors, strict=True)]
-
 
 def B_sq_norms(statistics: Statistics, settings: Settings) -> NDArray[np.float64]:
     """Return Σ_j B_jk² of scaled columns over all views."""

@@ -34,7 +34,7 @@ def spoilt(labels, share, seed=0):
 def test_the_more_rows_are_astray_the_less_the_merit(planted, with_graph):
     X, labels = planted
     graphs = normalised_neighbours(X, 10) if with_graph else []
-    merits = [merit(clusters(spoilt(labels, s)), X, graphs) for s in (0, 0.2, 0.5, 1)]
+    merits = [merit(clusters(spoilt(labels, s)), X, graphs, [1.0, 1.0]) for s in (0, 0.2, 0.5, 1)]
     assert merits == sorted(merits, reverse=True)
     assert merits[-1] < 0.2 * merits[0]
 
@@ -43,7 +43,8 @@ def test_merit_does_not_ask_what_clusters_are_called(planted):
     X, labels = planted
     graphs = normalised_neighbours(X, 10)
     renamed = np.array([2, 0, 3, 1])[labels]
-    assert merit(clusters(renamed), X, graphs) == pytest.approx(merit(clusters(labels), X, graphs))
+    ours, theirs = (merit(clusters(each), X, graphs, [1.0, 2.0]) for each in (labels, renamed))
+    assert ours == pytest.approx(theirs)
 
 
 def test_what_tells_clusters_foretells_them_and_noise_does_not(planted):
@@ -67,10 +68,28 @@ def test_dense_and_sparse_rows_foretell_alike(planted):
 
 def test_one_cluster_for_all_rows_has_no_merit(planted):
     X, labels = planted
-    assert merit(clusters(np.zeros_like(labels)), X, []) == 0
+    assert merit(clusters(np.zeros_like(labels)), X, [], []) == 0
 
 
 def test_evenness_is_that_of_the_shares():
     assert evenness(clusters([0, 1, 2, 3])) == 1
     assert evenness(clusters([0, 0, 0, 0])) == 0
     assert 0 < evenness(clusters([0, 0, 0, 1])) < evenness(clusters([0, 0, 1, 1])) == 0.5
+
+
+def test_clusters_that_take_turns_are_foretold_as_well():
+    labels = np.arange(40) % 2
+    X = np.eye(2)[labels]
+    assert (
+        foretold(X, clusters(labels, 2))
+        == foretold(np.sort(X, axis=0), clusters(np.sort(labels), 2))
+        == 1
+    )
+
+
+def test_a_view_of_no_weight_has_no_say_in_merit(planted):
+    X, labels = planted
+    good, noise = normalised_neighbours([X[0], np.random.default_rng(0).random((400, 5))], 10)
+    alone = merit(clusters(labels), X, [good], [1.0])
+    assert merit(clusters(labels), X, [good, noise], [2.0, 0.0]) == pytest.approx(alone)
+    assert merit(clusters(labels), X, [good, noise], [1.0, 1.0]) < 0.9 * alone

@@ -96,3 +96,25 @@ def test_nothing_separates_nothing():
     assert not separation(
         constant, U, np.ones(len(X)), transposed_product(constant, U), U.sums
     ).any()
+
+
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1000.0])
+def test_a_sample_tells_of_all_rows_whatever_is_added_to_a_column(offset):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 20_000)
+    X = offset + labels[:, np.newaxis] / 2 + rng.random((20_000, 1)) / 2
+    U = Indicator(labels, rng.uniform(0.5, 1.5, 20_000), 3)
+    B, expected = transposed_product(X, U), slow(X, labels, np.ones(20_000))
+    for _ in range(10):
+        rows = rng.permutation(20_000)[:2000]
+        found = separation(X[rows], U.take(rows), np.ones(2000), B, U.sums)
+        assert found == pytest.approx(expected, rel=0.15)
+
+
+def test_entries_whose_squares_vanish_beside_others_are_sound():
+    X, U, _ = draw(5)
+    X[:, 4] = 0
+    X[3, 4] = 1e-200
+    found = separation(X, U, np.ones(len(X)), transposed_product(X, U), U.sums)
+    assert np.isfinite(found).all()
+    assert found[4] <= 1e-190

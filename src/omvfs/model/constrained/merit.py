@@ -11,7 +11,12 @@ from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.partitions import shared_information
 
 
-def merit(U: Indicator, X: Sequence[Block], graphs: Sequence[sp.csr_array]) -> float:
+def merit(
+    U: Indicator,
+    X: Sequence[Block],
+    graphs: Sequence[sp.csr_array],
+    weights: Sequence[float],
+) -> float:
     """Return how good clusters are: four things that good ones have, multiplied.
 
     What they explain, how evenly they share the rows, how well each view alone foretells them for
@@ -27,6 +32,8 @@ def merit(U: Indicator, X: Sequence[Block], graphs: Sequence[sp.csr_array]) -> f
         The rows.
     graphs : sequence of csr_array
         Ŵ_v of each view; none without a graph.
+    weights : sequence of float
+        α_v of each view, by which it has a say in how far neighbours agree.
 
     Examples
     --------
@@ -34,13 +41,13 @@ def merit(U: Indicator, X: Sequence[Block], graphs: Sequence[sp.csr_array]) -> f
     >>> good, bad = (
     ...     Indicator(np.array(labels), np.ones(4), 2) for labels in ([0, 0, 1, 1], [0, 0, 0, 1])
     ... )
-    >>> merit(good, [X], []) > merit(bad, [X], [])
+    >>> merit(good, [X], [], []) > merit(bad, [X], [], [])
     True
     """
     found = float(U.masses.sum()) * evenness(U)
     found *= float(np.mean([foretold(X_v, U) for X_v in X]))
     if graphs:
-        found *= float(np.mean([agreement(W, U) for W in graphs]))
+        found *= float(np.average([agreement(W, U) for W in graphs], weights=weights))
     return found
 
 
@@ -61,7 +68,7 @@ def foretold(X: Block, U: Indicator) -> float:
     """Return how much of the clusters of one half of the rows the other half foretells.
 
     A row is foretold to be in the cluster whose rows of the other half have the mean nearest to it
-    by cosine; halves are every other row.
+    by cosine; a half has every other row of each cluster, whatever the order of the clusters.
 
     Parameters
     ----------
@@ -75,7 +82,11 @@ def foretold(X: Block, U: Indicator) -> float:
         Normalised mutual information of clusters and what is foretold, mean of both halves.
     """
     unit = unit_rows(X)
-    even = np.arange(len(U.labels)) % 2 == 0
+    order = np.argsort(U.labels, kind="stable")
+    counts = np.bincount(U.labels, minlength=U.n_clusters)
+    firsts = np.cumsum(counts) - counts
+    even = np.empty(len(order), bool)
+    even[order] = (np.arange(len(order)) - firsts[U.labels[order]]) % 2 == 0
     found = []
     for known, asked in ((even, ~even), (~even, even)):
         rows = unit[known]

@@ -116,7 +116,8 @@ def _clustered(
         solve(X, start, prior, graph, beta=settings.sparsity, max_iter=max_iter, U=U).U
         for start, U in starts
     ]
-    return options[int(in_ties(np.array([merit(U, X, graphs) for U in options])).argmax())]
+    merits = [merit(U, X, graphs, settings.graph_weight) for U in options]
+    return options[int(in_ties(np.array(merits)).argmax())]
 
 
 def _placed(X: Sequence[Block], directions: Sequence[Array], labels: IntArray) -> Indicator:

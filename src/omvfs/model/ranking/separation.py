@@ -23,9 +23,9 @@ def separation(
 
     B has means of all rows, B_jk / s_k, but rows weigh by how far they lie along their cluster,
     which makes clusters look purer than they are. A sample has what the mean would be if all rows
-    weighed alike, over what it is; and Σx² over Σx of a feature. Both are ratios, taken for all
-    rows (ratio estimators). Of features that the sample hardly has the first is about 1; of those
-    that it lacks the second is that of all features.
+    weighed alike, over what it is; and the variance within clusters, over the mean. Both are
+    ratios, taken for all rows (ratio estimators). Of features that the sample hardly has the first
+    is about 1; of those that it lacks the second is that of all features.
 
     Parameters
     ----------
@@ -59,21 +59,23 @@ def separation(
         return np.zeros(X.shape[1])
     # Squares of very large and very small numbers are lost.
     X = (X / largest).astype(np.float64, copy=False)
-    every = Indicator(np.zeros_like(U.labels), shares, 1)
-    amounts, squares = (transposed_product(each, every) for each in (X, squared_entries(X)))
-    usual = squares.sum() / amounts.sum()
-    size = np.divide(squares, amounts, out=np.full_like(squares, usual), where=amounts > 0)
+    shares_of_clusters = counts / counts.sum()
+    by_row = _means(X, alike)
+    here = by_row @ shares_of_clusters
+    squares = _means(squared_entries(X), alike) @ shares_of_clusters
+    usual = squares.sum() / here.sum()
+    size = np.divide(squares, here, out=np.full_like(squares, usual), where=squares > 0)
 
-    weighted = Indicator(U.labels, shares * U.weights, U.n_clusters)
-    by_weight, by_row = (_means(X, each) for each in (weighted, alike))
-    little = _PRIOR * size / np.where(counts > 0, counts, 1)
+    by_weight = _means(X, Indicator(U.labels, shares * U.weights, U.n_clusters))
+    little = _PRIOR * size[:, np.newaxis] / np.where(counts > 0, counts, 1)
     of_all = np.divide(B, sums * largest, out=np.zeros(B.shape), where=sums > 0)
     M = of_all * (by_row + little) / (by_weight + little)
 
-    shares_of_clusters = counts / counts.sum()
     means = M @ shares_of_clusters
     between = np.square(M - means[:, np.newaxis]) @ shares_of_clusters
-    whole = means * size[:, 0] - means**2
+    within = np.maximum(squares - np.square(by_row) @ shares_of_clusters, 0)
+    within = means * np.divide(within, here, out=np.full_like(within, usual), where=here > 0)
+    whole = between + within
     varied = whole > _CONSTANT * np.maximum(means**2, np.finfo(float).tiny)
     found: NDArray[np.float64] = np.where(varied, between / np.sqrt(np.where(varied, whole, 1)), 0)
     return found * largest
