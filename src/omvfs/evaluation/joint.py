@@ -10,8 +10,7 @@ from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from omvfs.data.views import as_views, hstack
-from omvfs.evaluation.metrics import clustering_accuracy, normalized_mutual_information
-from omvfs.evaluation.protocol import METRICS, Row, as_seeds, labelled
+from omvfs.evaluation.protocol import Row, as_seeds, figures, labelled
 from omvfs.model.arrays import Block
 from omvfs.selectors.base import rank
 
@@ -105,13 +104,8 @@ def evaluate_joint_ranking(
             for seed in as_seeds("seeds", seeds):
                 k_means = KMeans(n_clusters, n_init=STARTS, random_state=seed)
                 found = k_means.fit_predict(chosen)
-                figures = (
-                    clustering_accuracy(classes, found),
-                    normalized_mutual_information(classes, found, "max"),
-                    normalized_mutual_information(classes, found, "geometric"),
-                )
                 about = {"percent": percent, "p": p, "seed": seed}
-                rows.append(about | dict(zip(METRICS, figures, strict=True)))
+                rows.append(about | figures(classes, found))
     return rows
 
 

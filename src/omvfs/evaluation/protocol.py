@@ -239,14 +239,23 @@ def _judge(
     with threadpool_limits(1):
         for seed in seeds:
             found = cluster(blocks, int(classes.max()) + 1, seed)
-            figures = (
-                clustering_accuracy(classes, found),
-                normalized_mutual_information(classes, found, "max"),
-                normalized_mutual_information(classes, found, "geometric"),
-            )
-            row = {"method": method, "p": p, "seed": seed}
-            rows.append(row | dict(zip(METRICS, figures, strict=True)))
+            rows.append({"method": method, "p": p, "seed": seed} | figures(classes, found))
     return rows
+
+
+def figures(classes: IntArray, found: IntArray) -> Row:
+    """Return how well clusters agree with classes, by each of `METRICS`.
+
+    Examples
+    --------
+    >>> figures(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    {'ACC': 1.0, 'NMI max': 1.0, 'NMI geometric': 1.0}
+    """
+    by_entropy = (
+        normalized_mutual_information(classes, found, "max"),
+        normalized_mutual_information(classes, found, "geometric"),
+    )
+    return dict(zip(METRICS, (clustering_accuracy(classes, found), *by_entropy), strict=True))
 
 
 def _multiview(blocks: dict[str, Block], n_clusters: int, seed: int) -> IntArray:
