@@ -35,7 +35,7 @@ def test_an_even_feature_has_no_contrast_and_no_information(seed, amount):
 @quick
 def test_a_feature_of_one_cluster_has_the_most_of_its_amount(seed):
     _, masses, sums, rng = draw(seed, empty=False)
-    k = masses.argmin()
+    k = sums.argmin()  # where an even feature has least
     amount = rng.random(4) * 3
     own = np.zeros((1, 4))
     own[0, k] = amount.sum() / np.sqrt(masses[k])

@@ -108,10 +108,11 @@ def graph_start(
 
     Examples
     --------
-    >>> W = sp.csr_array(np.eye(4)[[1, 0, 3, 2]])
-    >>> labels = graph_start([W], [1.0], 2, np.random.default_rng(0), n_init=3)
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
+    >>> clique = (np.ones((9, 9)) - np.eye(9)) / 8
+    >>> W = sp.csr_array(sp.block_diag([clique, clique]))
+    >>> labels = graph_start([W], [1.0], 2, np.random.default_rng(0), n_init=8)
+    >>> np.unique(labels[:9]).size, np.unique(labels[9:]).size, np.unique(labels).size
+    (1, 1, 2)
     """
     E = graph_embedding(graphs, weights, _GRAPH_DIMENSIONS * n_clusters, rng)
     return _raced(E, n_clusters, rng, n_init)
