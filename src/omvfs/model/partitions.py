@@ -1,8 +1,21 @@
 """Comparing two ways to divide the same rows."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omvfs.model.arrays import IntArray
+
+
+def entropy(shares: NDArray[np.float64]) -> float:
+    """Return −Σ p log p, with 0 log 0 = 0.
+
+    Examples
+    --------
+    >>> entropy(np.array([0.0, 1.0])), round(entropy(np.array([0.5, 0.5])), 3)
+    (0.0, 0.693)
+    """
+    held = shares[shares > 0]
+    return max(0.0, -float(np.sum(held * np.log(held))))
 
 
 def shared_information(a: IntArray, b: IntArray) -> float:
@@ -28,7 +41,7 @@ def shared_information(a: IntArray, b: IntArray) -> float:
     width = int(b.max()) + 1
     table = np.bincount(a * width + b, minlength=(int(a.max()) + 1) * width).reshape(-1, width) / n
     rows, columns = table.sum(axis=1), table.sum(axis=0)
-    entropies = [-np.sum(p[p > 0] * np.log(p[p > 0])) for p in (rows, columns)]
+    entropies = [entropy(p) for p in (rows, columns)]
     if min(entropies) <= 0:
         return 0.0
     held = table > 0

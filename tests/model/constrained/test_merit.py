@@ -50,7 +50,7 @@ def test_merit_does_not_ask_what_clusters_are_called(planted):
 def test_what_tells_clusters_foretells_them_and_noise_does_not(planted):
     X, labels = planted
     assert foretold(X[0], clusters(labels)) > 0.6
-    noise = np.random.default_rng(0).random(X[0].shape)
+    noise = unit_rows(np.random.default_rng(0).random(X[0].shape))
     assert foretold(noise, clusters(labels)) < 0.1
 
 

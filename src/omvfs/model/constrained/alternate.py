@@ -117,6 +117,18 @@ def best_cluster(P: Array) -> Indicator:
     return Indicator(labels, P[np.arange(len(P)), labels], P.shape[1])
 
 
+def in_clusters(P: Array, labels: IntArray) -> Indicator:
+    """Return rows in given clusters, with their projections, as far as positive, as weights.
+
+    Examples
+    --------
+    >>> in_clusters(np.array([[0.2, 0.9], [-0.1, 0.3]]), np.array([0, 0])).weights
+    array([0.2, 0. ])
+    """
+    weights = np.maximum(P[np.arange(len(P)), labels], 0)
+    return Indicator(labels, weights, P.shape[1])
+
+
 def solve(
     X: Sequence[Block],
     directions: Sequence[Array],

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from omvfs.model.arrays import Block, near_largest, unit_rows
 from omvfs.model.graph.term import agreement
 from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.partitions import shared_information
+from omvfs.model.partitions import entropy, shared_information
 
 
 def merit(
@@ -29,7 +29,7 @@ def merit(
     U : Indicator
         Clusters, with weights in units of their directions.
     X : sequence of array or CSR matrix of shape (n, D_v)
-        The rows.
+        The rows, of unit norm in each view.
     graphs : sequence of csr_array
         Ŵ_v of each view; none without a graph.
     weights : sequence of float
@@ -60,8 +60,7 @@ def evenness(U: Indicator) -> float:
     1.0
     """
     shares = np.bincount(U.labels, minlength=U.n_clusters) / max(1, len(U.labels))
-    shares = shares[shares > 0]
-    return float(-np.sum(shares * np.log(shares)) / np.log(max(2, U.n_clusters)))
+    return entropy(shares) / float(np.log(max(2, U.n_clusters)))
 
 
 def foretold(X: Block, U: Indicator) -> float:
@@ -73,7 +72,7 @@ def foretold(X: Block, U: Indicator) -> float:
     Parameters
     ----------
     X : array or CSR matrix of shape (n, D)
-        The rows in one view.
+        The rows in one view, of unit norm.
     U : Indicator
 
     Returns
@@ -81,7 +80,6 @@ def foretold(X: Block, U: Indicator) -> float:
     float
         Normalised mutual information of clusters and what is foretold, mean of both halves.
     """
-    unit = unit_rows(X)
     order = np.argsort(U.labels, kind="stable")
     counts = np.bincount(U.labels, minlength=U.n_clusters)
     firsts = np.cumsum(counts) - counts
@@ -89,10 +87,10 @@ def foretold(X: Block, U: Indicator) -> float:
     even[order] = (np.arange(len(order)) - firsts[U.labels[order]]) % 2 == 0
     found = []
     for known, asked in ((even, ~even), (~even, even)):
-        rows = unit[known]
+        rows = X[known]
         means = transposed_product(
             rows, Indicator(U.labels[known], np.ones(rows.shape[0], rows.dtype), U.n_clusters)
         )
-        P = np.asarray(unit[asked] @ unit_rows(np.ascontiguousarray(means.T)).T)
+        P = np.asarray(X[asked] @ unit_rows(np.ascontiguousarray(means.T)).T)
         found.append(shared_information(U.labels[asked], near_largest(P).argmax(axis=1)))
     return float(np.mean(found))

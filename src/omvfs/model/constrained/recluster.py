@@ -10,9 +10,14 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from omvfs.model.arrays import Array, Block, IntArray, in_ties, project
+from omvfs.model.arrays import Array, Block, in_ties, project, unit_rows
 from omvfs.model.columns import on_own_columns
-from omvfs.model.constrained.alternate import PriorStatistics, solve, unit_directions
+from omvfs.model.constrained.alternate import (
+    PriorStatistics,
+    in_clusters,
+    solve,
+    unit_directions,
+)
 from omvfs.model.constrained.directions import feature_matrices
 from omvfs.model.constrained.init import graph_start, mean_directions, spectral_start
 from omvfs.model.constrained.merit import merit
@@ -111,20 +116,14 @@ def _clustered(
     if graphs and not on_the_way:
         labels = graph_start(graphs, settings.graph_weight, K, state.rng, settings.n_init)
         directions = mean_directions(X, labels, K)
-        starts.append((directions, _placed(X, directions, labels)))
+        starts.append((directions, in_clusters(project(X, directions), labels)))
     options = [
         solve(X, start, prior, graph, beta=settings.sparsity, max_iter=max_iter, U=U).U
         for start, U in starts
     ]
-    merits = [merit(U, X, graphs, settings.graph_weight) for U in options]
+    unit = [unit_rows(X_v) for X_v in X]
+    merits = [merit(U, unit, graphs, settings.graph_weight) for U in options]
     return options[int(in_ties(np.array(merits)).argmax())]
-
-
-def _placed(X: Sequence[Block], directions: Sequence[Array], labels: IntArray) -> Indicator:
-    """Return clusters of rows with their projections as weights."""
-    P = project(X, directions)
-    weights = np.maximum(P[np.arange(len(P)), labels], 0)
-    return Indicator(labels, weights, P.shape[1])
 
 
 def _moves(sample: Reservoir, new: Indicator) -> Array:

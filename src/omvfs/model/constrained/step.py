@@ -16,6 +16,7 @@ from omvfs.model.columns import Columns, on_own_columns
 from omvfs.model.constrained.alternate import (
     PriorStatistics,
     best_cluster,
+    in_clusters,
     solve,
     unit_directions,
 )
@@ -141,7 +142,6 @@ def _solved(
     start_V: Sequence[Array] | None,
 ) -> tuple[Indicator, ChunkInfo]:
     """Cluster the rows of a chunk, with V fitted to all rows so far."""
-    K = settings.n_clusters
     if start_V is not None:
         whole = unit_directions(start_V)
         directions = [V_v[c] for V_v, c in zip(whole, columns, strict=True)]
@@ -154,8 +154,7 @@ def _solved(
     U = None
     if start_U is not None:
         P = project(X, directions)
-        labels = start_U.argmax(axis=1)
-        U = Indicator(labels, np.maximum(P[np.arange(len(P)), labels], 0), K)
+        U = in_clusters(P, start_U.argmax(axis=1))
     n = X[0].shape[0]
     # The reservoir is soon clustered anew: no graph, and little effort.
     first = not prior.A.any() and start_U is None and start_V is None
@@ -188,8 +187,7 @@ def _placed(
         labels = assign(P, votes)
         rows = np.arange(len(labels))
         apart = sum(float(np.sum(vote.sum(axis=1) - vote[rows, labels])) for vote in votes)
-    weights = np.maximum(P[np.arange(len(P)), labels], 0)
-    U = Indicator(labels, weights, settings.n_clusters)
+    U = in_clusters(P, labels)
     terms = _terms(X, P, U, directions.V_sq_norms, prior.A, directions.sparsity)
     energy = float(U.masses.sum()) / max(1, len(labels))
     return U, replace(terms, graph=apart * energy)
