@@ -9,8 +9,9 @@ STAMP  := .venv/.installed
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo
 
+# The same examples every time; pytest called by hand draws new ones.
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --hypothesis-profile=ci
 
 # An interrupted run continues; AGAIN=--again starts anew, and also forgets what only bench-full finds.
 SPEED = $(BIN)/python benchmarks/speed.py --json docs/performance.json --write docs/performance.md

@@ -39,11 +39,12 @@ def shared_information(a: IntArray, b: IntArray) -> float:
     if not n:
         return 0.0
     width = int(b.max()) + 1
-    table = np.bincount(a * width + b, minlength=(int(a.max()) + 1) * width).reshape(-1, width) / n
-    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    counts = np.bincount(a * width + b, minlength=(int(a.max()) + 1) * width).reshape(-1, width)
+    # Counts are added, not shares: the share of one part alone is 1 and not almost 1.
+    table, rows, columns = counts / n, counts.sum(axis=1) / n, counts.sum(axis=0) / n
     entropies = [entropy(p) for p in (rows, columns)]
     if min(entropies) <= 0:
         return 0.0
-    held = table > 0
+    held = counts > 0
     information = np.sum(table[held] * np.log(table[held] / np.outer(rows, columns)[held]))
     return float(min(1.0, max(0.0, information / np.sqrt(entropies[0] * entropies[1]))))
