@@ -48,3 +48,19 @@ def shared_information(a: IntArray, b: IntArray) -> float:
     held = counts > 0
     information = np.sum(table[held] * np.log(table[held] / np.outer(rows, columns)[held]))
     return float(min(1.0, max(0.0, information / np.sqrt(entropies[0] * entropies[1]))))
+
+
+def every_other(labels: IntArray, n_parts: int) -> NDArray[np.bool_]:
+    """Return which rows are the first, third, fifth … of their part.
+
+    Examples
+    --------
+    >>> every_other(np.array([0, 1, 0, 0, 1]), 2)
+    array([ True,  True, False,  True, False])
+    """
+    order = np.argsort(labels, kind="stable")
+    counts = np.bincount(labels, minlength=n_parts)
+    firsts = np.cumsum(counts) - counts
+    odd = np.empty(len(order), bool)
+    odd[order] = (np.arange(len(order)) - firsts[labels[order]]) % 2 == 0
+    return odd

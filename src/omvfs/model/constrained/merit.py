@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from omvfs.model.arrays import Block, near_largest, unit_rows
 from omvfs.model.graph.term import agreement
 from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.partitions import entropy, shared_information
+from omvfs.model.partitions import entropy, every_other, shared_information
 
 
 def merit(
@@ -80,11 +80,7 @@ def foretold(X: Block, U: Indicator) -> float:
     float
         Normalised mutual information of clusters and what is foretold, mean of both halves.
     """
-    order = np.argsort(U.labels, kind="stable")
-    counts = np.bincount(U.labels, minlength=U.n_clusters)
-    firsts = np.cumsum(counts) - counts
-    even = np.empty(len(order), bool)
-    even[order] = (np.arange(len(order)) - firsts[U.labels[order]]) % 2 == 0
+    even = every_other(U.labels, U.n_clusters)
     found = []
     for known, asked in ((even, ~even), (~even, even)):
         rows = X[known]
