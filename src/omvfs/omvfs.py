@@ -19,6 +19,7 @@ from omvfs.parameters import seed_of
 from omvfs.persistence.saving import Persistent
 from omvfs.selectors.base import SelectSize
 from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.judging import JudgesSelection
 from omvfs.selectors.settings import (
     NegativeMode,
     check_all,
@@ -30,7 +31,7 @@ from omvfs.selectors.stream import StreamSelector
 from omvfs.threads import on_one_thread
 
 
-class OMVFS(Persistent, StreamSelector[FittedState]):
+class OMVFS(JudgesSelection, Persistent, StreamSelector[FittedState]):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
@@ -40,8 +41,9 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
     ----------
     n_clusters : int, default=8
         Number of consensus clusters K.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
+    n_features_to_select : int, float, "auto", mapping of str to any of them, or None, default=100
+        Features to select per view: at most so many, a share, as many as are enough (see
+        `suggest_n_features`), any of them by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: widths, or columns by view name. Not for input that comes
         as views already.
@@ -106,6 +108,9 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         The same, view after view.
     ranking_ : ndarray of shape (n_features,)
         Rank of every feature within its view, view after view; 1 is the best.
+    selection_quality_ : SelectionQuality
+        How much of the clusters the best features alone reproduce, by their number, all views
+        together and each alone; ``print`` shows a table.
     V_ : dict of str to ndarray of shape (n_features_of_view, n_clusters)
         Feature matrices.
     labels_ : ndarray
@@ -151,7 +156,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_to_select: SelectSize | Any = 100,
         views: Any = None,
         solver: Literal["constrained", "paper"] = "constrained",
         criterion: Criterion = "separation",

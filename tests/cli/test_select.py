@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,7 +41,10 @@ def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     out = tmp_path / "out"
     assert run_app(["select", str(folder), "-k", "3", "-n", "5", "-o", str(out)]) == 0
     said = capsys.readouterr()
-    assert said.out == f"300 rows; ranking in {out / 'ranking.csv'}\n"
+    first, last = said.out.splitlines()
+    assert first == f"300 rows; ranking in {out / 'ranking.csv'}"
+    expected = r"5 features a view reproduce \d+ % of the clusters; \d+ would .* \d+ %\."
+    assert re.fullmatch(expected, last)
     assert said.err == ""
     text = sp.load_npz(folder / "view_0_text.npz")
     views = {"text": text, "image": np.load(folder / "view_1_image.npy")}
@@ -57,6 +61,42 @@ def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     assert about["parameters"]["n_clusters"] == 3
     assert about["rows"] == 300
     assert OMVFS.load(out / "model.omvfs").n_rows_seen_ == 300
+
+
+def test_the_data_can_tell_how_many_features_are_enough(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    config = tmp_path / "run.toml"
+    config.write_text('features = "auto"\n')
+    said = []
+    for given in (["-n", "auto"], ["--config", str(config)]):
+        assert run_app(["select", str(folder), "-k", "3", *given, "-o", str(out)]) == 0
+        said.append(capsys.readouterr().out)
+        selected = json.loads((out / "ranking.json").read_text(encoding="utf-8"))["selected"]
+        n = OMVFS.load(out / "model.omvfs").suggest_n_features()
+        assert [len(names) for names in selected.values()] == [n, min(n, 8)]
+    assert said[0] == said[1]
+    assert f"\n{n} features a view reproduce " in said[0]
+    target = tmp_path / "selected"
+    where = [str(out / "model.omvfs"), str(folder), "-o", str(target)]
+    assert run_app(["transform", *where, "-n", "auto"]) == 0
+    views, _ = load_folder(target)
+    assert list(views.widths.values()) == [n, min(n, 8)]
+
+
+def test_where_too_few_rows_can_judge_nothing_is_said(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert run_app(["select", str(folder), "-k", "31", "-n", "5", "-o", str(out)]) == 0
+    assert capsys.readouterr().out == f"300 rows; ranking in {out / 'ranking.csv'}\n"
+    assert run_app(["select", str(folder), "-k", "31", "-n", "auto", "-o", str(out)]) == 3
+    assert "300 rows to judge" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bad", ["0", "many", "1.5"])
+def test_a_number_of_features_is_whole_or_auto(folder, bad, capsys):
+    assert run_app(["select", str(folder), "-n", bad]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "whole number of at least 1" in said
+    assert "auto" in said
 
 
 def test_an_option_that_is_a_parameter_has_its_default():

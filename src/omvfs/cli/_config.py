@@ -8,7 +8,7 @@ import typer
 
 from omvfs import OMVFS
 from omvfs.data.schema import listed
-from omvfs.selectors.settings import checked
+from omvfs.selectors.settings import AUTO, checked
 
 # The table of parameters in the file.
 _TABLE = "parameters"
@@ -41,6 +41,29 @@ def parameter(name: str, *flags: str, **how: Any) -> Any:
         return value
 
     return typer.Option(*flags, callback=check, **how)
+
+
+def number_or_auto(given: Any) -> Any:
+    """Return a number of features as it was typed: whole, or auto.
+
+    Parameters
+    ----------
+    given : str or object
+        As typed, or from a file.
+
+    Examples
+    --------
+    >>> number_or_auto("80"), number_or_auto("auto")
+    (80, 'auto')
+    """
+    if given == AUTO or not isinstance(given, str):
+        return given
+    try:
+        return int(given)
+    except ValueError:
+        raise typer.BadParameter(
+            f"Got {given!r}; expected a whole number of at least 1, or {AUTO}."
+        ) from None
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:

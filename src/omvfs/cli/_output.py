@@ -16,7 +16,7 @@ import sklearn
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from omvfs import __version__
+from omvfs import OMVFS, __version__
 from omvfs.formats import Source
 from omvfs.pipeline.loop import Result, Status
 
@@ -135,6 +135,26 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
         "byte_order": sys.byteorder,
     }
     _write_json(out / "run.json", about)
+
+
+def verdict(selector: OMVFS) -> str:
+    """Tell how good the selection is and how many features would do; nothing if nobody can.
+
+    Parameters
+    ----------
+    selector : OMVFS
+    """
+    try:
+        quality = selector.selection_quality_
+    except ValueError:  # too few rows to judge by
+        return ""
+    enough = quality.levels_off_at
+    asked = max(int(mask.sum()) for mask in selector.view_support_.values())
+    best, there = (f"{100 * quality.at(n):.0f} %" for n in (asked, enough))
+    sentence = f"{asked:,} features a view reproduce {best} of the clusters"
+    if enough < asked:
+        return f"{sentence}; {enough:,} would do for {there}."
+    return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
 
 
 def _memory() -> str:

@@ -15,8 +15,14 @@ from rich.table import Table
 from omvfs import OMVFS, __version__
 from omvfs.cli._about import COLUMNS, figures, remarks
 from omvfs.cli._checks import check_key, check_out, check_parameters, local
-from omvfs.cli._config import DEFAULTS, parameter, parameters_of, read_config
-from omvfs.cli._output import Bar, Stop, write_results
+from omvfs.cli._config import (
+    DEFAULTS,
+    number_or_auto,
+    parameter,
+    parameters_of,
+    read_config,
+)
+from omvfs.cli._output import Bar, Stop, verdict, write_results
 from omvfs.cli._rows import as_they_came, chunks_of, no_rows, selected, write_rows
 from omvfs.data.schema import Schema
 from omvfs.formats import Joined, Source, open_source
@@ -82,7 +88,15 @@ def select(
         int, parameter("n_clusters", "-k", "--clusters", help="Consensus clusters.")
     ] = DEFAULTS["n_clusters"],
     features: Annotated[
-        int, parameter("n_features_to_select", "-n", "--features", help="Features per view.")
+        Any,
+        parameter(
+            "n_features_to_select",
+            "-n",
+            "--features",
+            parser=number_or_auto,
+            metavar="N|auto",
+            help="Features per view; auto for as many as are enough.",
+        ),
     ] = DEFAULTS["n_features_to_select"],
     out: Annotated[
         Path,
@@ -158,6 +172,8 @@ def select(
     if isinstance(opened, Joined) and opened.n_left_out:
         console.print(f"{opened.n_left_out:,} rows left out: not all files have their keys.")
     typer.echo(f"{result.selector.n_rows_seen_:,} rows; ranking in {out / 'ranking.csv'}")
+    if sentence := verdict(result.selector):
+        typer.echo(sentence)
 
 
 @app.command()
@@ -195,7 +211,14 @@ def transform(
     inputs: _Inputs,
     out: _Out,
     features: Annotated[
-        int | None, parameter("n_features_to_select", "-n", help="Features per view.")
+        Any,
+        parameter(
+            "n_features_to_select",
+            "-n",
+            parser=number_or_auto,
+            metavar="N|auto",
+            help="Features per view.",
+        ),
     ] = None,
     view: _Views = None,
     key: _Key = None,

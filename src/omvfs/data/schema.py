@@ -38,6 +38,18 @@ class Schema:
             _check_width(view, widths[view], width)
             _check_features(view, features[view], names)
 
+    def number_of(self, view: str) -> int:
+        """Return which view a name is of, from 0.
+
+        Examples
+        --------
+        >>> Schema(("text", "image"), (3, 2), (None, None)).number_of("image")
+        1
+        """
+        if view not in self.names:
+            raise ValueError(f"Got view {view!r}; the views are {listed(self.names)}.")
+        return self.names.index(view)
+
     def _check_names(self, batch: "Schema") -> None:
         missing = [name for name in self.names if name not in batch.names]
         unknown = [name for name in batch.names if name not in self.names]

@@ -13,16 +13,24 @@ from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
+from omvfs.model.quality import Rows, agreements
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.ranking.separation import separation
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import Scales, State
+from omvfs.model.statistics import Statistics
 from omvfs.model.stream.drift import (
     boost_recent,
     cluster_shares_drifted,
     explained_energy_drifted,
 )
+from omvfs.model.stream.reservoir import Reservoir
+
+# Rows of the reservoir that a cluster must have on average for selections to be judged, and how
+# often the rows are halved for it.
+ROWS_PER_CLUSTER = 10
+_SPLITS = 2
 
 
 class Queries:
@@ -48,6 +56,7 @@ class Queries:
         self._given, self._settings = state, settings
         self._solver = SOLVERS[settings.solver]
         self._scores: dict[Ranking, list[Array]] = {}
+        self._agreements: dict[tuple[Ranking, tuple[int, ...]], NDArray[np.float64]] = {}
 
     @cached_property
     def state(self) -> State:
@@ -109,6 +118,45 @@ class Queries:
         if not rows or ranking.diversity == 0:
             return own
         return [ranking.discount(scores, X_v) for scores, X_v in zip(own, rows, strict=True)]
+
+    def agreements(self, ranking: Ranking, sizes: tuple[int, ...]) -> NDArray[np.float64] | None:
+        """Return how much of the clusters the best features reproduce; see `quality.agreements`.
+
+        Of the rows of the reservoir, whatever the most recent ones are like. None if there are too
+        few.
+        """
+        sample = self.state.reservoir.take(self.state.reservoir.live)
+        K = self._settings.n_clusters
+        if len(sample) < ROWS_PER_CLUSTER * K:
+            return None
+        if callable(ranking.criterion) or (ranking, sizes) not in self._agreements:
+            X = [on_own_columns(X_v)[1] for X_v in self.scaled(sample.blocks)]
+            own = replace(ranking, n_steps=max(sizes))
+
+            def rank(rows: IntArray) -> list[Array]:
+                held = [X_v[rows] for X_v in X]
+                return self._scored_by(held, sample.counted.take(rows), sample.shares[rows], own)
+
+            rows = Rows(X, sample.counted.labels)
+            rng = copy.deepcopy(self.state.rng)
+            self._agreements[ranking, sizes] = agreements(rows, rank, sizes, K, _SPLITS, rng)
+        return self._agreements[ranking, sizes]
+
+    def _scored_by(
+        self, X: Sequence[Block], U: Indicator, shares: Array, ranking: Ranking
+    ) -> list[Array]:
+        """Return the scores if some rows, in clusters that are known, were all that ever came."""
+        settings = self._as_they_come
+        part = replace(
+            self.state,
+            statistics=Statistics.of_clusters(X, U, shares),
+            reservoir=Reservoir.of(self.state.reservoir.capacity, U, shares, X),
+        )
+        V = self._solver.feature_matrices(part, settings)
+        own = _relevances(part, V, ranking, settings)
+        if ranking.diversity == 0:
+            return own
+        return [ranking.discount(scores, X_v) for scores, X_v in zip(own, X, strict=True)]
 
     @cached_property
     def recent_rows(self) -> list[Block]:

@@ -10,7 +10,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from omvfs.data.schema import Schema, listed
+from omvfs.data.schema import Schema
 from omvfs.data.split import columns_by_view
 from omvfs.data.views import Block, Views, hstack, select_columns
 from omvfs.model.arrays import squared_row_norms
@@ -95,10 +95,8 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
             How many.
         """
         check_is_fitted(self)
-        if view not in self.schema_.names:
-            raise ValueError(f"Got view {view!r}; the views are {listed(self.schema_.names)}.")
+        names = self.schema_.feature_names[self.schema_.number_of(view)]
         best = np.argsort(self.view_ranking_[view])[:n]
-        names = self.schema_.feature_names[self.schema_.names.index(view)]
         return best if names is None else np.asarray(names, dtype=object)[best]
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
@@ -119,8 +117,12 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
     def view_support_(self) -> dict[str, NDArray[np.bool_]]:
         """Mask of the selected features by view name."""
         check_is_fitted(self)
-        sizes = sizes_by_view(self.n_features_to_select, self.schema_)
+        sizes = self._sizes()
         return {view: ranking <= sizes[view] for view, ranking in self.view_ranking_.items()}
+
+    def _sizes(self) -> dict[str, int]:
+        """Return how many features are selected by view name."""
+        return sizes_by_view(self.n_features_to_select, self.schema_)
 
     def transform(self, X: Any) -> Block:
         """Return the selected features of all views side by side.

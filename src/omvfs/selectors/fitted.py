@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views, as_views
 from omvfs.model.arrays import Array, Block
-from omvfs.model.queries import Queries
+from omvfs.model.queries import ROWS_PER_CLUSTER, Queries
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.offset import raise_rows, raise_to
+from omvfs.selectors.quality import SelectionQuality
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,18 @@ class FittedState:
     def scores(self, ranking: Ranking) -> dict[str, NDArray[Any]]:
         """Return the scores of the features by view name."""
         return self._named(self.queries.scores(ranking))
+
+    def quality(self, ranking: Ranking, sizes: Sequence[int]) -> SelectionQuality:
+        """Return how much of the clusters the best features reproduce, by their number a view."""
+        found = self.queries.agreements(ranking, tuple(sizes))
+        if found is None:
+            K = self.settings.n_clusters
+            raise ValueError(
+                f"Got {len(self.state.reservoir):,} rows to judge a selection by, those of the "
+                f"reservoir; expected at least {ROWS_PER_CLUSTER} for each of {K} clusters. Learn "
+                "from more rows, raise memory, or give a number of features."
+            )
+        return SelectionQuality.of(sizes, found, self.schema.names)
 
     def _named(self, arrays: Sequence[Array]) -> dict[str, Array]:
         """Return copies of what the model keeps, by view name."""

@@ -17,6 +17,8 @@ Role = Literal["learns", "ranks", "reads", "seeds"]
 
 _MAX_ITER = {"constrained": 20, "paper": 200}
 _GRAPH: dict[str, Graph] = {"constrained": "neighbors", "paper": "gaussian"}
+# How many features are enough is for the data to tell.
+AUTO: Literal["auto"] = "auto"
 # Features per view that are taken one after another when repetition is discounted.
 _GREEDY_STEPS = 1000
 
@@ -46,12 +48,21 @@ def _criterion(name: str, value: Any) -> Any:
     return value if callable(value) else one_of(name, value, get_args(Named))
 
 
+def _size(name: str, value: Any) -> Any:
+    if isinstance(value, str) and value == AUTO:
+        return AUTO
+    try:
+        return select_size(name, value)
+    except ValueError as error:
+        raise ValueError(str(error).replace(", or None", f", {AUTO!r}, or None")) from None
+
+
 _nonnegative = partial(number, least=0.0)
 _at_least_1 = partial(whole, least=1)
 
 PARAMETERS = {
     "n_clusters": Parameter(_at_least_1, "learns"),
-    "n_features_to_select": Parameter(select_size, "ranks", per_view=True),
+    "n_features_to_select": Parameter(_size, "ranks", per_view=True),
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
     "solver": Parameter(partial(one_of, allowed=("constrained", "paper")), "learns"),
@@ -133,7 +144,10 @@ def resolve_ranking(params: Mapping[str, Any], schema: Schema) -> Ranking:
     schema : Schema
         Of the views.
     """
-    sizes = sizes_by_view(params["n_features_to_select"], schema).values()
+    asked = checked("n_features_to_select", params["n_features_to_select"], schema.names)
+    # What is enough is found among fewer features than are taken one after another in any case.
+    given = dict(zip(schema.names, (1 if size == AUTO else size for size in asked), strict=True))
+    sizes = sizes_by_view(given, schema).values()
     # Of a view that is kept whole the order changes nothing.
     most = max((n for n, width in zip(sizes, schema.widths, strict=True) if n < width), default=0)
     names = [field.name for field in fields(Ranking) if field.name in PARAMETERS]

@@ -1,0 +1,75 @@
+"""Are the selected features any good, and how many are needed? Asked of OMVFS, without classes."""
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from omvfs.data.schema import Schema
+from omvfs.selectors.base import sizes_by_view
+from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.quality import SelectionQuality, sizes_to_judge
+from omvfs.selectors.settings import AUTO, checked, resolve_ranking
+from omvfs.selectors.stream import Journal
+from omvfs.threads import on_one_thread
+
+
+class JudgesSelection:
+    """Adds `selection_quality_` and `suggest_n_features` to the estimator."""
+
+    n_features_to_select: Any
+    schema_: Schema
+    get_params: Any
+    _journal: Journal[FittedState]
+
+    @property
+    def selection_quality_(self) -> SelectionQuality:
+        """How much of the consensus clusters the best features alone reproduce, by their number.
+
+        The rows of the reservoir are halved, twice. Features are ranked by one half; the rows of
+        the other are clustered on the best features alone, and the clusters compared with the
+        consensus clusters by normalised mutual information.
+
+        Examples
+        --------
+        >>> from omvfs import OMVFS
+        >>> from omvfs.datasets import make_planted
+        >>> planted = make_planted(600, n_features=(300, 200), random_state=0)
+        >>> selector = OMVFS(n_clusters=5, random_state=0).fit(planted.views)
+        >>> quality = selector.selection_quality_
+        >>> bool(quality.at(40) > quality.at(2))
+        True
+        >>> list(quality.views)
+        ['view_0', 'view_1']
+        """
+        return self._judged()
+
+    def suggest_n_features(self, view: str | None = None) -> int:
+        """Return how many features are enough: where `selection_quality_` levels off.
+
+        More than so many gain no more than judgements differ by.
+
+        Parameters
+        ----------
+        view : str, default=None
+            Judge this view alone; by default, all views together, so many features of each.
+        """
+        quality = self._judged()
+        if view is None:
+            return quality.levels_off_at
+        self.schema_.number_of(view)
+        return quality.views[view].levels_off_at
+
+    @on_one_thread
+    def _judged(self) -> SelectionQuality:
+        check_is_fitted(self)
+        sizes = sizes_to_judge(self.schema_.widths)
+        ranking = resolve_ranking(self.get_params(deep=False), self.schema_)
+        return self._journal.known.quality(ranking, sizes)
+
+    def _sizes(self) -> dict[str, int]:
+        """Return how many features are selected by view name, ``"auto"`` being what is enough."""
+        names = self.schema_.names
+        asked = checked("n_features_to_select", self.n_features_to_select, names)
+        enough = self.suggest_n_features() if AUTO in asked else None
+        sizes: list[Any] = [enough if size == AUTO else size for size in asked]
+        return sizes_by_view(dict(zip(names, sizes, strict=True)), self.schema_)

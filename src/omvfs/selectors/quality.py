@@ -1,0 +1,116 @@
+"""How good a selection is by its number of features, and how many are enough."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Numbers of features a view at which selections are judged.
+SIZES = (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)
+
+
+def sizes_to_judge(widths: Sequence[int]) -> tuple[int, ...]:
+    """Return numbers of features a view, up to all of the widest view.
+
+    Examples
+    --------
+    >>> sizes_to_judge([7, 3])
+    (1, 2, 3, 4, 6, 7)
+    """
+    most = min(max(widths), SIZES[-1])
+    return (*(size for size in SIZES if size < most), most)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """How much of the clusters selected features reproduce, by their number.
+
+    Attributes
+    ----------
+    sizes : int array of shape (n,)
+        Numbers of features.
+    agreement : array of shape (n,)
+        Between 0 and 1: normalised mutual information of the clusters found on the features alone
+        with those found on all.
+    spread : array of shape (n,)
+        Standard deviation of the judgements whose mean is the agreement.
+
+    Examples
+    --------
+    >>> curve = Curve(np.array([10, 20, 40]), np.array([0.5, 0.79, 0.8]), np.full(3, 0.02))
+    >>> curve.levels_off_at, curve.at(15)
+    (20, 0.645)
+    """
+
+    sizes: NDArray[np.intp]
+    agreement: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    @property
+    def levels_off_at(self) -> int:
+        """The least number of features whose agreement is within the usual spread of the best."""
+        enough = self.agreement >= self.agreement.max() - self.spread.mean()
+        return int(self.sizes[enough.argmax()])
+
+    def at(self, size: float) -> float:
+        """Return the agreement of a number of features, between those judged a straight line."""
+        return float(np.interp(size, self.sizes, self.agreement))
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionQuality(Curve):
+    """The same for the best features of all views together, so many of each, and of each alone.
+
+    Attributes
+    ----------
+    sizes : int array of shape (n,)
+        Numbers of features a view; of a view that has fewer, all.
+    agreement, spread : array of shape (n,)
+        Of all views together.
+    views : mapping of str to Curve
+        Of each view alone. A view that is poor in itself may still be of use beside others.
+
+    Examples
+    --------
+    >>> sizes, spread = np.array([10, 20]), np.zeros(2)
+    >>> text = Curve(sizes, np.array([0.4, 0.7]), spread)
+    >>> print(SelectionQuality(sizes, np.array([0.5, 0.8]), spread, {"text": text}))
+      features    all views         text
+            10  0.50 ± 0.00  0.40 ± 0.00
+            20  0.80 ± 0.00  0.70 ± 0.00
+    """
+
+    views: Mapping[str, Curve]
+
+    @classmethod
+    def of(
+        cls, sizes: Sequence[int], agreements: NDArray[np.float64], views: Sequence[str]
+    ) -> "SelectionQuality":
+        """Return it from judgements.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+        agreements : array of shape (n_judgements, 1 + n_views, n_sizes)
+            Of all views together, then of each.
+        views : sequence of str
+        """
+        each = np.array(sizes, np.intp)
+        mean, spread = agreements.mean(axis=0), agreements.std(axis=0, ddof=1)
+        alone = {view: Curve(each, mean[v], spread[v]) for v, view in enumerate(views, start=1)}
+        return cls(each, mean[0], spread[0], alone)
+
+    def __str__(self) -> str:
+        curves = {"all views": self, **self.views}
+        widths = {name: max(len(name), 11) for name in curves}
+        lines = ["  features  " + "  ".join(f"{name:>{widths[name]}}" for name in curves)]
+        for i, size in enumerate(self.sizes):
+            cells = [
+                f"{f'{curve.agreement[i]:.2f} ± {curve.spread[i]:.2f}':>{widths[name]}}"
+                for name, curve in curves.items()
+            ]
+            lines.append("  ".join([f"{size:>10}", *cells]))
+        return "\n".join(lines)
+
+    __repr__ = __str__
