@@ -9,11 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, IntArray, project, squared_row_norms, stack
-from omvfs.model.columns import on_own_columns
+from omvfs.model.columns import Columns, on_columns, on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
 from omvfs.model.quality import Rows, agreements
+from omvfs.model.ranking.explanation import (
+    RULES,
+    leading_clusters,
+    membership_correlations,
+    place_of,
+    shares_of_rows,
+    strengths,
+)
+from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.ranking.separation import separation
 from omvfs.model.settings import Settings
@@ -55,8 +64,8 @@ class Queries:
     def __init__(self, state: State, settings: Settings) -> None:
         self._given, self._settings = state, settings
         self._solver = SOLVERS[settings.solver]
-        self._scores: dict[Ranking, list[Array]] = {}
         self._agreements: dict[tuple[Ranking, tuple[int, ...]], NDArray[np.float64]] = {}
+        self._found: dict[Ranking, list[Repetition]] = {}
 
     @cached_property
     def state(self) -> State:
@@ -101,22 +110,26 @@ class Queries:
 
     def scores(self, ranking: Ranking) -> list[Array]:
         """Return the score of every feature, per view."""
+        return [found.scores for found in self.repetition(ranking)]
+
+    def repetition(self, ranking: Ranking) -> list[Repetition]:
+        """Return the score of every feature with what it repeats, per view."""
         if callable(ranking.criterion):
             # It may answer otherwise the next time.
             return self._scored(ranking)
-        if ranking not in self._scores:
-            self._scores[ranking] = self._scored(ranking)
-        return self._scores[ranking]
+        if ranking not in self._found:
+            self._found[ranking] = self._scored(ranking)
+        return self._found[ranking]
 
-    def _scored(self, ranking: Ranking) -> list[Array]:
+    def _scored(self, ranking: Ranking) -> list[Repetition]:
         own = _relevances(self.state, self.V, ranking, self._settings)
         rows: Sequence[Block] = self.state.reservoir.blocks
         recent = self.recent_rows if ranking.recency > 0 else []
         if recent and self.drifted:
-            own = self._boosted(own, self.scaled(recent), ranking)
+            own = self._boosted(own, ranking)
             rows = [stack(parts) for parts in zip(rows, recent, strict=True)]
         if not rows or ranking.diversity == 0:
-            return own
+            return [Repetition.none(scores) for scores in own]
         return [ranking.discount(scores, X_v) for scores, X_v in zip(own, rows, strict=True)]
 
     def agreements(self, ranking: Ranking, sizes: tuple[int, ...]) -> NDArray[np.float64] | None:
@@ -159,6 +172,80 @@ class Queries:
         return [ranking.discount(scores, X_v) for scores, X_v in zip(own, X, strict=True)]
 
     @cached_property
+    def sample(self) -> Reservoir:
+        """The rows of the reservoir, without those that are forgotten; there may be none."""
+        return self.state.reservoir.take(self.state.reservoir.live)
+
+    def cluster_shares(self) -> NDArray[np.float64] | None:
+        """Return the share of rows of each cluster; None without a reservoir."""
+        counts = self._alike.sums
+        return counts / counts.sum() if self.has_rows else None
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is a reservoir with rows."""
+        return len(self.sample) > 0
+
+    def leading_clusters(self, v: int, features: Columns = slice(None)) -> IntArray:
+        """Return the cluster that features of a view stand for most, −1 if none."""
+        view = self.state.statistics.views[v]
+        return leading_clusters(view.B[features], view.weight_sums)
+
+    def strengths(self, v: int, features: IntArray) -> NDArray[np.float64]:
+        """Return how strongly some features of a view stand for each cluster; 1 is even."""
+        view = self.state.statistics.views[v]
+        return strengths(view.B[features], view.weight_sums)
+
+    def standing(
+        self, v: int, features: IntArray
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return strengths of some features of a view, and by what they compare with others.
+
+        That is their correlation with being in each cluster. Without rows it is what it would be
+        for a feature whose standard deviation is its mean.
+        """
+        strength = self.strengths(v, features)
+        if self.has_rows:
+            rows = on_columns(self.sample.rows[v].block(), features)
+            return strength, membership_correlations(rows, self._alike)
+        sums = self.state.statistics.views[v].weight_sums
+        rest = sums.sum() - sums
+        odds = np.divide(sums, rest, out=np.zeros_like(sums), where=rest > 0)
+        return strength, (strength - 1) * np.sqrt(odds)
+
+    def shares_of_rows(
+        self, v: int, zeros: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64] | None:
+        """Return the share of rows that have each feature of a view; None without a reservoir."""
+        if not self.has_rows:
+            return None
+        return shares_of_rows(self.sample.rows[v].block(), self.sample.shares, zeros)
+
+    def ranks(self, v: int, j: int, ranking: Ranking) -> dict[str, int | None]:
+        """Return the rank of a feature by each rule, repetition not discounted.
+
+        None by a rule that asks rows where there are none.
+        """
+        found: dict[str, int | None] = {}
+        for rule in RULES:
+            plain = replace(ranking, criterion=rule, diversity=0.0)
+            known = self.has_rows or not plain.asks_rows
+            found[rule] = place_of(self.scores(plain)[v], j) if known else None
+        return found
+
+    def is_boosted(self, v: int, j: int, own: float, ranking: Ranking) -> bool:
+        """Tell whether a feature owes its own score to the most recent rows."""
+        if ranking.recency == 0 or not self.recent_rows or not self.drifted:
+            return False
+        of_all = self.scores(replace(ranking, diversity=0.0, recency=0.0))
+        return bool(own > of_all[v][j])
+
+    @property
+    def _alike(self) -> Indicator:
+        """Clusters of the sample, rows by what forgetting has left of them."""
+        return Indicator(self.sample.counted.labels, self.sample.shares, self._settings.n_clusters)
+
+    @cached_property
     def recent_rows(self) -> list[Block]:
         """The most recent rows, per view, once there were more than the reservoir holds.
 
@@ -176,7 +263,7 @@ class Queries:
         """Whether the most recent rows are not what came before."""
         state, settings = self.state, self._settings
         recent = self.scaled(self.recent_rows)
-        sample = self.scaled(state.reservoir.take(state.reservoir.live).blocks)
+        sample = self.scaled(self.sample.blocks)
         # Placed alike: how the reservoir was clustered is another way.
         now, ever = (best_cluster(project(X, self.directions)).labels for X in (recent, sample))
         return cluster_shares_drifted(now, ever, settings.n_clusters) or explained_energy_drifted(
@@ -189,17 +276,19 @@ class Queries:
         P = project(others, unit_directions(V))
         return np.square(best_cluster(P).weights, dtype=np.float64)
 
-    def _boosted(
-        self, scores: Sequence[Array], recent: Sequence[Block], ranking: Ranking
-    ) -> list[Array]:
+    def _boosted(self, scores: Sequence[Array], ranking: Ranking) -> list[Array]:
         """Return scores, boosted to what recent rows alone give a feature where that is more."""
-        columns, held = zip(*map(on_own_columns, recent), strict=True)
-        alone = self._solver.reclustered(self._alone(held), self._as_they_come)
-        V = self._solver.feature_matrices(alone, self._as_they_come)
-        parts = zip(
-            scores, columns, _relevances(alone, V, ranking, self._as_they_come), strict=True
-        )
+        columns, alone, V = self._recent_alone
+        recent = _relevances(alone, V, ranking, self._as_they_come)
+        parts = zip(scores, columns, recent, strict=True)
         return [boost_recent(all_v, c, recent_v, ranking.recency) for all_v, c, recent_v in parts]
+
+    @cached_property
+    def _recent_alone(self) -> tuple[tuple[Columns, ...], State, list[Array]]:
+        """What would be known if recent rows were all, with its V, on their own columns."""
+        columns, held = zip(*map(on_own_columns, self.scaled(self.recent_rows)), strict=True)
+        alone = self._solver.reclustered(self._alone(held), self._as_they_come)
+        return columns, alone, self._solver.feature_matrices(alone, self._as_they_come)
 
     def _alone(self, rows: Sequence[Block]) -> State:
         """Return what would be known if some rows were all that ever came."""
@@ -216,9 +305,8 @@ class Queries:
     @cached_property
     def _electorate(self) -> tuple[Electorate, Array]:
         """The rows of the reservoir, to be asked where rows near them belong; the say of views."""
-        sample = self.state.reservoir.take(self.state.reservoir.live)
-        U = Indicator(sample.counted.labels, sample.shares, self._settings.n_clusters)
-        electorate = Electorate(self.scaled(sample.blocks), U, self._settings.n_neighbors)
+        rows = self.scaled(self.sample.blocks)
+        electorate = Electorate(rows, self._alike, self._settings.n_neighbors)
         return electorate, electorate.own_agreement()
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from omvfs.model.arrays import Array, Block
 from omvfs.model.ranking.criteria import Criterion, relevance
-from omvfs.model.ranking.repetition import discount_repetition
+from omvfs.model.ranking.repetition import Repetition, find_repetition
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,6 @@ class Ranking:
         """
         return relevance(V, masses, sums, "balanced" if self.asks_rows else self.criterion)
 
-    def discount(self, scores: Array, rows: Block) -> Array:
+    def discount(self, scores: Array, rows: Block) -> Repetition:
         """Return the scores of a view, repetition discounted; see `discount_repetition`."""
-        return discount_repetition(scores, rows, self.diversity, self.n_steps)
+        return find_repetition(scores, rows, self.diversity, self.n_steps)
