@@ -18,6 +18,7 @@ from omvfs.model.state import ChunkInfo, Update
 from omvfs.parameters import seed_of
 from omvfs.persistence.saving import Persistent
 from omvfs.selectors.base import SelectSize
+from omvfs.selectors.explaining import ExplainingSelector
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.judging import JudgesSelection
 from omvfs.selectors.settings import (
@@ -27,11 +28,10 @@ from omvfs.selectors.settings import (
     resolve,
     resolve_ranking,
 )
-from omvfs.selectors.stream import StreamSelector
 from omvfs.threads import on_one_thread
 
 
-class OMVFS(JudgesSelection, Persistent, StreamSelector[FittedState]):
+class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
@@ -115,6 +115,8 @@ class OMVFS(JudgesSelection, Persistent, StreamSelector[FittedState]):
         Feature matrices.
     labels_ : ndarray
         Consensus cluster of every row in the window.
+    cluster_shares_ : ndarray of shape (n_clusters,), or None
+        Share of rows of each cluster, estimated on the reservoir; None without one.
     history_ : deque of ChunkInfo
         One entry a chunk: terms of the objective, iterations, seconds, orthogonality error. The
         last 10,000 chunks are kept.

@@ -57,6 +57,25 @@ def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     chosen = json.loads((out / "ranking.json").read_text(encoding="utf-8"))["selected"]
     assert len(chosen["text"]) == len(chosen["image"]) == 5
     assert all(name.startswith("wörd") for name in chosen["text"])
+    noted = json.loads((out / "ranking.json").read_text(encoding="utf-8"))["features"]
+    assert len(noted) == len(rows)
+    for row, same in zip(rows, noted, strict=True):
+        why = expected.explain(row["view"], int(row["feature"]))
+        name = str(why.feature) if row["view"] == "image" else f"wörd {why.feature}"
+        told = why.repeats is not None and why.correlation**2 >= 0.5
+        repeats = str(why.repeats) if row["view"] == "image" else f"wörd {why.repeats}"
+        assert same == {
+            "view": why.view,
+            "rank": why.rank,
+            "feature": why.number,
+            "name": name,
+            "score": why.score,
+            "selected": why.selected,
+            "cluster": why.cluster,
+            "share_of_rows": why.share_of_rows,
+            "repeats": repeats if told else None,
+        }
+        assert row == {key: "" if each is None else str(each) for key, each in same.items()}
     about = json.loads((out / "run.json").read_text())
     assert about["parameters"]["n_clusters"] == 3
     assert about["rows"] == 300
@@ -194,6 +213,24 @@ def test_the_shell_completes_commands():
         check=False,
     )
     assert done.stdout.split() == ["select"]
+
+
+def test_what_needs_rows_is_empty_without_a_reservoir_and_repeats_are_named(folder, tmp_path):
+    X = np.load(folder / "view_1_image.npy")
+    np.save(folder / "view_1_image.npy", np.c_[X, 2 * X[:, 0]])
+    config = tmp_path / "run.toml"
+    columns = {}
+    for memory in (0, 2000):
+        config.write_text(f"[parameters]\nmemory = {memory}\n")
+        out = tmp_path / str(memory)
+        options = ["-k", "3", "--config", str(config), "-o", str(out)]
+        assert run_app(["select", str(folder), *options]) == 0
+        table = (out / "ranking.csv").read_text(encoding="utf-8").splitlines()
+        columns[memory] = list(csv.DictReader(table))
+    assert {row["share_of_rows"] + row["repeats"] for row in columns[0]} == {""}
+    assert "" not in {row["cluster"] for row in columns[0]}
+    repeats = {row["name"]: row["repeats"] for row in columns[2000] if row["view"] == "image"}
+    assert (repeats["0"], repeats["8"]) in {("8", ""), ("", "0")}
 
 
 def test_a_terminal_sees_rows_and_memory():

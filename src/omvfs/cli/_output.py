@@ -6,6 +6,7 @@ import platform
 import signal
 import sys
 from collections.abc import Sequence
+from itertools import repeat
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -19,6 +20,19 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from omvfs import OMVFS, __version__
 from omvfs.formats import Source
 from omvfs.pipeline.loop import Result, Status
+
+# Of `ranking.csv`, and of a feature in `ranking.json`.
+COLUMNS = (
+    "view",
+    "rank",
+    "feature",
+    "name",
+    "score",
+    "selected",
+    "cluster",
+    "share_of_rows",
+    "repeats",
+)
 
 
 class Stop:
@@ -97,29 +111,20 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
         What was read.
     """
     selector = result.selector
-    schema, support = selector.schema_, selector.view_support_
-    scores, ranking = selector.view_scores_, selector.view_ranking_
-    rows = [
-        {
-            "view": view,
-            "rank": int(ranking[view][j]),
-            "feature": j,
-            "name": str(j) if names is None else str(names[j]),
-            "score": float(scores[view][j]),
-            "selected": bool(support[view][j]),
-        }
-        for view, names in zip(schema.names, schema.feature_names, strict=True)
-        for j in np.argsort(ranking[view]).tolist()
-    ]
+    chosen, rows = _ranked(selector)
     with (out / "ranking.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
         writer.writerows(rows)
-    chosen = {
-        view: [row["name"] for row in rows if row["view"] == view and row["selected"]]
-        for view in schema.names
-    }
-    _write_json(out / "ranking.json", {"selected": chosen, "features": rows})
+    with (out / "ranking.json").open("w", encoding="utf-8") as file:
+        # A feature a line, one by one: all of them together may be large. One encoder for all, as
+        # json.dumps would make one for each.
+        encode = json.JSONEncoder(ensure_ascii=False).encode
+        file.write(f'{{\n "selected": {encode(chosen)},\n "features": [\n  ')
+        features = (encode(dict(zip(COLUMNS, row, strict=True))) for row in rows)
+        file.write(next(features))
+        file.writelines(f",\n  {feature}" for feature in features)
+        file.write("\n ]\n}")
     about = {
         "inputs": list(inputs),
         "rows": selector.n_rows_seen_,
@@ -155,6 +160,32 @@ def verdict(selector: OMVFS) -> str:
     if enough < asked:
         return f"{sentence}; {enough:,} would do for {there}."
     return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
+
+
+def _ranked(selector: OMVFS) -> tuple[dict[str, list[str]], list[tuple[Any, ...]]]:
+    """Return the names of the selected features by view, and a row a feature, the best first."""
+    schema, support, notes = selector.schema_, selector.view_support_, selector.feature_notes()
+    scores, ranking = selector.view_scores_, selector.view_ranking_
+    chosen: dict[str, list[str]] = {}
+    rows: list[tuple[Any, ...]] = []
+    for view, width, known in zip(schema.names, schema.widths, schema.feature_names, strict=True):
+        names = list(map(str, range(width) if known is None else known))
+        own, order = notes[view], np.argsort(ranking[view])
+        shares = own.share_of_rows
+        columns = (
+            repeat(view),
+            range(1, width + 1),
+            order.tolist(),
+            [names[j] for j in order.tolist()],
+            scores[view][order].astype(float).tolist(),
+            support[view][order].tolist(),
+            [None if k < 0 else k for k in own.cluster[order].tolist()],
+            repeat(None) if shares is None else shares[order].tolist(),
+            [None if j < 0 else names[j] for j in own.repeats[order].tolist()],
+        )
+        chosen[view] = [names[j] for j in order[support[view][order]].tolist()]
+        rows += zip(*columns, strict=False)
+    return chosen, rows
 
 
 def _memory() -> str:

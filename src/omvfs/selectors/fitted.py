@@ -129,6 +129,10 @@ class FittedState:
             )
         return SelectionQuality.of(sizes, found, self.schema.names)
 
+    def zeros(self, v: int) -> NDArray[np.float64] | None:
+        """Return what a 0 has become in the columns of a view; None where they are not raised."""
+        return None if self.raised is None else self.raised[v]
+
     def _named(self, arrays: Sequence[Array]) -> dict[str, Array]:
         """Return copies of what the model keeps, by view name."""
         return {name: each.copy() for name, each in zip(self.schema.names, arrays, strict=True)}

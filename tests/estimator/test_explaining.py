@@ -1,0 +1,268 @@
+"""Why a feature was chosen and what a cluster is about: true, and consistent with the ranking."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from omvfs import OMVFS
+from omvfs.datasets import make_planted
+from streams import every_dtype, every_solver, learned, two_views
+from support import clustered
+
+RULES = ["separation", "balanced", "information", "contrast", "norm"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_planted(1500, n_features=(200, 150), n_informative=(40, 30), random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return OMVFS(5, n_features_to_select=30, random_state=0).fit(data.views)
+
+
+@pytest.fixture(scope="module")
+def class_of(data, model):
+    """Return the class whose rows each cluster mostly has."""
+    found = model.predict(data.views)
+    return [np.bincount(data.labels[found == k]).argmax() for k in range(5)]
+
+
+def views_of(blocks, names):
+    return {view: pd.DataFrame(X, columns=names[view]) for view, X in blocks.items()}
+
+
+def named(seed, n_rows=60, **params):
+    blocks = two_views(seed, n_rows)
+    names = {view: [f"{view}{j}" for j in range(X.shape[1])] for view, X in blocks.items()}
+    model = OMVFS(3, n_features_to_select=3, batch_size=20, random_state=0, **params)
+    return blocks, names, model
+
+
+def test_informative_features_stand_for_their_class(data, model, class_of):
+    assert len(set(class_of)) == 5
+    for view, notes in model.feature_notes().items():
+        own = np.flatnonzero(data.informative[view])
+        found = np.array(class_of)[notes.cluster[own]]
+        assert (found == data.feature_class[view][own]).mean() > 0.95
+        for j in own[:3].tolist():
+            why = model.explain(view, j)
+            assert why.cluster == notes.cluster[j]
+            assert why.strengths[why.cluster] > 2
+            assert why.selected == model.view_support_[view][j]
+
+
+def test_a_cluster_is_about_the_words_of_its_class(data, model, class_of):
+    about = model.cluster_features(n=5)
+    assert sorted(about) == list(range(5))
+    for k, features in about.items():
+        assert features == model.cluster_features(k, n=5)
+        assert len(features) == 5
+        for each in features:
+            assert data.feature_class[each.view][each.feature] == class_of[k]
+            assert model.view_support_[each.view][each.feature]
+            assert each.strength == model.explain(each.view, each.feature).strengths[k]
+        heights = [each.correlation for each in features]
+        assert heights == sorted(heights, reverse=True)
+    assert {each.view for own in about.values() for each in own} == set(data.views)
+    np.testing.assert_allclose(model.cluster_shares_.sum(), 1)
+    np.testing.assert_allclose(model.cluster_shares_, 0.2, atol=0.05)
+
+
+def test_an_even_feature_stands_for_no_cluster_however_frequent():
+    rng = np.random.default_rng(0)
+    X = np.c_[clustered(rng, 300, 9)[0], np.full(300, 0.5)]
+    model = OMVFS(3, n_features_to_select=None, random_state=0).fit({"only": X})
+    why = model.explain("only", 9)
+    np.testing.assert_allclose(why.strengths, 1, rtol=1e-9)
+    assert why.cluster is None
+    assert why.share_of_rows == 1
+    assert why.repeats is None
+    assert "no cluster more than another" in str(why)
+    listed = [each.feature for own in model.cluster_features(n=50).values() for each in own]
+    assert 9 not in listed
+    assert set(listed) == set(range(9))
+
+
+@every_solver
+@every_dtype
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"scale_columns": True}, {"diversity": 0.0}, {"forgetting": 0.8}, {"memory": 0}],
+    ids=["default", "scaled", "not discounted", "forgetting", "no memory"],
+)
+def test_it_agrees_with_the_ranking_and_changes_nothing(make, dtype, params):
+    X = two_views(3, 60, dtype, sp.csr_array)
+    model = make(3, n_features_to_select=4, batch_size=20, random_state=0, **params).fit(X)
+    before, scores, ranking = learned(model), model.view_scores_, model.view_ranking_
+    support, notes, V = model.view_support_, model.feature_notes(), model.V_
+    no_rows = model.memory == 0 or model.solver == "paper"
+    model.cluster_features()
+    assert (model.cluster_shares_ is None) == no_rows
+    for view, n_features in (("text", 12), ("image", 7)):
+        for j in range(n_features):
+            why = model.explain(view, j)
+            assert (why.view, why.feature, why.number) == (view, j, j)
+            assert (why.rank, why.score) == (ranking[view][j], scores[view][j])
+            assert why.selected == support[view][j]
+            assert (-1 if why.cluster is None else why.cluster) == notes[view].cluster[j]
+            assert (why.share_of_rows is None) == no_rows
+            assert (why.ranks["separation"] is None) == no_rows
+            if no_rows or model.diversity == 0:
+                assert why.repeats is why.correlation is None
+                assert why.displaced == ()
+            if not no_rows:
+                assert why.share_of_rows == notes[view].share_of_rows[j]
+            told = why.correlation is not None and why.correlation**2 >= 0.5
+            assert notes[view].repeats[j] == (why.repeats if told else -1)
+            assert f"rank {why.rank} of {n_features}" in repr(why)
+    if model.solver == "constrained":
+        for view in V:
+            found = [np.argmax(model.explain(view, j).strengths) for j in range(len(V[view]))]
+            masses = model._fitted.queries.state.statistics.masses
+            sums = model._fitted.queries.state.statistics.views[0].weight_sums
+            amounts = V[view] * np.sqrt(masses) / sums
+            np.testing.assert_allclose(
+                np.take_along_axis(amounts, np.array(found)[:, np.newaxis], 1)[:, 0],
+                amounts.max(axis=1),
+                rtol=1e-5,
+            )
+    assert learned(model) == before
+
+
+@pytest.mark.parametrize("params", [{}, {"scale_columns": True}], ids=["default", "scaled"])
+def test_ranks_by_each_rule_are_those_of_the_model_with_that_rule(params):
+    _, _, model = named(1, **params)
+    model.fit(two_views(1, 60))
+    for rule in RULES:
+        plain = clone(model).set_params(criterion=rule, diversity=0.0).fit(two_views(1, 60))
+        for j in range(12):
+            assert model.explain("text", j).ranks[rule] == plain.view_ranking_["text"][j]
+
+
+def test_repeats_is_what_corrcoef_says():
+    rng = np.random.default_rng(0)
+    X = clustered(rng, 80, 9)[0]
+    X = np.c_[X, X[:, :3] + 0.05 * rng.random((80, 3))]
+    model = OMVFS(3, n_features_to_select=6, random_state=0).fit({"only": X})
+    r, ranking = np.corrcoef(X.T), model.view_ranking_["only"]
+    for j in range(12):
+        better = np.flatnonzero(ranking < ranking[j])
+        why = model.explain("only", j)
+        if len(better):
+            best = better[np.argmax(np.abs(r[j, better]))]
+            assert (why.repeats, why.correlation) == (best, pytest.approx(r[j, best]))
+        else:
+            assert why.repeats is None
+        for other in why.displaced:
+            assert model.explain("only", other).repeats == j
+            assert ranking[other] > ranking[j]
+    for j in range(3):
+        twins = sorted((j, j + 9), key=lambda i: ranking[i])
+        assert model.explain("only", twins[0]).displaced.count(twins[1]) == 1
+        assert model.feature_notes()["only"].repeats[twins[1]] == twins[0]
+
+
+def test_the_order_of_views_and_columns_changes_nothing():
+    rng = np.random.default_rng(5)
+    blocks, names, model = named(5)
+    orders = {view: rng.permutation(X.shape[1]) for view, X in blocks.items()}
+    moved = {view: blocks[view][:, orders[view]] for view in reversed(blocks)}
+    other = clone(model).fit(
+        views_of(moved, {v: [names[v][j] for j in o] for v, o in orders.items()})
+    )
+    model.fit(views_of(blocks, names))
+    for view in blocks:
+        for name in names[view]:
+            a, b = model.explain(view, name), other.explain(view, name)
+            same = "rank", "selected", "cluster", "share_of_rows", "repeats", "displaced", "ranks"
+            assert [getattr(a, each) for each in same] == [getattr(b, each) for each in same]
+            np.testing.assert_allclose(a.strengths, b.strengths)
+    about, again = model.cluster_features(), other.cluster_features()
+    assert {k: [each[:2] for each in own] for k, own in about.items()} == {
+        k: [each[:2] for each in own] for k, own in again.items()
+    }
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_of_raised_columns_the_value_as_it_came_must_not_be_0(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.6)
+    X = (X * (1 + np.arange(60) // 20)[:, np.newaxis]).astype(dtype)  # raised again and again
+    model = OMVFS(2, negative="shift", batch_size=20, random_state=0).fit({"only": X})
+    clip = OMVFS(2, negative="clip", batch_size=20, random_state=0).fit({"only": X})
+    for j in range(5):
+        assert model.explain("only", j).share_of_rows == pytest.approx((X[:, j] != 0).mean())
+        assert clip.explain("only", j).share_of_rows == pytest.approx((X[:, j] > 0).mean())
+
+
+def test_when_the_stream_has_drifted_it_agrees_with_the_ranking():
+    data = make_planted(
+        3000,
+        n_features=(200, 150),
+        n_informative=(40, 30),
+        n_classes=4,
+        row_length=40,
+        drift_at=(1000, 2000),
+        random_state=0,
+    )
+    model = OMVFS(4, memory=600, n_init=4, n_features_to_select=30, random_state=0).fit(data.views)
+    assert model._fitted.queries.drifted
+    ranking, plain = model.view_ranking_["view_0"], clone(model).set_params(recency=0.0)
+    reasons = [model.explain("view_0", j) for j in range(200)]
+    assert [why.rank for why in reasons] == ranking.tolist()
+    recent = np.array([why.is_recent for why in reasons])
+    assert 0 < recent.sum() < 200
+    assert "most recent rows" in str(reasons[recent.argmax()])
+    calm = plain.fit(data.views)
+    assert not any(calm.explain("view_0", j).is_recent for j in range(20))
+    own = model.set_params(diversity=0.0).view_scores_["view_0"]
+    np.testing.assert_array_equal(recent, own > calm.set_params(diversity=0.0).scores_[:200])
+
+
+def test_a_model_that_was_saved_explains_alike(tmp_path):
+    blocks, names, model = named(2)
+    model.fit(views_of(blocks, names)).save(tmp_path / "model.omvfs")
+    again = OMVFS.load(tmp_path / "model.omvfs")
+    assert again.explain("text", "text4") == model.explain("text", "text4")
+    assert again.cluster_features() == model.cluster_features()
+
+
+def test_one_cluster_is_about_nothing_in_particular():
+    model = OMVFS(1, random_state=0).fit(two_views(0, 40))
+    assert model.cluster_features() == {0: []}
+    assert model.explain("text", 0).cluster is None
+    assert model.explain("text", 0).strengths == (1.0,)
+
+
+def test_a_wrong_question_says_what_was_expected():
+    blocks, names, model = named(0)
+    with pytest.raises(NotFittedError):
+        model.explain("text", 0)
+    with pytest.raises(NotFittedError):
+        model.cluster_features()
+    frames = views_of(blocks, names)
+    model.fit({"text": frames["text"], "image": blocks["image"]})
+    for view, feature, error, message in (
+        ("txt", 0, ValueError, "Got view 'txt'; the views are 'text', 'image'. Did you .*'text'"),
+        (0, 0, ValueError, "Got view 0; the views are 'text', 'image'"),
+        ("text", "txt3", ValueError, "View 'text' has no feature 'txt3'; .*Did you mean 'text3'"),
+        ("text", "?", ValueError, "View 'text' has no feature '\\?'.* from 0 to 11.$"),
+        ("text", 12, ValueError, "View 'text' has 12 features; got 12, .* from 0 to 11"),
+        ("text", -1, ValueError, "View 'text' .*got -1"),
+        ("text", 1.0, TypeError, "view 'text' as float; expected a name or a number from 0"),
+        ("text", True, TypeError, "view 'text' as bool"),
+        ("image", "x", ValueError, "view 'image' have no names; got 'x', expected a number"),
+    ):
+        with pytest.raises(error, match=message):
+            model.explain(view, feature)
+    assert model.explain("text", np.int64(7)).feature == "text7"
+    for k in (3, -1, 1.0, True, "0"):
+        with pytest.raises(ValueError, match="expected a cluster from 0 to 2"):
+            model.cluster_features(k)
+    with pytest.raises(ValueError, match="Got n=0; expected a whole number of at least 1"):
+        model.cluster_features(0, n=0)
