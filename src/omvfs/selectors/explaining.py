@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.schema import Schema, listed
 from omvfs.model.ranking.explanation import displaced_by, place_of
+from omvfs.model.ranking.request import Ranking
 from omvfs.parameters import whole
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.settings import resolve_ranking
@@ -193,10 +194,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
         check_is_fitted(self)
         v = self.schema_.number_of(view)
         j = _number_of_feature(self.schema_, v, feature)
-        known, ranking = (
-            self._journal.known,
-            resolve_ranking(self.get_params(deep=False), self.schema_),
-        )
+        known, ranking = self._journal.known, self._ranking
         queries, found = known.queries, known.queries.repetition(ranking)[v]
         rank = place_of(found.scores, j)
         shares = queries.shares_of_rows(v, known.zeros(v))
@@ -281,12 +279,17 @@ class ExplainingSelector(StreamSelector[FittedState]):
         Returns
         -------
         dict of str to FeatureNotes
+
+        Examples
+        --------
+        >>> from omvfs import OMVFS
+        >>> rows = [[3, 1, 0, 0, 1], [2, 1, 0, 0, 1], [0, 0, 3, 0, 1], [0, 0, 3, 1, 1]] * 10
+        >>> notes = OMVFS(2, random_state=0).fit({"text": rows}).feature_notes()["text"]
+        >>> notes.cluster.tolist(), notes.share_of_rows.tolist(), notes.repeats.tolist()
+        ([1, 1, 0, 0, -1], [0.5, 0.5, 0.5, 0.25, 1.0], [2, 2, -1, -1, -1])
         """
         check_is_fitted(self)
-        known, ranking = (
-            self._journal.known,
-            resolve_ranking(self.get_params(deep=False), self.schema_),
-        )
+        known, ranking = self._journal.known, self._ranking
         notes = {}
         for v, (name, found) in enumerate(
             zip(self.schema_.names, known.queries.repetition(ranking), strict=True)
@@ -298,6 +301,11 @@ class ExplainingSelector(StreamSelector[FittedState]):
                 np.where(worth_telling, found.repeated, -1),
             )
         return notes
+
+    @property
+    def _ranking(self) -> Ranking:
+        """How features are ranked, by the parameters as they are now."""
+        return resolve_ranking(self.get_params(deep=False), self.schema_)
 
     def _about(self, clusters: Sequence[int], n: int) -> dict[int, list[ClusterFeature]]:
         """Return the features that stand for some clusters most, n of each at most."""
