@@ -138,22 +138,25 @@ class Queries:
         Of the rows of the reservoir, whatever the most recent ones are like. None if there are too
         few.
         """
-        sample = self.state.reservoir.take(self.state.reservoir.live)
-        K = self._settings.n_clusters
-        if len(sample) < ROWS_PER_CLUSTER * K:
+        if len(self.sample) < ROWS_PER_CLUSTER * self._settings.n_clusters:
             return None
-        if callable(ranking.criterion) or (ranking, sizes) not in self._agreements:
-            X = [on_own_columns(X_v)[1] for X_v in self.scaled(sample.blocks)]
-            own = replace(ranking, n_steps=max(sizes))
-
-            def rank(rows: IntArray) -> list[Array]:
-                held = [X_v[rows] for X_v in X]
-                return self._scored_by(held, sample.counted.take(rows), sample.shares[rows], own)
-
-            rows = Rows(X, sample.counted.labels)
-            rng = copy.deepcopy(self.state.rng)
-            self._agreements[ranking, sizes] = agreements(rows, rank, sizes, K, _SPLITS, rng)
+        if callable(ranking.criterion):
+            return self._judged(ranking, sizes)
+        if (ranking, sizes) not in self._agreements:
+            self._agreements[ranking, sizes] = self._judged(ranking, sizes)
         return self._agreements[ranking, sizes]
+
+    def _judged(self, ranking: Ranking, sizes: tuple[int, ...]) -> NDArray[np.float64]:
+        sample, K = self.sample, self._settings.n_clusters
+        X = [on_own_columns(X_v)[1] for X_v in self.scaled(sample.blocks)]
+        own = replace(ranking, n_steps=max(sizes))
+
+        def rank(rows: IntArray) -> list[Array]:
+            held = [X_v[rows] for X_v in X]
+            return self._scored_by(held, sample.counted.take(rows), sample.shares[rows], own)
+
+        rng = copy.deepcopy(self.state.rng)
+        return agreements(Rows(X, sample.counted.labels), rank, sizes, K, _SPLITS, rng)
 
     def _scored_by(
         self, X: Sequence[Block], U: Indicator, shares: Array, ranking: Ranking
@@ -169,7 +172,7 @@ class Queries:
         own = _relevances(part, V, ranking, settings)
         if ranking.diversity == 0:
             return own
-        return [ranking.discount(scores, X_v) for scores, X_v in zip(own, X, strict=True)]
+        return [ranking.discount(scores, X_v).scores for scores, X_v in zip(own, X, strict=True)]
 
     @cached_property
     def sample(self) -> Reservoir:
