@@ -1,27 +1,35 @@
 """How good the selected features are, on real data as streams and on planted ones.
 
-    python benchmarks/quality.py --csv quality.csv
+    python benchmarks/quality.py --csv docs/quality.csv --page docs/quality.md
     python benchmarks/quality.py --planted
 
-Each set is streamed in several seeded orders. The top p features per view are judged by spherical
-k-means on them alone, against the true classes. An interrupted run goes on from its file;
-after a change of the code, begin with another.
+Each set is streamed in several seeded orders. The top p features per view are judged by the
+clusters that they alone give, against the true classes: by spherical k-means on the views stacked,
+and by multi-view spherical k-means. An interrupted run goes on from its file; after a change of the
+code, take out the rows of the methods that it changes, or begin with another file.
 """
 
 import argparse
-import csv
 import time
 from functools import partial
-from itertools import product
 from pathlib import Path
 
+import fastcan_peer
 import numpy as np
-from joblib import Parallel, delayed
+from quality_store import read, run
+from quality_tables import (
+    CHOSEN_ON,
+    CLUSTERINGS,
+    CONSENSUS,
+    HELD_BACK,
+    SIZES,
+    VERDICT,
+    page,
+    set_table,
+)
 from sklearn.preprocessing import normalize
-from threadpoolctl import threadpool_limits
 
 from omvfs import OMVFS
-from omvfs.baselines import ColumnSum, RandomScore, Variance
 from omvfs.datasets import make_planted
 from omvfs.demo import digits_views
 from omvfs.evaluation import (
@@ -29,26 +37,30 @@ from omvfs.evaluation import (
     evaluate_selection,
     normalized_mutual_information,
 )
-from omvfs.experiments import Place, table, write_csv
+from omvfs.experiments import Place, table
+from omvfs.experiments._methods import OFFLINE, OURS, PRINTED, make
 from omvfs.experiments.rows import cell, mean, names, those
 from omvfs.experiments.sets import load
 from omvfs.model.ranking.criteria import contrast
 from omvfs.selectors.base import rank
 
-SETS = ["fox", "reuters600", "citeseer", "debian_en_fr", "bdgp", "mfeat"]
-EXTRA_SETS = ["reuters1200", "digits"]
-BASELINES = {"column sum": ColumnSum, "variance": Variance, "random": RandomScore}
-SIZES = dict.fromkeys([*SETS, *EXTRA_SETS], range(100, 700, 100))
-SIZES |= {"mfeat": (10, 20, 40), "digits": (5, 10, 20)}
-
+SETS = [*CHOSEN_ON, *HELD_BACK]
+# Sets of more than 5,000 rows, of which a clustering takes long and differs little by its seed.
+LARGE = ["debian_en_fr", "blogcatalog", "mdn_en_fr", "openclipart"]
+ALL = "all features"
 # Rankings that the clusters of one default fit give.
 FROM_FIT = {
     "omvfs": {key: OMVFS().get_params()[key] for key in ("criterion", "diversity")},
+    "balanced": {"criterion": "balanced"},
     "norm": {"criterion": "norm", "diversity": 0.0},
     "contrast": {"criterion": "contrast", "diversity": 0.0},
 }
-METHODS = [*FROM_FIT, "column sum", "variance", "random", "all features"]  # published is slow
-PLANTED_METHODS = [*FROM_FIT, "column sum", "variance", "true labels"]
+METHODS = [*FROM_FIT, "column sum", "variance", ALL, "MVUFS", "NDFS", "random"]
+PUBLISHED, FASTCAN, TRUTH = "published", fastcan_peer.NAME, "true labels"
+EXTRA_METHODS = [*(m for m in ("FSDS", *OFFLINE) if m not in METHODS), FASTCAN, PUBLISHED, TRUTH]
+# Slow ones, and the one that is there for scale only, have fewer orders.
+FEWER_ORDERS = [*OFFLINE, "FSDS", FASTCAN, "random"]
+PLANTED_METHODS = ["omvfs", "norm", "contrast", "column sum", "variance", TRUTH]
 PLANTED = {
     "easy": {"n_informative": (200, 100), "row_length": 60, "concentration": 0.9},
     "hard": {"n_informative": (150, 60), "row_length": (25, 20), "concentration": 0.7},
@@ -56,9 +68,6 @@ PLANTED = {
 # Not matched: informative features come from the upper third of the frequency ranks.
 PLANTED["hard, frequent"] = {**PLANTED["hard"], "informative_ranks": 0.33}
 PLANTED_BARS = {"easy": (0.85, 0.85), "hard": (0.45, 0.55), "hard, frequent": (0.45, 0.55)}
-VERDICT = {True: "pass", False: "**fail**"}
-# In place of a number of features: all of them, and the clusters that OMVFS itself finds.
-ALL, CONSENSUS = "all", "consensus"
 
 
 def views_of(name, data):
@@ -79,65 +88,85 @@ class Stream:
         self._fits = {}
 
     def fit(self, method):
-        """Return the fitted OMVFS of a method with the seconds it took, or None if it has none."""
-        kind = "default" if method in FROM_FIT else method
-        make = {"default": OMVFS, "published": OMVFS.as_published}.get(kind)
-        if make and kind not in self._fits:
+        """Return the fitted OMVFS of a method, with the seconds it took."""
+        kind = PRINTED if method == PUBLISHED else OURS
+        if kind not in self._fits:
             started = time.perf_counter()
-            fitted = make(n_clusters=self.n_classes, random_state=self.seed).fit(self.views)
+            fitted = make(kind, self.n_classes, self.seed).fit(self.views)
             self._fits[kind] = fitted, time.perf_counter() - started
-        return self._fits.get(kind)
+        return self._fits[kind]
 
-    def scores(self, method, seed):
-        """Return the scores by view; `seed` is for the random ones."""
-        if fit := self.fit(method):
-            return fit[0].set_params(**FROM_FIT.get(method, {})).view_scores_
-        if method == "true labels":
+    def scores(self, method, seed=0, most=600):
+        """Return the scores by view; `seed` is for random ones, `most` for fastcan."""
+        if has_fit(method):
+            default = FROM_FIT["omvfs"] if method in FROM_FIT else {}
+            settings = default | FROM_FIT.get(method, {})
+            return self.fit(method)[0].set_params(**settings).view_scores_
+        if method == TRUTH:
             masses = np.bincount(self.y).astype(float)
             U = np.eye(self.n_classes)[self.y] / np.sqrt(masses)
             return {view: contrast(X.T @ U, masses, masses) for view, X in self.views.items()}
-        selector = BASELINES.get(method, ColumnSum)()
-        if method == "random":
-            selector.set_params(random_state=1000 * self.seed + seed)
-        return selector.fit(self.views).view_scores_
+        if method == FASTCAN:
+            return fastcan_peer.scores(self.views, self.n_classes, most, self.seed)
+        seed = 1000 * self.seed + seed if method == "random" else self.seed
+        return make(method, self.n_classes, seed).fit(self.views).view_scores_
+
+    def consensus(self, method):
+        """Return how good the clusters are that OMVFS itself finds."""
+        fitted, seconds = self.fit(method)
+        found = fitted.predict(self.views)
+        nmi = normalized_mutual_information(self.y, found, "geometric")
+        return {"NMI": nmi, "ACC": clustering_accuracy(self.y, found), "seconds": seconds}
 
 
-def stream_job(name, order, methods, n_seeds, data):
-    """Return NMI and ACC, means over evaluation seeds, a row a method and number of features."""
+def has_fit(method):
+    return method in FROM_FIT or method == PUBLISHED
+
+
+def judges(method):
+    """Return by which clusterings a method is judged."""
+    return [*CLUSTERINGS, CONSENSUS] if has_fit(method) else [*CLUSTERINGS]
+
+
+def stream_job(name, order, wanted, n_seeds, data):
+    """Return NMI and ACC, means over evaluation seeds, a row a clustering and number of features.
+
+    `wanted` has the clusterings to do by method.
+    """
     views, y = views_of(name, data)
     rows = np.random.default_rng(order).permutation(len(y))
     stream, results = Stream({v: X[rows] for v, X in views.items()}, y[rows], order), []
     single = {view: X.astype(np.float32) for view, X in stream.views.items()}
-    for method in methods:
-        judged = []
-        for seed in range(n_seeds):
-            judged += evaluate_selection(
-                single,
-                stream.y,
-                {method: stream.scores(method, seed)},
-                [None] if method == "all features" else list(SIZES[name]),
-                seeds=[1000 * order + seed],
-                clustering="stacked",
-            )
-        for p in names(judged, "p"):
-            nmi, acc = (mean(judged, metric, p=p) for metric in ("NMI geometric", "ACC"))
-            p = ALL if method == "all features" else p
-            results.append({"method": method, "p": p, "NMI": nmi, "ACC": acc})
-        if fit := stream.fit(method):
-            found = fit[0].predict(stream.views)
-            nmi = normalized_mutual_information(stream.y, found, "geometric")
-            acc = clustering_accuracy(stream.y, found)
-            of_fit = {"p": CONSENSUS, "NMI": nmi, "ACC": acc, "seconds": fit[1]}
-            results.append({"method": method, **of_fit})
+    for method, clusterings in wanted.items():
+        if method == FASTCAN and not fastcan_peer.can_select(views):
+            continue
+        # Only random scores differ from seed to seed.
+        n_scores = n_seeds if method == "random" else 1
+        scores = [stream.scores(method, seed, max(SIZES[name])) for seed in range(n_scores)]
+        seeds = np.array_split(1000 * order + np.arange(n_seeds), n_scores)
+        for clustering in clusterings:
+            about = {"method": method, "clustering": clustering}
+            if clustering == CONSENSUS:
+                results.append(about | stream.consensus(method))
+                continue
+            sizes = [None] if method == ALL else list(SIZES[name])
+            judged = []
+            for each, own in zip(scores, seeds, strict=True):
+                judged += evaluate_selection(
+                    single, stream.y, {method: each}, sizes, seeds=own, clustering=clustering
+                )
+            for p in sizes:
+                nmi, acc = (mean(judged, metric, p=p) for metric in ("NMI geometric", "ACC"))
+                results.append(about | {"p": "all" if p is None else p, "NMI": nmi, "ACC": acc})
     return results
 
 
-def planted_job(name, seed, methods):
+def planted_job(name, seed, wanted, n_seeds):
     """Return the share of the planted features among as many best ones, a row a method and view."""
     planted = make_planted(n_classes=5, random_state=seed, **PLANTED[name])
     views = {view: normalize(X.astype(np.float64)) for view, X in planted.views.items()}
     stream, results = Stream(views, planted.labels, seed), []
-    for method in methods:
+    for method in wanted:
         scores = stream.scores(method, seed)
         for view, truth in planted.informative.items():
             found = float(truth[rank(scores[view]) <= truth.sum()].mean())
@@ -145,129 +174,53 @@ def planted_job(name, seed, methods):
     return results
 
 
-def read(path):
-    """Return the rows of a file, none if there is none."""
-    if path is None or not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return [
-            {key: _value(key, text) for key, text in row.items() if text}
-            for row in csv.DictReader(file)
-        ]
+def plan(orders, seeds):
+    """Return what to do, in this order, as (set, order, methods, seeds).
 
-
-def _value(key, text):
-    if key in ("order", "seeds", "p") and text.isdigit():
-        return int(text)
-    return float(text) if key in ("NMI", "ACC", "seconds", "found") else text
-
-
-def write(rows, path):
-    """Write rows, sorted, so that two files differ only where results do."""
-    part = path.with_suffix(".part")
-    write_csv(sorted(rows, key=_place), part)
-    part.replace(path)
-
-
-def _place(row):
-    p = str(row.get("p", ""))
-    return row["set"], row["method"], row["order"], row["seeds"], len(p), p, row.get("view", "")
-
-
-def work(job, name, order, methods, seeds):
-    with threadpool_limits(1):
-        rows = job(name, order, methods)
-    about = {"set": name, "method": "", "order": order, "seeds": seeds}
-    return [about | row for row in rows]
-
-
-def run(job, sets, n, methods, args):
-    """Run what the file lacks of job(name, 0 … n - 1); return the rows of these."""
-    stored = read(args.csv)
-    rows = those(stored, seeds=args.seeds)
-    others = [row for row in stored if row["seeds"] != args.seeds]
-    known = {(row["set"], row["order"], row["method"]) for row in rows}
-    tasks = []
-    for name, order in product(sets, range(n)):
-        if missing := [m for m in methods if (name, order, m) not in known]:
-            tasks.append(delayed(work)(job, name, order, missing, args.seeds))
-    for found in Parallel(args.jobs, return_as="generator_unordered")(tasks):
-        rows += found
-        if args.csv:
-            write(others + rows, args.csv)
+    `orders` has the number of orders by method, `seeds` that of evaluation seeds by set. One order
+    of all sets comes before the next. What does not hang on the model comes first, a method at a
+    time, then all that one fit gives.
+    """
+    single = [[m] for m in orders if not has_fit(m)]
+    groups = [single, [[m for m in orders if has_fit(m)]]]
     return [
-        row for row in rows if row["set"] in sets and row["method"] in methods and row["order"] < n
+        (name, order, methods, n_seeds)
+        for group in groups
+        for order in range(max(orders.values()))
+        for each in group
+        for name, n_seeds in seeds.items()
+        if (methods := [m for m in each if order < orders[m]])
     ]
-
-
-def show(title, head, rows):
-    print(f"\n### {title}\n\n{table(rows, head)}")
-
-
-def show_set(name, rows, methods):
-    """Print the table of one set."""
-    lines = []
-    for method in methods:
-        own = those(rows, set=name, method=method)
-        selected, consensus = selections(own), those(own, p=CONSENSUS)
-        by_size = [cell(selected, "NMI", p=p).split()[0] for p in SIZES[name]]
-        acc = mean(selected, "ACC")
-        seconds = f"{mean(consensus, 'seconds'):.1f}" if consensus else "–"
-        of_fit = [cell(consensus, metric) for metric in ("NMI", "ACC")]
-        lines.append([method, *by_size, cell(selected, "NMI"), f"{acc:.3f}", *of_fit, seconds])
-    head = ["NMI", *map(str, SIZES[name]), "mean ± sd over orders", "mean ACC"]
-    show(name, [*head, "consensus NMI", "consensus ACC", "fit, s"], lines)
-
-
-def selections(rows):
-    """Return the rows of selected features, and of all."""
-    return [row for row in rows if row["p"] != CONSENSUS]
 
 
 def report_sets(args):
     methods = args.methods or METHODS
-    job = partial(stream_job, n_seeds=args.seeds, data=args.data)
-    rows = run(job, args.sets, args.orders, methods, args)
+    if FASTCAN in methods and not fastcan_peer.is_here():
+        raise SystemExit(fastcan_peer.MISSING)
+    fewer = min(args.orders, args.slow_orders)
+    orders = {m: fewer if m in FEWER_ORDERS else args.orders for m in methods}
+    seeds = {n: min(args.seeds, args.large_seeds) if n in LARGE else args.seeds for n in args.sets}
+    job = partial(stream_job, data=args.data)
+    rows = run(job, plan(orders, seeds), judges, args.jobs, args.csv)
     for name in args.sets:
-        show_set(name, rows, methods)
-    nmi = {
-        n: {m: mean(selections(rows), "NMI", set=n, method=m) for m in methods} for n in args.sets
-    }
-    core = [name for name in SETS if name in nmi] or args.sets
-    over = {m: np.mean([nmi[n][m] for n in core]) for m in methods}
-    others = [m for m in ("column sum", "variance") if m in methods]
-    lines = [
-        [m, *(f"{x:.3f}" for x in (*(nmi[n][m] for n in nmi), over[m]))]
-        + [f"{over[m] - over[other]:+.3f}" for other in others]
-        for m in methods
-    ]
-    head = ["mean NMI", *nmi, f"mean of {len(core)}", *(f"over {other}" for other in others)]
-    show("Summary", head, lines)
-    if set(nmi) >= set(SETS) and set(methods) >= set(METHODS):
-        show_bars(rows, nmi, over)
+        for clustering in CLUSTERINGS:
+            head = f"{name}, {clustering}"
+            print(f"\n### {head}\n\n{set_table(rows, name, clustering, methods)}")
+    print(f"\n{page(rows, args.sets, methods)}")
+    if args.page:
+        args.page.write_text(whole_page(read(args.csv)), encoding="utf-8")
 
 
-def show_bars(rows, nmi, over):
-    """Print whether what is asked for is reached."""
-    gain = {name: nmi[name]["omvfs"] - nmi[name]["column sum"] for name in SETS}
-    worst = min(gain, key=gain.get)
-    acc = mean(rows, "ACC", set="fox", method="omvfs", p=CONSENSUS)
-    at_40 = {m: mean(rows, "NMI", set="mfeat", method=m, p=40) for m in ("omvfs", "random")}
-    bars = [
-        ("fox: consensus ACC", acc, 0.80),
-        ("fox: mean NMI over column sum", gain["fox"], 0.04),
-        (f"worst set ({worst}) over column sum", gain[worst], -0.01),
-        ("mean of the sets over column sum", over["omvfs"] - over["column sum"], 0.03),
-        ("mean of the sets over variance", over["omvfs"] - over["variance"], 0.03),
-        ("mfeat, 40 features, over random", at_40["omvfs"] - at_40["random"], 0.0),
-    ]
-    lines = [[what, f"{x:+.3f}", f"{bar:+.2f}", VERDICT[x >= bar]] for what, x, bar in bars]
-    show("Bars", ["bar", "got", "at least", ""], lines)
+def whole_page(rows):
+    """Return the page of all that a file has."""
+    there = names(rows, "method")
+    return page(rows, SETS, [m for m in [*METHODS, *EXTRA_METHODS] if m in there])
 
 
 def report_planted(args):
     methods = args.methods or PLANTED_METHODS
-    rows = run(planted_job, PLANTED, args.seeds, methods, args)
+    everything = plan(dict.fromkeys(methods, args.seeds), dict.fromkeys(PLANTED, 1))
+    rows = run(planted_job, everything, lambda method: [""], args.jobs, args.csv)
     for name, bars in PLANTED_BARS.items():
         own = those(rows, set=name)
         views = names(own, "view")
@@ -279,20 +232,26 @@ def report_planted(args):
             found = [mean(own, "found", method="omvfs", view=view) for view in views]
             verdicts = [VERDICT[x >= bar] for x, bar in zip(found, bars, strict=True)]
             lines.append(["bar", *(f"{b}: {v}" for b, v in zip(bars, verdicts, strict=True))])
-        show(f"Planted, {name} ({args.seeds} seeds)", ["found", "view 0", "view 1"], lines)
+        title = f"Planted, {name} ({args.seeds} seeds)"
+        print(f"\n### {title}\n\n{table(lines, ['found', 'view 0', 'view 1'])}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--sets", nargs="+", default=SETS, choices=[*SETS, *EXTRA_SETS])
-    parser.add_argument("--methods", nargs="+", choices=[*METHODS, "published", "true labels"])
-    parser.add_argument("--orders", type=int, default=5, help="stream orders")
+    parser.add_argument("--sets", nargs="+", default=SETS, choices=[*SETS, "digits"])
+    parser.add_argument("--methods", nargs="+", choices=[*METHODS, *EXTRA_METHODS])
+    parser.add_argument("--orders", type=int, default=5, help="stream orders; 0: only the page")
+    parser.add_argument("--slow-orders", type=int, default=2, help="of slow methods, at most")
     parser.add_argument("--seeds", type=int, default=5, help="evaluation seeds; of --planted, data")
+    parser.add_argument("--large-seeds", type=int, default=2, help="of large sets, at most")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--csv", type=Path, help="results: kept, and taken up again")
+    parser.add_argument("--page", type=Path, help="where to write all that the file has")
     parser.add_argument("--planted", action="store_true", help="planted streams instead")
     args = parser.parse_args()
+    if args.page and not args.csv:
+        parser.error("--page shows what the file of --csv has: give both.")
     (report_planted if args.planted else report_sets)(args)
 
 

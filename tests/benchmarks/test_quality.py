@@ -1,13 +1,26 @@
-"""Quality of selections: a run goes on from its file, which is sorted, and is drawn from it."""
+"""Quality of selections: a run goes on from its file, which is sorted, and is shown from it."""
 
-from argparse import Namespace
+import math
+import re
+import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
+import fastcan_peer
+import numpy as np
 import picture
 import pytest
 import quality
+import quality_tables
+from quality_store import read, run
+
+from omvfs.demo import digits_views
+from omvfs.evaluation import evaluate_selection
+from omvfs.experiments.rows import mean, names, those
 
 DOCS = Path(__file__).parents[2] / "docs"
+SETS, OURS = quality.SETS, "omvfs"
 
 
 @pytest.fixture
@@ -16,58 +29,238 @@ def done():
 
 
 @pytest.fixture
-def job(done):
-    """A job that notes what it does, and finds the same wherever it is done."""
+def do(done, tmp_path):
+    """Run a job that notes what it does, and finds the same wherever it is done."""
 
-    def found(name, order, methods):
-        done.append((name, order, list(methods)))
+    def found(name, order, wanted, n_seeds):
+        done.append((name, order, wanted, n_seeds))
         return [
-            {"method": method, "p": p, "NMI": order / 3, "ACC": 1.0}
-            for method in methods
-            for p in (20, 5, quality.CONSENSUS, 10)
+            {"method": method, "clustering": clustering, "p": p, "NMI": order / 3, "ACC": 1.0}
+            for method, clusterings in wanted.items()
+            for clustering in clusterings
+            for p in (20, 5, 10)
         ]
 
-    return found
+    def run_plan(orders, seeds, judges=lambda method: ["s", "t"], file="quality.csv"):
+        return run(found, quality.plan(orders, seeds), judges, 1, tmp_path / file)
+
+    return run_plan
 
 
-def test_a_run_does_what_its_file_lacks(job, done, tmp_path):
-    args = Namespace(csv=tmp_path / "quality.csv", seeds=2, jobs=1)
-    first = quality.run(job, ["a"], 2, ["x"], args)
-    again = quality.run(job, ["b", "a"], 2, ["x", "y"], args)
-    assert done[:2] == [("a", 0, ["x"]), ("a", 1, ["x"])]
+def test_a_run_does_what_its_file_lacks(do, done, tmp_path):
+    both = ["s", "t"]
+    first = do({"x": 2}, {"a": 2}, judges=lambda method: ["s"])
+    again = do({"x": 2, "y": 1}, {"b": 2, "a": 2})
+    assert done[:2] == [("a", 0, {"x": ["s"]}, 2), ("a", 1, {"x": ["s"]}, 2)]
     assert done[2:] == [
-        ("b", 0, ["x", "y"]),
-        ("b", 1, ["x", "y"]),
-        ("a", 0, ["y"]),
-        ("a", 1, ["y"]),
+        ("b", 0, {"x": both}, 2),
+        ("a", 0, {"x": ["t"]}, 2),
+        ("b", 0, {"y": both}, 2),
+        ("a", 0, {"y": both}, 2),
+        ("b", 1, {"x": both}, 2),
+        ("a", 1, {"x": ["t"]}, 2),
     ]
-    assert len(first) == 2 * 4
-    assert len(again) == 2 * 2 * 2 * 4
+    assert len(first) == 2 * 3
+    assert len(again) == 2 * (2 + 1) * 2 * 3
     # What is there of other sets, orders and methods is kept, and not returned.
-    assert len(quality.run(job, ["a"], 1, ["y"], args)) == 4
-    assert len(quality.read(args.csv)) == len(again)
+    assert len(do({"y": 1}, {"a": 2})) == 2 * 3
+    assert len(read(tmp_path / "quality.csv")) == len(again)
+    assert len(done) == 8
 
 
-def test_other_numbers_of_seeds_are_other_results(job, done, tmp_path):
-    file = tmp_path / "quality.csv"
-    for seeds in (2, 3):
-        quality.run(job, ["a"], 1, ["x"], Namespace(csv=file, seeds=seeds, jobs=1))
-    assert len(done) == 2
-    assert [row["seeds"] for row in quality.read(file)] == [2] * 4 + [3] * 4
+def test_more_seeds_take_the_place_of_fewer_and_never_fewer_of_more(do, done, tmp_path):
+    for seeds in (2, 3, 2):
+        rows = do({"x": 1}, {"a": seeds})
+    assert [n for *_, n in done] == [2, 3]
+    assert [row["seeds"] for row in read(tmp_path / "quality.csv")] == [3] * 6
+    assert len(rows) == 6
 
 
-def test_the_file_does_not_depend_on_what_was_done_first(tmp_path, job):
-    texts = []
-    for sets in (["a", "b"], ["b", "a"]):
-        file = tmp_path / f"{sets[0]}.csv"
-        quality.run(job, sets, 2, ["x"], Namespace(csv=file, seeds=2, jobs=1))
-        texts.append(file.read_text())
-    assert texts[0] == texts[1]
-    sizes = [row["p"] for row in quality.read(file)][:4]
-    assert sizes == [5, 10, 20, quality.CONSENSUS]
-    assert quality.read(file)[4]["NMI"] == 0.333333
+def test_the_file_does_not_depend_on_what_was_done_first(do, tmp_path):
+    for sets in ("ab", "ba"):
+        do({"x": 2}, dict.fromkeys(sets, 2), file=f"{sets}.csv")
+    assert (tmp_path / "ab.csv").read_text() == (tmp_path / "ba.csv").read_text()
+    rows = read(tmp_path / "ab.csv")
+    assert [row["p"] for row in rows[:3]] == [5, 10, 20]
+    assert rows[3]["NMI"] == 0.333333
+
+
+def test_what_hangs_on_the_model_comes_last_and_from_one_fit():
+    plan = quality.plan({OURS: 2, "variance": 2, "norm": 1, "MVUFS": 1}, {"a": 5, "b": 2})
+    assert [(name, order, methods) for name, order, methods, _ in plan] == [
+        ("a", 0, ["variance"]),
+        ("b", 0, ["variance"]),
+        ("a", 0, ["MVUFS"]),
+        ("b", 0, ["MVUFS"]),
+        ("a", 1, ["variance"]),
+        ("b", 1, ["variance"]),
+        ("a", 0, [OURS, "norm"]),
+        ("b", 0, [OURS, "norm"]),
+        ("a", 1, [OURS]),
+        ("b", 1, [OURS]),
+    ]
+    assert {name: seeds for name, *_, seeds in plan} == {"a": 5, "b": 2}
+
+
+def test_the_default_is_all_small_sets_by_both_evaluations():
+    assert len(set(SETS)) == len(SETS) == 12
+    assert quality.judges("variance") == ["stacked", "multiview"]
+    assert quality.judges(OURS) == ["stacked", "multiview", "consensus"]
+    known = {*quality.FROM_FIT, quality.FASTCAN, quality.PUBLISHED, quality.TRUTH}
+    for method in [*quality.METHODS, *quality.EXTRA_METHODS]:
+        assert method in known or quality.make(method, 3, 0), method
+
+
+def few_digits(monkeypatch):
+    """Let the set of digits be 60 rows, of which some features are judged."""
+    views, y = digits_views()
+    small = {view: X[:60] for view, X in views.blocks.items()}
+    monkeypatch.setattr(quality, "digits_views", lambda: (SimpleNamespace(blocks=small), y[:60]))
+    monkeypatch.setitem(quality.SIZES, "digits", (5, 10))
+
+
+def test_a_job_is_the_mean_of_the_evaluations_of_its_seeds(monkeypatch):
+    few_digits(monkeypatch)
+    job = partial(quality.stream_job, "digits", 1, n_seeds=2, data=None)
+    wanted = {OURS: ["multiview", "consensus"], "balanced": ["stacked"]}
+    rows = job(wanted | {"random": ["stacked"], quality.ALL: ["multiview"]})
+    views, y = quality.views_of("digits", None)
+    order = np.random.default_rng(1).permutation(len(y))
+    stream = quality.Stream({view: X[order] for view, X in views.items()}, y[order], 1)
+    single = {view: X.astype(np.float32) for view, X in stream.views.items()}
+    judged = [row for row in rows if row["clustering"] != quality.CONSENSUS]
+    assert names(judged, "method") == [OURS, "balanced", "random", quality.ALL]
+    for method in names(judged, "method"):
+        own = those(judged, method=method)
+        assert [r["p"] for r in own] == (["all"] if method == quality.ALL else [5, 10])
+        expected = [
+            evaluate_selection(
+                single,
+                stream.y,
+                {"": stream.scores(method, seed)},
+                None if method == quality.ALL else 5,
+                seeds=[1000 + seed],
+                clustering=own[0]["clustering"],
+            )[0]["NMI geometric"]
+            for seed in range(2)
+        ]
+        assert own[0]["NMI"] == pytest.approx(np.mean(expected), abs=1e-12), method
+    (consensus,) = those(rows, clustering=quality.CONSENSUS)
+    assert consensus["seconds"] > 0
+    # One alone finds what it finds among others.
+    assert job({"balanced": ["stacked"]}) == those(rows, method="balanced")
+
+
+def made_up(**nmi):
+    """Return rows of all sets, NMI by method."""
+    return [
+        {"set": name, "method": method.replace("_", " "), "clustering": clustering, "order": order}
+        | {"seeds": 2, "p": p, "NMI": value, "ACC": 1.0}
+        for name in SETS
+        for method, value in nmi.items()
+        for clustering in quality_tables.CLUSTERINGS
+        for order in range(2)
+        for p in quality_tables.SIZES[name]
+    ]
+
+
+RIVALS = {"column_sum": 0.5, "variance": 0.4, "MVUFS": 0.45, "NDFS": 0.3}
+METHODS = [OURS, "balanced", "column sum", "variance", "MVUFS", "NDFS"]
+
+
+def test_means_are_of_all_sets_and_of_those_chosen_on_and_held_back_apart():
+    rows = made_up(omvfs=0.5, variance=0.25)
+    for row in rows:
+        if row["set"] in quality_tables.HELD_BACK and row["method"] == OURS:
+            row["NMI"] = 0.2
+    lines = quality_tables.sets_table(rows, "stacked", SETS, [OURS, "variance"]).splitlines()
+    assert lines[2] == "| fox | 0.500 | 0.250 |"
+    assert lines[-4:] == [
+        "| **mean of 12** | 0.400 | 0.250 |",
+        "| mean of 8, chosen on | 0.500 | 0.250 |",
+        "| mean of 4, held back | 0.200 | 0.250 |",
+        "| orders × seeds | 2 × 2 | 2 × 2 |",
+    ]
+
+
+def test_a_mean_is_of_no_less_than_all_its_sets():
+    rows = [row for row in made_up(omvfs=0.5, variance=0.4) if row["set"] != "cora"]
+    lines = quality_tables.sets_table(rows, "stacked", SETS, [OURS, "variance", "MVUFS"])
+    assert "| cora | – | – | – |" in lines
+    assert "| **mean of 12** | – | – | – |" in lines
+    assert "| mean of 8, chosen on | 0.500 | 0.400 | – |" in lines
+
+
+def test_bars_say_who_is_the_best_of_the_others_and_where_it_is_far_ahead():
+    rows = made_up(omvfs=0.52, balanced=0.9, **RIVALS)
+    for row in rows:
+        if (row["set"], row["clustering"], row["method"]) == ("bdgp", "multiview", "NDFS"):
+            row["NMI"] = 0.526
+        if (row["set"], row["clustering"], row["method"]) == ("fox", "stacked", "MVUFS"):
+            row["NMI"] = 0.524
+    stacked, multiview, *near = quality_tables.standing(rows, SETS, METHODS)
+    assert stacked == [
+        "mean of 12, stacked, over the best of the others (column sum)",
+        "+0.020",
+        "above 0",
+        "pass",
+    ]
+    assert multiview[1:] == ["+0.020", "above 0", "pass"]
+    assert [line[1] for line in near] == ["12 of 12", "11 of 12", "11 of 12"]
+    assert [line[3] for line in near] == ["not: none", "not: bdgp", "not: bdgp"]
+    behind = quality_tables.standing(made_up(omvfs=0.49, **RIVALS), SETS, METHODS)
+    assert [line[3] for line in behind[:2]] == ["**fail**"] * 2
+    assert [line[1] for line in behind[2:]] == ["0 of 12"] * 3
+
+
+def test_what_was_not_run_is_not_judged():
+    rows = [row for row in made_up(omvfs=0.5, **RIVALS) if row["set"] != "cora"]
+    assert quality_tables.standing(rows, SETS, METHODS) == []
+    assert quality_tables.first_bars(rows) == []
+    assert math.isnan(quality_tables.over({}, SETS, OURS))
+
+
+def test_fastcan_is_asked_for_by_name_and_missed_by_name(monkeypatch):
+    monkeypatch.setattr(fastcan_peer, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["quality.py", "--methods", "fastcan", "--sets", "digits"])
+    with pytest.raises(SystemExit, match="pip install fastcan"):
+        quality.main()
+    with pytest.raises(ModuleNotFoundError, match="pip install fastcan"):
+        fastcan_peer.scores({}, 2, 3, 0)
+    assert not fastcan_peer.can_select({"x": np.empty((1, fastcan_peer.MOST_FEATURES + 1))})
+
+
+def test_fastcan_scores_features_in_the_order_selected():
+    pytest.importorskip("fastcan")
+    X = np.random.default_rng(0).random((60, 8))
+    X = np.hstack([X, X[:, :3], np.zeros((60, 1))])
+    scores = fastcan_peer.scores({"x": X}, 3, 10, 0)["x"]
+    # Of twelve features eight are no copies of others.
+    assert sorted(scores) == [0.0] * 4 + [*range(1, 9)]
 
 
 def test_the_picture_is_that_of_the_file():
-    made = picture.draw(picture.means(quality.read(DOCS / "quality.csv")))
+    made = picture.draw(picture.means(read(DOCS / "quality.csv")))
     assert made == (DOCS / "quality.svg").read_text(encoding="utf-8")
+
+
+def test_the_picture_has_as_many_rows_as_its_sets_need():
+    found = {name: {method: [0.5, 0.7] for method in picture.COLOURS} for name in SETS}
+    half = picture.draw({name: found[name] for name in SETS[:6]})
+    whole = picture.draw(found)
+    assert [text.count("0.60</text>") for text in (half, whole)] == [6 * 3, 12 * 3]
+    heights = [int(re.search(r'viewBox="0 0 \d+ (\d+)"', text)[1]) for text in (half, whole)]
+    assert heights[1] - heights[0] == picture.LOWER
+    assert "spread over 2 stream orders" in whole
+
+
+def test_the_page_is_that_of_the_file():
+    made = quality.whole_page(read(DOCS / "quality.csv"))
+    assert made == (DOCS / "quality.md").read_text(encoding="utf-8")
+
+
+def test_no_row_of_the_file_is_there_twice():
+    rows = read(DOCS / "quality.csv")
+    keys = ("set", "method", "clustering", "order", "p")
+    assert len({tuple(row.get(key) for key in keys) for row in rows}) == len(rows)
+    assert not math.isnan(mean(rows, "NMI"))
