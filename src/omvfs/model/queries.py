@@ -24,7 +24,8 @@ from omvfs.model.ranking.explanation import (
 )
 from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
-from omvfs.model.ranking.separation import separation
+from omvfs.model.ranking.separation import ClusterMeans, cluster_means, separation
+from omvfs.model.ranking.signal import mix_ranks, signal_order
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import Scales, State
@@ -40,6 +41,10 @@ from omvfs.model.stream.reservoir import Reservoir
 # often the rows are halved for it.
 ROWS_PER_CLUSTER = 10
 _SPLITS = 2
+# With criterion "auto", so much difference of agreement makes one rule e times as weighty as the
+# other, judged at so many features a view, or such a part of all.
+_DOUBT = 0.02
+_JUDGED_AT = (80, 8), (240, 3)
 
 
 class Queries:
@@ -128,9 +133,26 @@ class Queries:
         if recent and self.drifted:
             own = self._boosted(own, ranking)
             rows = [stack(parts) for parts in zip(rows, recent, strict=True)]
-        if not rows or ranking.diversity == 0:
-            return [Repetition.none(scores) for scores in own]
-        return [ranking.discount(scores, X_v) for scores, X_v in zip(own, rows, strict=True)]
+        found = _discounted(own, rows, ranking)
+        if not ranking.asks_sets or not len(self.sample) or (recent and self.drifted):
+            return found
+        return _as_sets(found, own, self.state, ranking, self._settings, self._weight(ranking))
+
+    def _weight(self, ranking: Ranking) -> float:
+        """Return the weight of `signal` beside `separation`, the other rule by rows."""
+        if ranking.criterion != "auto":
+            return 1.0
+        widest = max(X_v.shape[1] for X_v in self.sample.blocks)
+        sizes = tuple(sorted({max(1, min(n, widest // part)) for n, part in _JUDGED_AT}))
+        both = [
+            self.agreements(replace(ranking, criterion=rule), sizes)
+            for rule in ("separation", "signal")
+        ]
+        if both[0] is None or both[1] is None:
+            return 0.0
+        # Of all views together.
+        ahead = float(np.mean(both[1][:, 0] - both[0][:, 0]))
+        return 1 / (1 + float(np.exp(-ahead / _DOUBT)))
 
     def agreements(self, ranking: Ranking, sizes: tuple[int, ...]) -> NDArray[np.float64] | None:
         """Return how much of the clusters the best features reproduce; see `quality.agreements`.
@@ -170,9 +192,10 @@ class Queries:
         )
         V = self._solver.feature_matrices(part, settings)
         own = _relevances(part, V, ranking, settings)
-        if ranking.diversity == 0:
-            return own
-        return [ranking.discount(scores, X_v).scores for scores, X_v in zip(own, X, strict=True)]
+        found = _discounted(own, X, ranking)
+        if ranking.asks_sets:
+            found = _as_sets(found, own, part, ranking, settings, self._weight(ranking))
+        return [each.scores for each in found]
 
     @cached_property
     def sample(self) -> Reservoir:
@@ -240,8 +263,8 @@ class Queries:
         """Tell whether a feature owes its own score to the most recent rows."""
         if ranking.recency == 0 or not self.recent_rows or not self.drifted:
             return False
-        of_all = self.scores(replace(ranking, diversity=0.0, recency=0.0))
-        return bool(own > of_all[v][j])
+        of_all = self.repetition(replace(ranking, diversity=0.0, recency=0.0))
+        return bool(own > of_all[v].own[j])
 
     @property
     def _alike(self) -> Indicator:
@@ -318,15 +341,44 @@ def _relevances(
 ) -> list[Array]:
     """Return the score of every feature by itself, per view."""
     views = state.statistics.views
-    sample = state.reservoir.take(state.reservoir.live)
-    if ranking.asks_rows and len(sample):
-        scales = Scales.of(state.statistics, settings)
-        X, B = scales.rows(sample.blocks), scales.features(state.statistics.B)
-        return [
-            separation(X_v, sample.counted, sample.shares, B_v, view.weight_sums)
-            for X_v, B_v, view in zip(X, B, views, strict=True)
-        ]
+    if ranking.asks_rows and len(state.reservoir.live):
+        return [separation(means) for _, means in _means(state, settings)]
     return [
         ranking.relevance(V_v, view.diagonal_masses, view.weight_sums)
         for view, V_v in zip(views, V, strict=True)
     ]
+
+
+def _means(state: State, settings: Settings) -> list[tuple[Block, ClusterMeans]]:
+    """Return for each view the rows of the reservoir, scaled, and the means of its clusters."""
+    sample = state.reservoir.take(state.reservoir.live)
+    scales = Scales.of(state.statistics, settings)
+    X, B = scales.rows(sample.blocks), scales.features(state.statistics.B)
+    return [
+        (X_v, cluster_means(X_v, sample.counted, sample.shares, B_v, view.weight_sums))
+        for X_v, B_v, view in zip(X, B, state.statistics.views, strict=True)
+    ]
+
+
+def _discounted(own: Sequence[Array], rows: Sequence[Block], ranking: Ranking) -> list[Repetition]:
+    """Return scores of features by themselves, repetition discounted as far as there are rows."""
+    if not rows or ranking.diversity == 0:
+        return [Repetition.none(scores) for scores in own]
+    return [ranking.discount(scores, X_v) for scores, X_v in zip(own, rows, strict=True)]
+
+
+def _as_sets(
+    found: Sequence[Repetition],
+    own: Sequence[Array],
+    state: State,
+    ranking: Ranking,
+    settings: Settings,
+    weight: float,
+) -> list[Repetition]:
+    """Return scores by the ranks so far and those of features taken as a set."""
+    shares = state.reservoir.shares[state.reservoir.live]
+    mixed = []
+    for each, scores, (X_v, means) in zip(found, own, _means(state, settings), strict=True):
+        order = signal_order(X_v, shares, means, scores, ranking.n_steps)
+        mixed.append(each.rescored(mix_ranks(each.scores, order, weight, scores)))
+    return mixed

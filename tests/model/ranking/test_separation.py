@@ -7,10 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.ranking.separation import separation
+from omvfs.model.ranking.separation import cluster_means
+from omvfs.model.ranking.separation import separation as of_means
 from support import KINDS, counts
 
 seeds = st.integers(0, 2**32)
+
+
+def separation(*rows_and_sums):
+    """Of rows and sums, as the model has them."""
+    return of_means(cluster_means(*rows_and_sums))
 
 
 def draw(seed, n=40, d=6, k=3, weights=None):

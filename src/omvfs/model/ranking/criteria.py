@@ -8,9 +8,10 @@ import numpy as np
 from omvfs.model.arrays import Array
 from omvfs.model.objective import row_norms
 
-# By V alone, and by rows and their clusters.
+# By V alone; by rows and their clusters, one by one; and by rows too, as a set.
 ByV = Literal["norm", "contrast", "information", "balanced"]
-Named = Literal["separation", ByV]
+AsSet = Literal["signal", "auto"]
+Named = Literal["separation", AsSet, ByV]
 # f(V, masses, sums), as `contrast` takes them, gives one score for every row of V.
 Criterion = Named | Callable[[Any, Any, Any], Any]
 

@@ -20,25 +20,53 @@ class Repetition:
     ----------
     own : array of shape (D,)
         Scores of the features by themselves.
-    scores : array of shape (D,)
+    left : array of shape (D,)
         What is left of them; see `discount_repetition`.
     repeated : int array of shape (D,)
         Of the features taken before it, the one that each correlates with most; −1 if it correlates
         with none, if its own score is 0, and if nothing was discounted.
     correlations : array of shape (D,)
         With that feature; 0 where there is none.
+    mixed : array of shape (D,), or None
+        Scores by which features are ranked if these are not what is left.
     """
 
     own: Array
-    scores: Array
+    left: Array
     repeated: IntArray
     correlations: NDArray[np.float64]
+    mixed: Array | None = None
 
     @classmethod
     def none(cls, scores: Array) -> "Repetition":
         """Return scores of which nothing is discounted."""
         n = len(scores)
         return cls(scores, scores, np.full(n, -1, np.intp), np.zeros(n))
+
+    @property
+    def scores(self) -> Array:
+        """Scores by which features are ranked."""
+        return self.left if self.mixed is None else self.mixed
+
+    def rescored(self, scores: Array) -> "Repetition":
+        """Return the same, ranked by other scores; who is no better is not repeated.
+
+        Examples
+        --------
+        >>> found = Repetition(np.ones(2), np.array([1.0, 0.5]), np.array([-1, 0]), np.ones(2))
+        >>> found.rescored(np.array([2.0, 1.0])).repeated
+        array([-1,  0])
+        >>> found.rescored(np.array([1.0, 2.0])).repeated
+        array([-1, -1])
+        """
+        behind = (self.repeated >= 0) & (scores[self.repeated] > scores)
+        return Repetition(
+            self.own,
+            self.left,
+            np.where(behind, self.repeated, -1),
+            np.where(behind, self.correlations, 0),
+            scores,
+        )
 
 
 def discount_repetition(scores: Array, rows: Block, strength: float, n_steps: int) -> Array:

@@ -1,9 +1,10 @@
 """How features are to be ranked."""
 
 from dataclasses import dataclass, field
+from typing import get_args
 
 from omvfs.model.arrays import Array, Block
-from omvfs.model.ranking.criteria import Criterion, relevance
+from omvfs.model.ranking.criteria import AsSet, Criterion, relevance
 from omvfs.model.ranking.repetition import Repetition, find_repetition
 
 
@@ -13,8 +14,10 @@ class Ranking:
 
     Attributes
     ----------
-    criterion : {"separation", "norm", "contrast", "information", "balanced"} or callable
-        What makes a feature good by itself; `separation` is by rows, all others by V.
+    criterion : {"signal", "auto", "separation", "norm", "contrast", "information", "balanced"} \
+            or callable
+        What makes features good: the first two as a set, the others each by itself; the first
+        three by rows, the others by V.
     diversity : float
         How strongly a feature that repeats a better one is discounted.
     recency : float
@@ -32,7 +35,12 @@ class Ranking:
     @property
     def asks_rows(self) -> bool:
         """Whether the criterion is by rows and their clusters."""
-        return self.criterion == "separation"
+        return self.criterion == "separation" or self.asks_sets
+
+    @property
+    def asks_sets(self) -> bool:
+        """Whether the criterion is of features as a set, which `separation` then enters."""
+        return self.criterion in get_args(AsSet)
 
     def relevance(self, V: Array, masses: Array, sums: Array) -> Array:
         """Return the score of every feature of a view by itself; see `relevance`.

@@ -1,0 +1,161 @@
+"""Which features together make clusters stand out of the noise."""
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import Array, Block, IntArray
+from omvfs.model.columns import on_columns
+from omvfs.model.ranking.separation import ClusterMeans
+
+# The first features are judged beside so many of the best by themselves, as if these were taken.
+_BESIDE = 30
+# Features whose gain is worked out at once.
+_AT_ONCE = 16
+
+
+def signal_order(
+    X: Block, shares: Array, means: ClusterMeans, scores: Array, n_steps: int
+) -> IntArray:
+    """Return features one after another, each the one that adds most signal for its noise.
+
+    Clusters a and b are as easy to tell by features S as d²_ab(S) = Σ_j∈S (m_ja − m_jb)², the
+    squared distance of their means, is large beside ‖C_SS‖_F, what squared distances vary by for
+    any other reason: C is the covariance of the features over all rows. So a set is good if
+    Σ_ab w_ab log d²_ab − log ‖C_SS‖_F is large, w_ab the share of pairs of rows that it concerns. A
+    feature that repeats another adds to the noise more than its share; one that tells apart
+    clusters that few others do adds more to the signal.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, D)
+        A sample of the rows.
+    shares : array of shape (n,)
+        What forgetting has left of them.
+    means : ClusterMeans
+        Of all rows.
+    scores : array of shape (D,)
+        What features are worth by themselves; those of 0 are not taken.
+    n_steps : int
+        Features to take, as far as there are so many.
+
+    Returns
+    -------
+    int array
+        The features taken, in this order, each once.
+
+    Examples
+    --------
+    >>> from omvfs.model.indicator import Indicator
+    >>> from omvfs.model.ranking.separation import cluster_means, separation
+    >>> rng, labels = np.random.default_rng(0), np.arange(200) % 2
+    >>> X = labels[:, np.newaxis] * [1.1, 0, 1.0] + rng.random((200, 3))
+    >>> X[:, 1] = X[:, 0]  # a repetition
+    >>> U = Indicator(labels, np.ones(200), 2)
+    >>> means = cluster_means(X, U, np.ones(200), X.T @ U.dense(), U.sums)
+    >>> signal_order(X, np.ones(200), means, separation(means), 3)
+    array([0, 2, 1])
+    """
+    C = _candidates(scores, means.variances, n_steps)
+    if not len(C):
+        return C
+    there = np.flatnonzero(means.shares > 0)
+    a, b = (there[each] for each in np.triu_indices(len(there), 1))
+    weights = means.shares[a] * means.shares[b]
+    apart = np.square(means.M[C][:, a] - means.M[C][:, b])
+    noise = np.square(_covariance(X, C, shares, means))
+    own = np.diag(noise).copy()
+    beside = np.argsort(-scores[C], kind="stable")[:_BESIDE]
+    signal = np.maximum(apart[beside].sum(axis=0), np.finfo(float).tiny)
+    total, crossed = float(noise[np.ix_(beside, beside)].sum()), np.zeros(len(C))
+    weights /= max(weights.sum(), np.finfo(float).tiny)
+    free, taken = np.ones(len(C), bool), np.empty(min(n_steps, len(C)), np.intp)
+    # What a feature adds to the signal only falls as others are taken, so what it added some steps
+    # ago is a bound: only the few of the largest bounds are worked out anew.
+    adds, known_at = np.full(len(C), np.inf), np.full(len(C), -1)
+    for step in range(len(taken)):
+        costs = 0.5 * np.log1p((own + 2 * crossed) / total)
+        while True:
+            bounds = np.where(free, adds - costs, -np.inf)
+            j = int(bounds.argmax())
+            if known_at[j] == step:
+                break
+            some = _largest(bounds, _AT_ONCE) if step else np.arange(len(C))
+            adds[some] = np.log1p(apart[some] / signal) @ weights
+            known_at[some] = step
+        taken[step], free[j] = j, False
+        signal += apart[j]
+        total += own[j] + 2 * crossed[j]
+        crossed += noise[j]
+    return C[taken]
+
+
+def _largest(values: Array, n: int) -> IntArray:
+    """Return where the n largest values are, in no order."""
+    if len(values) <= n:
+        return np.arange(len(values))
+    return np.argpartition(values, -n)[-n:]
+
+
+def mix_ranks(scores: Array, order: IntArray, weight: float, worth: Array) -> NDArray[np.float64]:
+    """Return scores by which features stand by the mean of two ranks.
+
+    Parameters
+    ----------
+    scores : array of shape (D,)
+        By which the first ranks are.
+    order : int array
+        The features of the best second ranks, the best first; others stand behind by `scores`.
+    weight : float
+        Of the second ranks, between 0 and 1.
+    worth : array of shape (D,)
+        Features for which this is 0 have a score of 0.
+
+    Returns
+    -------
+    array of shape (D,)
+        One over the mean rank. Of two with one mean, the one of the better first rank is better.
+
+    Examples
+    --------
+    >>> mix_ranks(np.array([3.0, 2.0, 1.0]), np.array([2]), 0.5, np.ones(3)).round(2)
+    array([0.67, 0.4 , 0.5 ])
+    """
+    D = len(scores)
+    first, second = np.empty(D), np.full(D, np.inf)
+    by_score = np.argsort(-scores, kind="stable")
+    first[by_score] = np.arange(1, D + 1)
+    second[order] = np.arange(1, len(order) + 1)
+    rest = by_score[np.isinf(second[by_score])]
+    second[rest] = np.arange(len(order) + 1, D + 1)
+    mean = (1 - weight) * first + weight * second
+    # Ranks are whole, and so mean ranks are far apart beside this.
+    found: NDArray[np.float64] = np.where(worth > 0, 1 / (mean + first / (100 * D)), 0)
+    return found
+
+
+def _candidates(scores: Array, variances: NDArray[np.float64], n_steps: int) -> IntArray:
+    """Return the features that may be taken: the best by themselves, and those that vary most."""
+    good = np.flatnonzero(scores > 0)
+    if len(good) <= 3 * n_steps:
+        return good
+    best = np.argsort(-scores[good], kind="stable")[: 2 * n_steps]
+    most_varied = np.argsort(-variances[good], kind="stable")[:n_steps]
+    return np.sort(good[np.union1d(best, most_varied)])
+
+
+def _covariance(X: Block, columns: IntArray, shares: Array, means: ClusterMeans) -> Array:
+    """Return the covariance of some features: variances of all rows, the rest by the sample."""
+    rows = on_columns(X, columns) / means.unit
+    p = shares.astype(np.float64) / shares.sum()
+    if sp.issparse(rows):
+        weighted = sp.diags_array(p) @ rows
+        C = (rows.T @ weighted).toarray()
+        mean = np.asarray(weighted.sum(axis=0)).ravel()
+    else:
+        rows = rows.astype(np.float64, copy=False)
+        C, mean = rows.T @ (rows * p[:, np.newaxis]), p @ rows
+    C -= np.outer(mean, mean)
+    np.fill_diagonal(C, means.variances[columns])
+    found: Array = C
+    return found

@@ -1,0 +1,144 @@
+"""Signal: which features together make clusters stand out of the noise."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs.model.indicator import Indicator, transposed_product
+from omvfs.model.ranking.separation import cluster_means, separation
+from omvfs.model.ranking.signal import mix_ranks, signal_order
+from support import clustered
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def drawn(seed, n=60, d=9, k=3):
+    rng = np.random.default_rng(seed)
+    X, labels = clustered(rng, n, d, k)
+    U = Indicator(labels, np.ones(n), k)
+    return X, U, cluster_means(X, U, np.ones(n), transposed_product(X, U), U.sums), rng
+
+
+def slow(X, labels, means, n_steps, beside=30):
+    """Return the same by working out the worth of every set that could come next."""
+    m = np.array([X[labels == k].mean(axis=0) for k in np.unique(labels)]) / means.unit
+    shares = np.bincount(labels) / len(labels)
+    C = np.cov(X.T / means.unit, bias=True) ** 2
+    scores = separation(means)
+    best = list(np.argsort(-scores, kind="stable")[:beside])
+
+    def worth(S):
+        signal = noise = 0.0
+        total = sum(shares[a] * shares[b] for a in range(len(m)) for b in range(a))
+        for a in range(len(m)):
+            for b in range(a):
+                d2 = sum((m[a, j] - m[b, j]) ** 2 for j in [*best, *S])
+                signal += shares[a] * shares[b] / total * np.log(d2)
+        noise = C[np.ix_(best, best)].sum() + C[np.ix_(S, S)].sum()
+        return signal - 0.5 * np.log(noise)
+
+    taken = []
+    for _ in range(n_steps):
+        left = [j for j in range(X.shape[1]) if j not in taken]
+        taken.append(max(left, key=lambda j: worth([*taken, j])))
+    return taken
+
+
+@settings(max_examples=25)
+@given(seeds)
+def test_each_feature_is_the_one_that_makes_the_best_set(seed):
+    X, U, means, _ = drawn(seed)
+    found = signal_order(X, np.ones(len(X)), means, separation(means), 9)
+    assert list(found) == slow(X, U.labels, means, 9)
+
+
+@given(seeds)
+def test_neither_the_order_of_columns_nor_how_rows_are_held_matter(seed):
+    X, U, means, rng = drawn(seed)
+    ones = np.ones(len(X))
+    expected = signal_order(X, ones, means, separation(means), 5)
+    np.testing.assert_array_equal(
+        signal_order(sp.csr_array(X), ones, means, separation(means), 5), expected
+    )
+    places = rng.permutation(X.shape[1])
+    moved = cluster_means(X[:, places], U, ones, transposed_product(X[:, places], U), U.sums)
+    found = signal_order(X[:, places], ones, moved, separation(moved), 5)
+    np.testing.assert_array_equal(places[found], expected)
+
+
+def test_of_very_many_features_the_best_are_what_they_would_be_of_all():
+    X, _, means, _ = drawn(1, n=200, d=300)
+    scores = separation(means)
+    everything = signal_order(X, np.ones(200), means, scores, 300)
+    assert sorted(everything) == list(range(300))
+    few = signal_order(X, np.ones(200), means, scores, 10)
+    assert len(few) == len(set(few)) == 10
+    assert len(set(few) & set(everything[:10])) >= 5
+
+
+def test_features_of_no_worth_are_not_taken():
+    X, U, _, _ = drawn(0)
+    X[:, 3] = 1
+    means = cluster_means(X, U, np.ones(60), transposed_product(X, U), U.sums)
+    found = signal_order(X, np.ones(60), means, separation(means), 9)
+    assert sorted(found) == [0, 1, 2, 4, 5, 6, 7, 8]
+    assert not len(signal_order(X, np.ones(60), means, np.zeros(9), 9))
+
+
+@given(st.data(), st.integers(1, 12))
+def test_ranks_are_mixed(data, n):
+    first = np.array(data.draw(st.permutations(range(1, n + 1))), float)
+    order = np.array(data.draw(st.permutations(range(n))))[: data.draw(st.integers(0, n))]
+    ones = np.ones(n)
+    np.testing.assert_array_equal(
+        np.argsort(-mix_ranks(first, order, 0.0, ones)), np.argsort(-first)
+    )
+    rest = [j for j in np.argsort(-first) if j not in order]
+    alone = np.argsort(-mix_ranks(first, order, 1.0, ones))
+    np.testing.assert_array_equal(alone, [*order, *rest])
+    both = mix_ranks(first, order, 0.5, ones)
+    assert len(np.unique(both)) == n
+    assert ((both > 0) & (both < 1 + 1e-9)).all()
+    assert mix_ranks(first, order, 0.5, np.zeros(n)).max() == 0
+
+
+def test_a_repetition_comes_late():
+    rng = np.random.default_rng(0)
+    labels = np.arange(400) % 2
+    X = labels[:, np.newaxis] * np.array([1.0, 0.9, 0.8]) + rng.random((400, 3))
+    X = np.hstack([X, X[:, :1] * 1.05])
+    U = Indicator(labels, np.ones(400), 2)
+    means = cluster_means(X, U, np.ones(400), transposed_product(X, U), U.sums)
+    found = list(signal_order(X, np.ones(400), means, separation(means), 4))
+    assert {found[0], found[3]} == {0, 3}
+
+
+def test_clusters_without_rows_are_none():
+    X, U, _, _ = drawn(0)
+    wide = Indicator(U.labels, U.weights, 5)
+    means = cluster_means(X, wide, np.ones(60), transposed_product(X, wide), wide.sums)
+    one = cluster_means(X, U, np.ones(60), transposed_product(X, U), U.sums)
+    ones = np.ones(60)
+    np.testing.assert_array_equal(
+        signal_order(X, ones, means, separation(means), 9),
+        signal_order(X, ones, one, separation(one), 9),
+    )
+    alone = Indicator(np.zeros(60, np.intp), np.ones(60), 1)
+    even = cluster_means(X, alone, ones, transposed_product(X, alone), alone.sums)
+    assert not len(signal_order(X, ones, even, separation(even), 9))
+
+
+@pytest.mark.parametrize("shares", [np.ones(60), np.linspace(0.1, 1, 60)])
+def test_rows_weigh_by_what_is_left_of_them(shares):
+    X, U, _, _ = drawn(3)
+    faded = Indicator(U.labels, shares, 3)
+    B = transposed_product(X, faded)
+    means = cluster_means(X, U, shares, B, faded.sums)
+    twice = np.repeat(np.arange(60), 2)
+    again = cluster_means(X[twice], U.take(twice), shares[twice], 2 * B, 2 * faded.sums)
+    np.testing.assert_array_equal(
+        signal_order(X, shares, means, separation(means), 9),
+        signal_order(X[twice], shares[twice], again, separation(again), 9),
+    )
