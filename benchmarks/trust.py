@@ -3,8 +3,8 @@
     python benchmarks/trust.py --data DIR
 
 Of each set: how far the quality correlates with the NMI of the selected features with the classes,
-over numbers of features and over ranking rules (these on one order); and what is lost by taking the suggested number of
-features instead of the best of those tried.
+over numbers of features and, on one order, over ranking rules; and what is lost by taking the
+suggested number of features instead of the best of those tried.
 """
 
 import argparse
