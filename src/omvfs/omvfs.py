@@ -24,6 +24,7 @@ from omvfs.selectors.judging import JudgesSelection
 from omvfs.selectors.settings import (
     NegativeMode,
     check_all,
+    check_judgeable,
     checked,
     resolve,
     resolve_ranking,
@@ -54,7 +55,8 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         What makes features good. See ``docs/method.md``. "separation" asks it of each by itself,
         "signal" of all together; "auto" ranks by both, the more by the one whose features reproduce
         more of the clusters of rows it was not fitted to, and takes two to three times as long.
-        These ask the rows of the reservoir; where there is none, "balanced" stands in. A callable
+        These ask the rows of the reservoir; where there is none, "balanced" stands in, and for sets
+        "separation" when recent rows have drifted. A callable
         f(V, masses, sums) gives a view's features their scores, finite and at least 0: V of shape
         (n_features, n_clusters), masses and sums the Σ u² and Σ u of each cluster. It is not saved.
     diversity : float, default=4.0
@@ -347,6 +349,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     def _empty(self, first: Views) -> FittedState:
         params = self.get_params(deep=False)
         check_all(params, first.names)
+        check_judgeable(params, first.names)
         rng = np.random.default_rng(seed_of(self.random_state))
         settings = resolve(params, first.names)
         return FittedState.empty(first, settings, rng, shift=self.negative == "shift")

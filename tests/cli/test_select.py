@@ -102,15 +102,31 @@ def test_the_data_can_tell_how_many_features_are_enough(folder, tmp_path, capsys
     assert list(views.widths.values()) == [n, min(n, 8)]
 
 
-def test_where_too_few_rows_can_judge_nothing_is_said(folder, tmp_path, capsys):
-    out = tmp_path / "out"
-    assert run_app(["select", str(folder), "-k", "31", "-n", "5", "-o", str(out)]) == 0
-    assert capsys.readouterr().out == f"300 rows; ranking in {out / 'ranking.csv'}\n"
+def test_where_nobody_can_judge_nothing_is_said(folder, tmp_path, capsys):
+    out, config = tmp_path / "out", tmp_path / "run.toml"
+    config.write_text("[parameters]\nn_features_to_select = {text = 5, image = 2}\n")
+    alone = f"300 rows; ranking in {out / 'ranking.csv'}\n"
+    for given in (["-k", "31", "-n", "5"], ["-k", "1"], ["-k", "3", "--config", str(config)]):
+        assert run_app(["select", str(folder), *given, "-o", str(out)]) == 0
+        assert capsys.readouterr().out == alone
     assert run_app(["select", str(folder), "-k", "31", "-n", "auto", "-o", str(out)]) == 3
     assert "300 rows to judge" in capsys.readouterr().err
+    config.write_text('[parameters]\nsolver = "paper"\n')
+    given = ["-n", "auto", "--config", str(config), "-o", str(tmp_path / "other")]
+    assert run_app(["select", str(folder), *given]) == 2
+    assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.parametrize("bad", ["0", "many", "1.5"])
+def test_more_features_than_were_judged_are_not_said_to_be(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "rows.npy", (rng.random((200, 800)) < 0.1).astype(float))
+    where = [str(tmp_path / "rows.npy"), "-k", "3", "-o", str(tmp_path / "out")]
+    assert run_app(["select", *where, "-n", "700"]) == 0
+    last = capsys.readouterr().out.splitlines()[1]
+    assert last.startswith("The best 640 of 700 features a view reproduce ")
+
+
+@pytest.mark.parametrize("bad", ["0", "many", "1.5", "-1"])
 def test_a_number_of_features_is_whole_or_auto(folder, bad, capsys):
     assert run_app(["select", str(folder), "-n", bad]) == 2
     said = " ".join(capsys.readouterr().err.split())

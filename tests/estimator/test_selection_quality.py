@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -37,7 +38,7 @@ def test_it_is_of_all_views_and_of_each(model):
     assert list(quality.sizes) == sorted({*quality.sizes})
     assert quality.sizes[-1] == 300
     for curve in (quality, *quality.views.values()):
-        assert len(curve.agreement) == len(curve.spread) == len(quality.sizes)
+        assert len(curve.agreement) == len(curve.spread) == len(curve.sizes)
         assert (curve.agreement >= 0).all()
         assert (curve.agreement <= 1).all()
         assert (curve.spread >= 0).all()
@@ -90,13 +91,56 @@ def test_auto_selects_as_many_features_as_are_enough(model, planted, tmp_path):
     np.testing.assert_array_equal(loaded.get_support(), model.get_support())
 
 
-@pytest.mark.parametrize("params", [{"memory": 0}, {"solver": "paper"}, {"n_clusters": 20}])
+@pytest.mark.parametrize(
+    "params", [{"memory": 0}, {"solver": "paper"}, {"n_clusters": 20}, {"n_clusters": 1}]
+)
 def test_too_few_rows_cannot_judge(params):
     model = OMVFS(**{"n_clusters": 3, "random_state": 0, **params}).fit(two_views(0, 60))
-    with pytest.raises(ValueError, match=r"Got \d+ rows to judge .* at least 10 for each of .*"):
-        model.selection_quality_  # noqa: B018
+    assert not hasattr(model, "selection_quality_")
+    with pytest.raises(ValueError, match=r"Got \d+ rows to judge .* 10 for each of .*"):
+        model.suggest_n_features()
     with pytest.raises(ValueError, match="give a number of features"):
         model.set_params(n_features_to_select="auto").get_support()
+
+
+def test_rows_that_are_forgotten_do_not_count():
+    model = OMVFS(5, forgetting=0.01, batch_size=20, random_state=0).fit(two_views(0, 600))
+    with pytest.raises(ValueError, match=r"Got 20 rows .* at least 50, .* less forgetting"):
+        model.suggest_n_features()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"solver": "paper"}, "solver='paper'; expected a number, or solver='constrained'"),
+        ({"memory": 29}, "memory=29; expected a number, or a memory of at least 30 rows"),
+    ],
+)
+def test_what_can_never_be_judged_is_refused_before_anything_is_learned(params, message):
+    for size in ("auto", {"text": 3, "image": "auto"}):
+        with pytest.raises(ValueError, match=f"Got n_features_to_select='auto' with {message}"):
+            OMVFS(3, n_features_to_select=size, **params).fit(two_views(0, 60))
+
+
+def test_of_a_narrow_view_no_more_features_are_suggested_than_it_has():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 6, 900)
+    few = abs(rng.normal(size=(900, 5))) * 0.05 + np.eye(6)[labels][:, :5]
+    many = abs(rng.normal(size=(900, 50))) * 0.02 + np.eye(50)[labels]
+    model = OMVFS(6, random_state=0, n_init=5).fit({"many": many, "few": few})
+    curve = model.selection_quality_.views["few"]
+    assert list(curve.sizes) == [1, 2, 3, 4, 5]
+    assert model.suggest_n_features("few") <= 5
+    assert len(str(model.selection_quality_).splitlines()) > 6
+
+
+def test_a_criterion_of_ones_own_is_given_all_features_when_it_is_judged():
+    rng = np.random.default_rng(0)
+    X = sp.random(300, 60, density=0.1, format="csr", random_state=0).tolil()
+    X[:, 50:] = 0
+    prior = rng.random(60)
+    model = OMVFS(3, criterion=lambda V, masses, sums: prior * V.max(axis=1), random_state=0)
+    assert 1 <= model.fit({"a": sp.csr_array(X)}).suggest_n_features() <= 60
 
 
 def test_wrong_questions_are_answered_with_a_remedy(model):

@@ -9,7 +9,7 @@ import typer
 from omvfs import OMVFS
 from omvfs.formats.opening import named_files
 from omvfs.pipeline.preparation import Preparation
-from omvfs.selectors.settings import check_all
+from omvfs.selectors.settings import check_all, check_judgeable
 
 
 def local(given: str | Path) -> Path:
@@ -80,6 +80,7 @@ def check_parameters(selector: OMVFS, prepare: Sequence[str]) -> None:
     try:
         # Which views there are is not known yet.
         check_all(selector.get_params())
+        check_judgeable(selector.get_params())
         Preparation(tuple(prepare))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error

@@ -44,7 +44,7 @@ def parameter(name: str, *flags: str, **how: Any) -> Any:
 
 
 def number_or_auto(given: Any) -> Any:
-    """Return a number of features as it was typed: whole, or auto.
+    """Return a number of features as it was typed: whole, a share, or auto.
 
     Parameters
     ----------
@@ -53,17 +53,19 @@ def number_or_auto(given: Any) -> Any:
 
     Examples
     --------
-    >>> number_or_auto("80"), number_or_auto("auto")
-    (80, 'auto')
+    >>> number_or_auto("80"), number_or_auto("0.1"), number_or_auto("auto")
+    (80, 0.1, 'auto')
     """
     if given == AUTO or not isinstance(given, str):
         return given
-    try:
-        return int(given)
-    except ValueError:
-        raise typer.BadParameter(
-            f"Got {given!r}; expected a whole number of at least 1, or {AUTO}."
-        ) from None
+    for kind in (int, float):
+        try:
+            return kind(given)
+        except ValueError:
+            continue
+    raise typer.BadParameter(
+        f"Got {given!r}; expected a whole number of at least 1, a share such as 0.1, or {AUTO}."
+    )
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:

@@ -145,19 +145,26 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
 def verdict(selector: OMVFS) -> str:
     """Tell how good the selection is and how many features would do; nothing if nobody can.
 
+    Nor if views differ in the number of their features that are selected, but for those that have
+    no more.
+
     Parameters
     ----------
     selector : OMVFS
     """
-    try:
-        quality = selector.selection_quality_
-    except ValueError:  # too few rows to judge by
+    sizes = [int(mask.sum()) for mask in selector.view_support_.values()]
+    asked = max(sizes)
+    alike = [min(asked, width) for width in selector.schema_.widths]
+    if sizes != alike or not hasattr(selector, "selection_quality_"):
         return ""
-    enough = quality.levels_off_at
-    asked = max(int(mask.sum()) for mask in selector.view_support_.values())
+    quality = selector.selection_quality_
+    enough, most = quality.levels_off_at, int(quality.sizes[-1])
     best, there = (f"{100 * quality.at(n):.0f} %" for n in (asked, enough))
-    sentence = f"{asked:,} features a view reproduce {best} of the clusters"
-    if enough < asked:
+    named = f"{asked:,} feature{'s' if asked > 1 else ''}"
+    if asked > most:
+        named = f"The best {most:,} of {named}"
+    sentence = f"{named} a view reproduce{'s' if asked == 1 else ''} {best} of the clusters"
+    if enough < min(asked, most):
         return f"{sentence}; {enough:,} would do for {there}."
     return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
 

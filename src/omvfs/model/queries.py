@@ -136,7 +136,8 @@ class Queries:
         found = _discounted(own, rows, ranking)
         if not ranking.asks_sets or not len(self.sample) or (recent and self.drifted):
             return found
-        return _as_sets(found, own, self.state, ranking, self._settings, self._weight(ranking))
+        mixed = _as_sets(found, own, self.state, ranking, self._settings, self._weight(ranking))
+        return _discounted(mixed, rows, ranking, 0.0)
 
     def _weight(self, ranking: Ranking) -> float:
         """Return the weight of `signal` beside `separation`, the other rule by rows."""
@@ -158,10 +159,13 @@ class Queries:
         """Return how much of the clusters the best features reproduce; see `quality.agreements`.
 
         Of the rows of the reservoir, whatever the most recent ones are like. None if there are too
-        few.
+        few, or all are in one cluster.
         """
-        if len(self.sample) < ROWS_PER_CLUSTER * self._settings.n_clusters:
+        few = len(self.sample) < ROWS_PER_CLUSTER * self._settings.n_clusters
+        if few or len(np.unique(self.sample.counted.labels)) < 2:
             return None
+        # What is judged depends on nothing else.
+        ranking = replace(ranking, n_steps=max(sizes), recency=0.0)
         if callable(ranking.criterion):
             return self._judged(ranking, sizes)
         if (ranking, sizes) not in self._agreements:
@@ -170,12 +174,13 @@ class Queries:
 
     def _judged(self, ranking: Ranking, sizes: tuple[int, ...]) -> NDArray[np.float64]:
         sample, K = self.sample, self._settings.n_clusters
-        X = [on_own_columns(X_v)[1] for X_v in self.scaled(sample.blocks)]
-        own = replace(ranking, n_steps=max(sizes))
+        X = self.scaled(sample.blocks)
+        if not callable(ranking.criterion):  # which may know features by their places
+            X = [on_own_columns(X_v)[1] for X_v in X]
 
         def rank(rows: IntArray) -> list[Array]:
             held = [X_v[rows] for X_v in X]
-            return self._scored_by(held, sample.counted.take(rows), sample.shares[rows], own)
+            return self._scored_by(held, sample.counted.take(rows), sample.shares[rows], ranking)
 
         rng = copy.deepcopy(self.state.rng)
         return agreements(Rows(X, sample.counted.labels), rank, sizes, K, _SPLITS, rng)
@@ -194,7 +199,7 @@ class Queries:
         own = _relevances(part, V, ranking, settings)
         found = _discounted(own, X, ranking)
         if ranking.asks_sets:
-            found = _as_sets(found, own, part, ranking, settings, self._weight(ranking))
+            return _as_sets(found, own, part, ranking, settings, self._weight(ranking))
         return [each.scores for each in found]
 
     @cached_property
@@ -360,11 +365,14 @@ def _means(state: State, settings: Settings) -> list[tuple[Block, ClusterMeans]]
     ]
 
 
-def _discounted(own: Sequence[Array], rows: Sequence[Block], ranking: Ranking) -> list[Repetition]:
-    """Return scores of features by themselves, repetition discounted as far as there are rows."""
+def _discounted(
+    own: Sequence[Array], rows: Sequence[Block], ranking: Ranking, strength: float | None = None
+) -> list[Repetition]:
+    """Return scores, repetition discounted as asked for, or by another strength."""
     if not rows or ranking.diversity == 0:
         return [Repetition.none(scores) for scores in own]
-    return [ranking.discount(scores, X_v) for scores, X_v in zip(own, rows, strict=True)]
+    by = ranking if strength is None else replace(ranking, diversity=strength)
+    return [by.discount(scores, X_v) for scores, X_v in zip(own, rows, strict=True)]
 
 
 def _as_sets(
@@ -374,11 +382,11 @@ def _as_sets(
     ranking: Ranking,
     settings: Settings,
     weight: float,
-) -> list[Repetition]:
+) -> list[Array]:
     """Return scores by the ranks so far and those of features taken as a set."""
     shares = state.reservoir.shares[state.reservoir.live]
-    mixed = []
+    mixed: list[Array] = []
     for each, scores, (X_v, means) in zip(found, own, _means(state, settings), strict=True):
         order = signal_order(X_v, shares, means, scores, ranking.n_steps)
-        mixed.append(each.rescored(mix_ranks(each.scores, order, weight, scores)))
+        mixed.append(mix_ranks(each.scores, order, weight, scores))
     return mixed

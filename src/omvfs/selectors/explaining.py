@@ -100,7 +100,7 @@ class Explanation:
         if self.displaced:
             lines.append(f"  displaced   {listed(self.displaced)}")
         ranks = [f"{rule} {rank:,}" for rule, rank in self.ranks.items() if rank is not None]
-        lines.append(f"  by rule     {', '.join(ranks)}")
+        lines.append(f"  by itself   {', '.join(ranks)}")
         if self.is_recent:
             lines.append("  recent      it owes its score to the most recent rows")
         return "\n".join(lines)
@@ -186,7 +186,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
           stands for  cluster 0 (1.90 × even)
           found in    50.0% of the rows
           displaced   0, 1, 3
-          by rule     separation 1, signal 1, balanced 1, information 1, contrast 1, norm 1
+          by itself   separation 1, balanced 1, information 1, contrast 1, norm 1
         >>> why = selector.explain("text", 0)
         >>> why.repeats, round(why.correlation, 2), why.selected
         (2, -0.96, False)
@@ -310,9 +310,9 @@ class ExplainingSelector(StreamSelector[FittedState]):
     def _about(self, clusters: Sequence[int], n: int) -> dict[int, list[ClusterFeature]]:
         """Return the features that stand for some clusters most, n of each at most."""
         entries: list[tuple[str, str | int]] = []
-        parts = []
+        parts, sizes = [], self._sizes()
         for v, (view, chosen) in enumerate(self.view_ranking_.items()):
-            size = self._sizes()[view]
+            size = sizes[view]
             # The better ranked first, so that it stays before others that stand as high.
             features = np.argsort(chosen)[:size]
             entries += [(view, _name(self.schema_, v, j)) for j in features.tolist()]

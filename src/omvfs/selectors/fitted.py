@@ -19,7 +19,7 @@ from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.offset import raise_rows, raise_to
-from omvfs.selectors.quality import SelectionQuality
+from omvfs.selectors.quality import SelectionQuality, TooFewRowsError
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,16 @@ class FittedState:
         """Return how much of the clusters the best features reproduce, by their number a view."""
         found = self.queries.agreements(ranking, tuple(sizes))
         if found is None:
-            K = self.settings.n_clusters
-            raise ValueError(
-                f"Got {len(self.state.reservoir):,} rows to judge a selection by, those of the "
-                f"reservoir; expected at least {ROWS_PER_CLUSTER} for each of {K} clusters. Learn "
-                "from more rows, raise memory, or give a number of features."
+            K, n = self.settings.n_clusters, len(self.queries.sample)
+            raise TooFewRowsError(
+                f"Got {n:,} rows to judge a selection by, those of the reservoir that are not "
+                f"forgotten; expected at least {ROWS_PER_CLUSTER * K:,}, {ROWS_PER_CLUSTER} for "
+                f"each of {K} clusters, and more than one cluster that has any. Learn from more "
+                "rows, with more memory or less forgetting; or give a number of features."
             )
-        return SelectionQuality.of(sizes, found, self.schema.names)
+        return SelectionQuality.of(
+            sizes, found, dict(zip(self.schema.names, self.schema.widths, strict=True))
+        )
 
     def zeros(self, v: int) -> NDArray[np.float64] | None:
         """Return what a 0 has become in the columns of a view; None where they are not raised."""

@@ -10,6 +10,14 @@ from numpy.typing import NDArray
 SIZES = (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)
 
 
+class TooFewRowsError(ValueError, AttributeError):
+    """There are too few rows to judge a selection by.
+
+    An `AttributeError` too, as scikit-learn's of an estimator that is not fitted, so that `hasattr`
+    tells whether there is a quality.
+    """
+
+
 def sizes_to_judge(widths: Sequence[int]) -> tuple[int, ...]:
     """Return numbers of features a view, up to all of the widest view.
 
@@ -49,12 +57,18 @@ class Curve:
 
     @property
     def levels_off_at(self) -> int:
-        """The least number of features whose agreement is within the usual spread of the best."""
+        """The least number of features whose agreement is within the usual spread of the best.
+
+        The most that were judged, if more would still gain.
+        """
         enough = self.agreement >= self.agreement.max() - self.spread.mean()
         return int(self.sizes[enough.argmax()])
 
     def at(self, size: float) -> float:
-        """Return the agreement of a number of features, between those judged a straight line."""
+        """Return the agreement of a number of features, between those judged a straight line.
+
+        Beyond the most that were judged, that of these.
+        """
         return float(np.interp(size, self.sizes, self.agreement))
 
 
@@ -85,7 +99,7 @@ class SelectionQuality(Curve):
 
     @classmethod
     def of(
-        cls, sizes: Sequence[int], agreements: NDArray[np.float64], views: Sequence[str]
+        cls, sizes: Sequence[int], agreements: NDArray[np.float64], widths: Mapping[str, int]
     ) -> "SelectionQuality":
         """Return it from judgements.
 
@@ -94,11 +108,15 @@ class SelectionQuality(Curve):
         sizes : sequence of int
         agreements : array of shape (n_judgements, 1 + n_views, n_sizes)
             Of all views together, then of each.
-        views : sequence of str
+        widths : mapping of str to int
+            Number of features by view name, in order.
         """
         each = np.array(sizes, np.intp)
         mean, spread = agreements.mean(axis=0), agreements.std(axis=0, ddof=1)
-        alone = {view: Curve(each, mean[v], spread[v]) for v, view in enumerate(views, start=1)}
+        alone = {}
+        for v, (view, width) in enumerate(widths.items(), start=1):
+            own, first = np.unique(np.minimum(each, width), return_index=True)
+            alone[view] = Curve(own, mean[v, first], spread[v, first])
         return cls(each, mean[0], spread[0], alone)
 
     def __str__(self) -> str:
@@ -108,9 +126,11 @@ class SelectionQuality(Curve):
         for i, size in enumerate(self.sizes):
             cells = [
                 f"{f'{curve.agreement[i]:.2f} ± {curve.spread[i]:.2f}':>{widths[name]}}"
+                if i < len(curve.sizes)
+                else " " * widths[name]
                 for name, curve in curves.items()
             ]
-            lines.append("  ".join([f"{size:>10}", *cells]))
+            lines.append("  ".join([f"{size:>10}", *cells]).rstrip())
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from omvfs.data.schema import Schema
+from omvfs.model.queries import ROWS_PER_CLUSTER
 from omvfs.model.ranking.criteria import Named
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Graph, Settings
@@ -113,6 +114,38 @@ def check_all(params: Mapping[str, Any], views: Sequence[str] | None = None) -> 
     """Check every parameter that is given, as `checked` does."""
     for name, value in params.items():
         checked(name, value, views)
+
+
+def check_judgeable(params: Mapping[str, Any], views: Sequence[str] | None = None) -> None:
+    """Refuse to let the data tell how many features are enough where they never can.
+
+    Parameters
+    ----------
+    params : mapping of str to object
+        Parameters of the estimator by name, each checked by itself.
+    views : sequence of str or None, default=None
+        Names of the views in order, None if they are not known yet.
+
+    Examples
+    --------
+    >>> check_judgeable({"n_features_to_select": "auto", "solver": "paper"})
+    Traceback (most recent call last):
+    ValueError: Got n_features_to_select='auto' with solver='paper'; expected a number, or \
+solver='constrained', whose rows can tell.
+    """
+    if AUTO not in checked("n_features_to_select", params["n_features_to_select"], views):
+        return
+    if params["solver"] != "constrained":
+        raise ValueError(
+            f"Got n_features_to_select={AUTO!r} with solver={params['solver']!r}; expected a "
+            "number, or solver='constrained', whose rows can tell."
+        )
+    least = ROWS_PER_CLUSTER * params["n_clusters"]
+    if params["memory"] < least:
+        raise ValueError(
+            f"Got n_features_to_select={AUTO!r} with memory={params['memory']}; expected a number, "
+            f"or a memory of at least {least:,} rows, {ROWS_PER_CLUSTER} for each cluster."
+        )
 
 
 def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:

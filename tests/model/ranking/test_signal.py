@@ -1,5 +1,7 @@
 """Signal: which features together make clusters stand out of the noise."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -142,3 +144,16 @@ def test_rows_weigh_by_what_is_left_of_them(shares):
         signal_order(X, shares, means, separation(means), 9),
         signal_order(X[twice], shares[twice], again, separation(again), 9),
     )
+
+
+def test_neither_many_features_nor_many_clusters_take_all_memory():
+    rng = np.random.default_rng(0)
+    X = sp.random(300, 9000, density=0.02, format="csr", random_state=0)
+    U = Indicator(rng.integers(0, 60, 300), np.ones(300), 60)
+    means = cluster_means(X, U, np.ones(300), transposed_product(X, U), U.sums)
+    tracemalloc.start()
+    found = signal_order(X, np.ones(300), means, separation(means), 9000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == 1000
+    assert peak < 4e8  # covariances of all would be 6.5e8, differences of all pairs 1.3e8

@@ -10,7 +10,7 @@ from omvfs.model.ranking.criteria import Named
 from omvfs.model.ranking.repetition import Repetition
 
 # The criteria, from what is nearest to the default to the paper's.
-RULES: tuple[Named, ...] = "separation", "signal", "balanced", "information", "contrast", "norm"
+RULES: tuple[Named, ...] = "separation", "balanced", "information", "contrast", "norm"
 # Features looked at together, so that no copy of B is made.
 _STRIP = 16_384
 # A feature is displaced if less than this is left of its score.
@@ -201,7 +201,7 @@ def displaced_by(found: Repetition, j: int, most: int) -> IntArray:
     array([1, 3])
     """
     theirs = np.flatnonzero(found.repeated == j)
-    theirs = theirs[found.left[theirs] < _MOST_LOST * found.own[theirs]]
+    theirs = theirs[found.scores[theirs] < _MOST_LOST * found.own[theirs]]
     return theirs[np.argsort(-found.own[theirs], kind="stable")[:most]]
 
 

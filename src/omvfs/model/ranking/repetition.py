@@ -20,53 +20,25 @@ class Repetition:
     ----------
     own : array of shape (D,)
         Scores of the features by themselves.
-    left : array of shape (D,)
+    scores : array of shape (D,)
         What is left of them; see `discount_repetition`.
     repeated : int array of shape (D,)
         Of the features taken before it, the one that each correlates with most; −1 if it correlates
         with none, if its own score is 0, and if nothing was discounted.
     correlations : array of shape (D,)
         With that feature; 0 where there is none.
-    mixed : array of shape (D,), or None
-        Scores by which features are ranked if these are not what is left.
     """
 
     own: Array
-    left: Array
+    scores: Array
     repeated: IntArray
     correlations: NDArray[np.float64]
-    mixed: Array | None = None
 
     @classmethod
     def none(cls, scores: Array) -> "Repetition":
         """Return scores of which nothing is discounted."""
         n = len(scores)
         return cls(scores, scores, np.full(n, -1, np.intp), np.zeros(n))
-
-    @property
-    def scores(self) -> Array:
-        """Scores by which features are ranked."""
-        return self.left if self.mixed is None else self.mixed
-
-    def rescored(self, scores: Array) -> "Repetition":
-        """Return the same, ranked by other scores; who is no better is not repeated.
-
-        Examples
-        --------
-        >>> found = Repetition(np.ones(2), np.array([1.0, 0.5]), np.array([-1, 0]), np.ones(2))
-        >>> found.rescored(np.array([2.0, 1.0])).repeated
-        array([-1,  0])
-        >>> found.rescored(np.array([1.0, 2.0])).repeated
-        array([-1, -1])
-        """
-        behind = (self.repeated >= 0) & (scores[self.repeated] > scores)
-        return Repetition(
-            self.own,
-            self.left,
-            np.where(behind, self.repeated, -1),
-            np.where(behind, self.correlations, 0),
-            scores,
-        )
 
 
 def discount_repetition(scores: Array, rows: Block, strength: float, n_steps: int) -> Array:
@@ -98,11 +70,15 @@ def discount_repetition(scores: Array, rows: Block, strength: float, n_steps: in
     >>> discount_repetition(np.array([3.0, 2.0, 1.0]), rows, 2.0, n_steps=3).round(3)
     array([3., 0., 1.])
     """
+    if strength <= 0:
+        return np.asarray(scores, dtype=np.float64).copy()
     return find_repetition(scores, rows, strength, n_steps).scores
 
 
 def find_repetition(scores: Array, rows: Block, strength: float, n_steps: int) -> Repetition:
     """Return what `discount_repetition` returns, and what it found on the way.
+
+    With a strength of 0 nothing is discounted, and what repeats what is found all the same.
 
     Examples
     --------
@@ -113,7 +89,7 @@ def find_repetition(scores: Array, rows: Block, strength: float, n_steps: int) -
     """
     worth = np.asarray(scores, dtype=np.float64).copy()
     n = rows.shape[0]
-    if strength <= 0 or n < 3:
+    if n < 3:
         return Repetition.none(worth)
     means = column_sums(rows) / n
     variances = column_sums(squared_entries(rows)) / n - means**2

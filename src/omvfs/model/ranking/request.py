@@ -39,7 +39,7 @@ class Ranking:
 
     @property
     def asks_sets(self) -> bool:
-        """Whether the criterion is of features as a set, which `separation` then enters."""
+        """Whether the criterion is of features as a set; `separation` is then the other rank."""
         return self.criterion in get_args(AsSet)
 
     def relevance(self, V: Array, masses: Array, sums: Array) -> Array:

@@ -12,6 +12,10 @@ from omvfs.model.ranking.separation import ClusterMeans
 _BESIDE = 30
 # Features whose gain is worked out at once.
 _AT_ONCE = 16
+# Most features to take: those behind them, as covariances of all would not fit into memory.
+_MOST = 1000
+# Of more clusters each is told from the rest only: there are too many pairs.
+_MOST_CLUSTERS = 24
 
 
 def signal_order(
@@ -37,7 +41,7 @@ def signal_order(
     scores : array of shape (D,)
         What features are worth by themselves; those of 0 are not taken.
     n_steps : int
-        Features to take, as far as there are so many.
+        Features to take, as far as there are so many, and 1,000 at most.
 
     Returns
     -------
@@ -56,19 +60,17 @@ def signal_order(
     >>> signal_order(X, np.ones(200), means, separation(means), 3)
     array([0, 2, 1])
     """
+    n_steps = min(n_steps, _MOST)
     C = _candidates(scores, means.variances, n_steps)
     if not len(C):
         return C
-    there = np.flatnonzero(means.shares > 0)
-    a, b = (there[each] for each in np.triu_indices(len(there), 1))
-    weights = means.shares[a] * means.shares[b]
-    apart = np.square(means.M[C][:, a] - means.M[C][:, b])
-    noise = np.square(_covariance(X, C, shares, means))
+    apart, weights = _apart(means, C)
+    noise = _covariance(X, C, shares, means)
+    np.square(noise, out=noise)
     own = np.diag(noise).copy()
     beside = np.argsort(-scores[C], kind="stable")[:_BESIDE]
     signal = np.maximum(apart[beside].sum(axis=0), np.finfo(float).tiny)
     total, crossed = float(noise[np.ix_(beside, beside)].sum()), np.zeros(len(C))
-    weights /= max(weights.sum(), np.finfo(float).tiny)
     free, taken = np.ones(len(C), bool), np.empty(min(n_steps, len(C)), np.intp)
     # What a feature adds to the signal only falls as others are taken, so what it added some steps
     # ago is a bound: only the few of the largest bounds are worked out anew.
@@ -88,6 +90,18 @@ def signal_order(
         total += own[j] + 2 * crossed[j]
         crossed += noise[j]
     return C[taken]
+
+
+def _apart(means: ClusterMeans, columns: IntArray) -> tuple[Array, Array]:
+    """Return squared differences of the means of pairs of clusters, and the weights of pairs."""
+    there = np.flatnonzero(means.shares > 0)
+    M, shares = means.M[np.ix_(columns, there)], means.shares[there]
+    if len(there) > _MOST_CLUSTERS:
+        apart, weights = np.square(M - (M @ shares)[:, np.newaxis]), shares
+    else:
+        a, b = np.triu_indices(len(there), 1)
+        apart, weights = np.square(M[:, a] - M[:, b]), shares[a] * shares[b]
+    return apart, weights / max(weights.sum(), np.finfo(float).tiny)
 
 
 def _largest(values: Array, n: int) -> IntArray:
