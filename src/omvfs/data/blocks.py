@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from omvfs.data.compressed import check_compressed
+
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Names: TypeAlias = NDArray[np.object_]
 Block: TypeAlias = FloatArray | sp.csr_array | sp.csr_matrix
@@ -35,6 +37,7 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Names | None]:
     names : ndarray of str objects, or None
         The column names of a frame, if they are strings.
     """
+    check_unmasked(X, f"View {view or 'X'!r}")
     try:
         if view is not None and sp.issparse(X) and X.dtype.kind in "fiub":
             # It has no names, and all that `check_array` would ask of numbers is asked here.
@@ -58,6 +61,33 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Names | None]:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"View {view!r}: {error}") from error
     return block, names
+
+
+def check_unmasked(X: Any, what: str) -> None:
+    """Refuse masked values: NumPy would use what they hide.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix
+        Or a list of rows, any of which may be masked.
+    what : str
+        What errors call it.
+
+    Examples
+    --------
+    >>> check_unmasked(np.ma.masked_equal([[1.0, -9.0]], -9.0), "View 'text'")
+    Traceback (most recent call last):
+    ValueError: View 'text' has masked values, 1 of 2; expected values that are all there. Pass \
+what they stand for, such as X.filled(0), or leave these rows out.
+    """
+    parts = X if isinstance(X, list | tuple) else [getattr(X, "data", X) if sp.issparse(X) else X]
+    masked = [part for part in parts if isinstance(part, np.ma.MaskedArray)]
+    if hidden := sum(np.count_nonzero(np.ma.getmaskarray(part)) for part in masked):
+        size = sum(part.size for part in masked)
+        raise ValueError(
+            f"{what} has masked values, {hidden:,} of {size:,}; expected values that are all "
+            "there. Pass what they stand for, such as X.filled(0), or leave these rows out."
+        )
 
 
 def _frame_names(X: Any) -> Names | None:
@@ -130,17 +160,12 @@ def _with_proved_indices(matrix: Any) -> Any:
     """Put the arrays of `matrix` into a new object whose indices are known to be in range.
 
     scipy's products and conversions trust the indices, and crash on bad ones. The object is new
-    because `check_format` prunes in place, and because the flags of the old one may be stale.
+    because pruning is done in place, and because the flags of the old one may be stale.
     """
     new = type(matrix)
     try:
         if matrix.format in ("csr", "csc", "bsr"):
-            safe = new((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
-            safe.check_format(full_check=True)
-            # check_format looks no further where indptr ends in 0.
-            if (np.diff(safe.indptr) < 0).any():
-                raise ValueError("indptr must be a non-decreasing sequence")
-            return safe
+            return _proved(new((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape))
         if matrix.format == "coo":
             return new((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
         if matrix.format == "dia":
@@ -153,6 +178,18 @@ def _with_proved_indices(matrix: Any) -> Any:
             f"the {matrix.format.upper()} matrix of shape {matrix.shape} is corrupt: {error}. "
             "Build it again from its entries."
         ) from error
+
+
+def _proved(safe: Any) -> Any:
+    """Check the arrays of a compressed matrix, without the room to spare that some have."""
+    rows, columns = safe.shape
+    if safe.format == "bsr":
+        rows, columns = rows // safe.blocksize[0], columns // safe.blocksize[1]
+    if 0 <= (n := int(safe.indptr[-1])) < len(safe.indices):
+        safe.data, safe.indices = safe.data[:n], safe.indices[:n]
+    shape = (columns, rows) if safe.format == "csc" else (rows, columns)
+    check_compressed(safe.data, safe.indices, safe.indptr, shape)
+    return safe
 
 
 def check_values(block: Block, view: str, names: Names | None, negative: Negative) -> Block:
