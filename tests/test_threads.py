@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from omvfs import OMVFS
+from interrupts import interrupted_at
+from omvfs import OMVFS, threads
 from omvfs.baselines import FSDS
 from omvfs.model.constrained import recluster
 from omvfs.selectors import fitted
@@ -76,8 +77,9 @@ def test_a_failed_call_gives_back_the_users(users):
         assert blas() == users
 
 
-def test_calls_that_overlap_leave_what_the_user_had():
-    users, inside = blas(), threading.Barrier(3, timeout=30)
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_calls_that_overlap_have_one_thread_and_leave_what_the_user_had(users, order):
+    inside = threading.Barrier(3, timeout=30)
     leave = [threading.Event() for _ in range(2)]
 
     @on_one_thread
@@ -89,8 +91,27 @@ def test_calls_that_overlap_leave_what_the_user_had():
     for thread in threads:
         thread.start()
     inside.wait()
-    assert blas() == {1}
-    for event, thread in zip(leave, threads, strict=True):
-        event.set()
-        thread.join(30)
+    for i in order:
+        # The last of them has one thread to its end.
+        assert blas() == {1}
+        leave[i].set()
+        threads[i].join(30)
     assert blas() == users
+
+
+def test_an_interruption_anywhere_gives_back_the_users(users):
+    @on_one_thread
+    def work():
+        pass
+
+    n_lines = 0
+    while interrupted_at(n_lines + 1, work, threads.__file__):
+        n_lines += 1
+        assert blas() == users
+        # Nor do others wait for what was interrupted.
+        other = threading.Thread(target=work, daemon=True)
+        other.start()
+        other.join(5)
+        assert not other.is_alive()
+        assert blas() == users
+    assert n_lines > 20

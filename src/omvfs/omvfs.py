@@ -29,7 +29,7 @@ from omvfs.selectors.settings import (
     resolve,
     resolve_ranking,
 )
-from omvfs.threads import on_one_thread
+from omvfs.threads import alone, on_one_thread
 
 
 class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
@@ -95,10 +95,11 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
     n_init : int, default=24
-        Random starts whenever the reservoir is clustered. Only for ``solver="constrained"``.
+        Random starts whenever the reservoir is clustered, at most 1,000. Only for
+        ``solver="constrained"``.
     max_iter : int or None, default=None
         Most iterations of the first chunk and whenever the reservoir is clustered, by default 20;
-        of every chunk for ``solver="paper"``, by default 200.
+        of every chunk for ``solver="paper"``, by default 200. At most 10,000.
     tol : float, default=1e-6
         Relative change of the objective at which ``solver="paper"`` stops.
     random_state : int, RandomState instance or None, default=None
@@ -137,6 +138,9 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     -----
     Rows are taken as they come; texts and images are best given rows of unit norm
     (``sklearn.preprocessing.normalize``), so that every row and every view has the same say.
+
+    The same calls give the same bits on one machine, whatever number of threads BLAS is set to: it
+    has one in here. Calls from several threads wait for each other; those of a copy do not.
 
     References
     ----------
@@ -260,6 +264,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         """
         return self._learn_chunk(X, start_U=start_U, start_V=start_V)
 
+    @alone
     @on_one_thread
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Return the consensus cluster of new rows, by their fit in all views and their neighbours.
@@ -279,6 +284,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         check_is_fitted(self)
         return self._fitted.predict(self._read_next(X, self._checked_negative_mode))
 
+    @alone
     @on_one_thread
     def explained_share(self, X: Any, y: Any = None) -> float:
         """Return the share of ‖X‖² that the consensus clusters explain, between 0 and 1.
@@ -294,6 +300,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         return self._fitted.explained(self._read_next(X, self._checked_negative_mode))
 
     @property
+    @alone
     @on_one_thread
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
@@ -301,6 +308,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         return self._fitted.scores(resolve_ranking(self.get_params(deep=False), self.schema_))
 
     @property
+    @alone
     @on_one_thread
     def V_(self) -> dict[str, NDArray[Any]]:
         """Feature matrices by view name."""
@@ -308,6 +316,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         return self._fitted.feature_matrices()
 
     @property
+    @alone
     @on_one_thread
     def labels_(self) -> NDArray[np.intp]:
         """Consensus cluster of every row in the window."""
@@ -315,12 +324,14 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         return self._fitted.queries.window_labels()
 
     @property
+    @alone
     def n_iter_(self) -> int:
         """Iterations done for the last chunk."""
         check_is_fitted(self)
         return self.history_[-1].n_iter
 
     @property
+    @alone
     def history_(self) -> deque[ChunkInfo]:
         """What happened in every chunk, the last 10,000 of them."""
         check_is_fitted(self)

@@ -30,8 +30,8 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     raise ValueError(f"Got {name}={value!r}; expected {listed(allowed)}.")
 
 
-def whole(name: str, value: Any, least: int) -> int:
-    """Return a parameter that must be a whole number of at least `least`.
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return a parameter that must be a whole number of at least `least`, and at most `most`.
 
     Examples
     --------
@@ -39,9 +39,11 @@ def whole(name: str, value: Any, least: int) -> int:
     Traceback (most recent call last):
     ValueError: Got n_clusters=0; expected a whole number of at least 1.
     """
-    if type(value) is bool or not isinstance(value, numbers.Integral) or int(value) < least:
-        raise ValueError(f"Got {name}={value!r}; expected a whole number of at least {least}.")
-    return int(value)
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if is_whole and least <= int(value) and (most is None or int(value) <= most):
+        return int(value)
+    bounds = f"of at least {least}" + ("" if most is None else f" and at most {most:,}")
+    raise ValueError(f"Got {name}={value!r}; expected a whole number {bounds}.")
 
 
 def number(

@@ -1,34 +1,81 @@
-"""BLAS on one thread: the products here are many and small.
+"""Threads: BLAS has one while there is work, and an object is in one at a time.
 
-Threads that share a small product mostly wait for each other, and on a busy machine for their turn.
+The products here are many and small. Threads that share a small product mostly wait for each other,
+and on a busy machine for their turn; and sums would round by how many share them.
 """
 
+import os
 import threading
 from collections.abc import Callable
 from functools import cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Held by the one call that has set the limit, and sets it back.
-_limiting = threading.Lock()
-
 
 @cache
-def _libraries() -> ThreadpoolController:
+def _libraries() -> list[Any]:
     """Find the libraries of BLAS once: NumPy's and SciPy's are loaded by then."""
-    return ThreadpoolController()
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _set_threads(library: Any, n: int) -> None:
+    """Set the number of threads of a library, whichever thread has done so before."""
+    # threadpoolctl lets no other thread than the first set it, unless that one gives it up.
+    give_up = getattr(library, "clear_controlling_thread", lambda force: None)
+    give_up(force=True)
+    library.set_num_threads(n)
+    give_up(force=True)
+
+
+class _Call:
+    """A call under way."""
+
+
+class _Limit:
+    """One thread for BLAS as long as anyone is inside; the setting is that of the process."""
+
+    def __init__(self) -> None:
+        self._changing: Any = threading.RLock()
+        # Weak: whoever was interrupted on the way out is gone all the same.
+        self._inside: WeakSet[_Call] = WeakSet()
+        self._users: list[tuple[Any, int]] = []
+
+    def enter(self, call: _Call) -> None:
+        with self._changing:
+            self._inside.add(call)
+            if not self._users:
+                self._users = [(library, library.num_threads) for library in _libraries()]
+                for library, _ in self._users:
+                    _set_threads(library, 1)
+
+    def leave(self, call: _Call) -> None:
+        while self._changing._is_owned():  # interrupted just before it was released
+            self._changing.release()
+        with self._changing:
+            if all(other is call for other in self._inside):
+                for library, n in self._users:
+                    _set_threads(library, n)
+                self._users = []
+            self._inside.discard(call)
+
+    def has_left(self, call: _Call) -> bool:
+        return call not in self._inside and not self._changing._is_owned()
+
+
+_limit = _Limit()
+_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function during which BLAS has one thread; the user's setting is back afterwards.
 
     The setting is that of the process. Of calls that overlap, nested or in other threads, the first
-    sees to it, so that whoever comes last cannot leave anything but what the user had; one that is
-    still running when the first is done goes on with the user's setting.
+    sets it, and the last sets it back.
 
     Examples
     --------
@@ -42,12 +89,57 @@ def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not _limiting.acquire(blocking=False):
-            return function(*args, **kwargs)
+        call = _Call()
         try:
-            with _libraries().limit(limits=1, user_api="blas"):
+            try:
+                _limit.enter(call)
                 return function(*args, **kwargs)
+            finally:
+                _limit.leave(call)
         finally:
-            _limiting.release()
+            if not _limit.has_left(call):  # interrupted; done again, it does no harm
+                _limit.leave(call)
 
     return limited
+
+
+def alone(method: Callable[P, R]) -> Callable[P, R]:
+    """Return a method that waits while another thread is in such a method of the same object.
+
+    What it calls of the same object does not wait. The lock is kept apart from the object, so that
+    copies and pickles have none of it.
+
+    Examples
+    --------
+    >>> class Counter:
+    ...     n = 0
+    ...
+    ...     @alone
+    ...     def add(self):
+    ...         self.n += 1
+    ...         return self.n
+    >>> Counter().add()
+    1
+    """
+
+    @wraps(method)
+    def waiting(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _lock_of(args[0]):
+            return method(*args, **kwargs)
+
+    return waiting
+
+
+def _lock_of(owner: Any) -> Any:
+    # Of two threads that make one, both get the first.
+    return _locks.get(owner) or _locks.setdefault(owner, threading.RLock())
+
+
+def _forget() -> None:
+    """Forget, in a process that was forked, the locks and calls of threads that it has not."""
+    global _limit
+    _limit = _Limit()
+    _locks.clear()
+
+
+os.register_at_fork(after_in_child=_forget)

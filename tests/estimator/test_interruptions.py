@@ -1,13 +1,23 @@
-"""A call that is interrupted, wherever it is, changes nothing."""
+"""A call that is interrupted, wherever it is, changes nothing, or all that it was to change."""
+
+import pickle
 
 import numpy as np
 import pytest
 
+import omvfs
 from faults import everything, good
+from interrupts import interrupted_at, n_lines
 from omvfs import OMVFS
+from omvfs.baselines import FSDS, MCFS
+from omvfs.evaluation import MultiViewSphericalKMeans
 from omvfs.model.constrained import step as constrained_step
 from omvfs.model.paper import step as paper_step
 from omvfs.model.stream import reservoir
+from omvfs.selectors import stream
+from support import fingerprint
+
+LIBRARY = omvfs.__path__[0]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, FloatingPointError])
@@ -74,3 +84,111 @@ def test_an_interruption_while_a_chunk_is_committed_changes_nothing(monkeypatch,
     with pytest.raises(KeyboardInterrupt, match="now"):
         model.partial_fit(good(1))
     assert everything(model) == before
+
+
+def other_views(seed):
+    return {"sound": good(seed)["image"], "text": good(seed)["text"]}
+
+
+quick = {"n_init": 2, "max_iter": 2, "batch_size": 10}
+# What is called, and of which model, given a random state.
+CALLS = {
+    "first chunk": (lambda rng: OMVFS(3, random_state=rng, **quick), "partial_fit", good(0)),
+    "first chunk, paper": (
+        lambda rng: OMVFS.as_published(3, random_state=rng, **quick),
+        "partial_fit",
+        good(0),
+    ),
+    "first chunk, one array": (
+        lambda rng: OMVFS(3, views=[2, 3], random_state=rng, **quick),
+        "partial_fit",
+        good(0)["image"],
+    ),
+    "second chunk": (
+        lambda rng: OMVFS(3, random_state=rng, **quick).partial_fit(good(0)),
+        "partial_fit",
+        good(1),
+    ),
+    "clustered anew": (
+        lambda rng: OMVFS(3, random_state=rng, memory=20, **quick).partial_fit(good(0)),
+        "partial_fit",
+        good(1),
+    ),
+    "faded": (
+        lambda rng: OMVFS(3, random_state=rng, forgetting=0.5, **quick).partial_fit(good(0)),
+        "partial_fit",
+        good(1),
+    ),
+    "other views": (
+        lambda rng: OMVFS(3, random_state=rng, **quick).partial_fit(good(0)),
+        "fit",
+        other_views(1),
+    ),
+    "one array after views": (
+        lambda rng: OMVFS(3, random_state=rng, **quick).partial_fit(good(0)),
+        "fit",
+        good(1)["image"],
+    ),
+    "FSDS": (lambda rng: FSDS(2, batch_size=10).partial_fit(good(0)), "partial_fit", good(1)),
+    "FSDS, other views": (lambda rng: FSDS(2, batch_size=10).fit(good(0)), "fit", other_views(1)),
+    "clusters": (
+        lambda rng: MultiViewSphericalKMeans(2, n_init=2, random_state=rng),
+        "fit",
+        good(0),
+    ),
+    "offline": (lambda rng: MCFS(2, random_state=rng), "fit", good(0)),
+}
+
+
+def spread(n, most=25):
+    """Return numbers from 1 to n: some of them evenly spaced, and the last ones all."""
+    return sorted({*range(1, n + 1, max(1, n // most)), *range(max(1, n - 25), n + 1)})
+
+
+@pytest.mark.parametrize(("make", "method", "X"), CALLS.values(), ids=CALLS.keys())
+def test_interrupted_at_any_line_all_is_as_before_or_as_after(make, method, X):
+    def known(model, rng):
+        held = {name: each for name, each in everything(model).items() if name != "random_state"}
+        return held, fingerprint(rng.get_state())
+
+    def fresh():
+        rng = np.random.RandomState(0)
+        model = make(rng)
+        return model, rng, lambda: getattr(model, method)(X)
+
+    model, rng, call = fresh()
+    before = known(model, rng)
+    total = n_lines(call, LIBRARY)
+    possible = before, known(model, rng)
+    assert possible[0] != possible[1]
+    for at in spread(total):
+        model, rng, call = fresh()
+        assert interrupted_at(at, call, LIBRARY)
+        assert known(model, rng) in possible, f"half a state when interrupted at line {at}"
+
+
+def test_interrupted_while_its_history_is_written_nothing_is_half():
+    # Every line of the journal, not some of them.
+    def fresh():
+        return OMVFS(3, random_state=0, **quick).partial_fit(good(0))
+
+    total = n_lines(lambda: fresh().partial_fit(good(1)), stream.__file__)
+    for at in range(1, total + 1):
+        model = fresh()
+        interrupted_at(at, lambda model=model: model.partial_fit(good(1)), stream.__file__)
+        rows = sum(info.n_rows for info in model.history_)
+        assert rows == model.n_rows_seen_ == len(model._fitted.state.reservoir)
+        assert pickle.loads(pickle.dumps(model)).n_rows_seen_ == rows
+
+
+def test_a_refused_first_chunk_draws_nothing():
+    rng = np.random.RandomState(7)
+    before = fingerprint(rng.get_state())
+    model = OMVFS(2, random_state=rng)
+    for method in (model.partial_fit, model.fit):
+        # Too large only once they are squared and added up.
+        with pytest.raises(ValueError, match="so large"):
+            method(np.full((4, 3), 1e78))
+        assert fingerprint(rng.get_state()) == before
+    model.partial_fit(np.eye(4))
+    assert fingerprint(rng.get_state()) != before

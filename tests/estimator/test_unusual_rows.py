@@ -6,7 +6,8 @@ import pytest
 import scipy.sparse as sp
 
 from faults import every_solver, everything, good
-from omvfs import Views
+from omvfs import OMVFS, Views
+from streams import every_dtype, two_views
 from support import counts, fingerprint
 
 
@@ -99,3 +100,14 @@ def test_a_stream_of_nothing_but_zeros_ranks_by_place(make):
     np.testing.assert_array_equal(model.ranking_, [1, 2, 3, 4, 1, 2])
     zeros = [np.zeros((3, 4)), np.zeros((3, 2))]
     assert model.explained_share(zeros) == model.score(zeros) == 0
+
+
+@every_dtype
+@pytest.mark.parametrize("memory", [0, 50, 2000])
+@pytest.mark.parametrize("forgetting", [1e-300, 1e-20])
+def test_what_is_forgotten_altogether_leaves_finite_answers(forgetting, memory, dtype):
+    model = OMVFS(3, forgetting=forgetting, memory=memory, random_state=0)
+    for seed in range(4):
+        model.partial_fit(two_views(seed, 20, dtype))
+    assert all(np.isfinite(V).all() for V in model.V_.values())
+    assert np.isfinite(model.scores_).all()

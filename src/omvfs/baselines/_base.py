@@ -15,6 +15,7 @@ from omvfs.model.state import Update
 from omvfs.parameters import seed_of
 from omvfs.selectors.base import MultiViewSelector, sizes_by_view
 from omvfs.selectors.stream import StreamSelector
+from omvfs.threads import alone
 
 T = TypeVar("T")
 
@@ -44,6 +45,7 @@ class OfflineSelector(MultiViewSelector):
     # What to do with negative values; methods that factorise into nonnegative parts refuse them.
     _negative: Negative = "allow"
 
+    @alone
     def fit(self, X: Any, y: Any = None) -> Self:
         """Score the features of X.
 
@@ -60,11 +62,13 @@ class OfflineSelector(MultiViewSelector):
         """
         batch = as_views(X, views=self.views, negative=self._negative)
         sizes_by_view(self.n_features_to_select, batch.schema)
-        found = self._score_views(batch)
-        self._become(X, batch, _view_scores=found.scores, **found.attributes)
+        with self._drawing_if_it_becomes():
+            found = self._score_views(batch)
+            self._become(X, batch, _view_scores=found.scores, **found.attributes)
         return self
 
     @property
+    @alone
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)
@@ -125,6 +129,7 @@ class PerViewStreamSelector(StreamSelector[Seen]):
     """
 
     @property
+    @alone
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)

@@ -14,6 +14,7 @@ from omvfs.data.views import Block
 from omvfs.model.arrays import dense
 from omvfs.parameters import number, whole
 from omvfs.selectors.base import SelectSize
+from omvfs.threads import alone
 
 # An eigenvalue this much below the largest is rounding error.
 _NOTHING = 1e-12
@@ -121,6 +122,7 @@ class FSDS(PerViewStreamSelector):
         self.batch_size = batch_size
 
     @property
+    @alone
     def sketches_(self) -> dict[str, NDArray[np.float64]]:
         """Sketch of every view, features by directions; BBᵀ stands for XᵀX."""
         check_is_fitted(self)

@@ -20,6 +20,7 @@ from omvfs.evaluation.spherical import (
 from omvfs.model.arrays import Array, Block, IntArray, unit_rows
 from omvfs.parameters import seed_of, whole
 from omvfs.selectors.reading import ReadsViews
+from omvfs.threads import alone
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,7 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
         self.patience = patience
         self.random_state = random_state
 
+    @alone
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters of X.
 
@@ -248,24 +250,26 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
         batch = as_views(X, views=self.views, negative="allow")
         n_clusters = check_n_clusters(self.n_clusters, len(batch))
         patience = whole("patience", self.patience, least=0)
-        rng = np.random.default_rng(seed_of(self.random_state))
-        blocks = _unit_blocks(batch)
-        start = spherical_k_means(blocks[0], n_clusters, rng, self.n_init, self.max_iter)
-        if len(blocks) == 1:
-            centers, objective, n_iter = [start.centers], [start.objective], start.n_iter
-        else:
-            last, n_iter = alternate(blocks, start.labels, n_clusters, self.max_iter, patience)
-            centers, objective = consensus(blocks, last), last.objective.tolist()
-        self._become(
-            X,
-            batch,
-            cluster_centers_=dict(zip(batch.names, centers, strict=True)),
-            objective_=dict(zip(batch.names, objective, strict=True)),
-            n_iter_=n_iter,
-            labels_=nearest_by_angle(blocks, centers),
-        )
+        with self._drawing_if_it_becomes():
+            rng = np.random.default_rng(seed_of(self.random_state))
+            blocks = _unit_blocks(batch)
+            start = spherical_k_means(blocks[0], n_clusters, rng, self.n_init, self.max_iter)
+            if len(blocks) == 1:
+                centers, objective, n_iter = [start.centers], [start.objective], start.n_iter
+            else:
+                last, n_iter = alternate(blocks, start.labels, n_clusters, self.max_iter, patience)
+                centers, objective = consensus(blocks, last), last.objective.tolist()
+            self._become(
+                X,
+                batch,
+                cluster_centers_=dict(zip(batch.names, centers, strict=True)),
+                objective_=dict(zip(batch.names, objective, strict=True)),
+                n_iter_=n_iter,
+                labels_=nearest_by_angle(blocks, centers),
+            )
         return self
 
+    @alone
     def predict(self, X: Any) -> IntArray:
         """Return the cluster of new rows.
 

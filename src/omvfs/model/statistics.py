@@ -262,6 +262,11 @@ class Statistics:
         """Return statistics that share no array with these."""
         return self._each(np.copy, ("masses", "weight_sums", *_BY_COLUMN))
 
+    def writable(self) -> "Statistics":
+        """Return these statistics, or copies where `put` could not write, as into a mapped file."""
+        held = [getattr(view, name) for view in self.views for name in _BY_COLUMN]
+        return self if all(a is None or a.flags.writeable for a in held) else self.copy()
+
     def counted(self, X: Sequence[Block]) -> "Statistics":
         """Return the statistics with rows and, if asked for, their columns counted."""
         n = X[0].shape[0]

@@ -16,6 +16,7 @@ from omvfs.data.views import Block, Views, hstack, select_columns
 from omvfs.model.arrays import squared_row_norms
 from omvfs.parameters import by_view, select_size
 from omvfs.selectors.reading import ReadsViews, is_views
+from omvfs.threads import alone
 
 SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
 
@@ -84,6 +85,7 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
         """Rank of every feature by view name; 1 is the best."""
         return {view: rank(scores) for view, scores in self.view_scores_.items()}
 
+    @alone
     def top_features(self, view: str, n: int = 10) -> NDArray[Any]:
         """Return the best features of a view, the best first: names, or numbers if unnamed.
 
@@ -99,6 +101,7 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
         best = np.argsort(self.view_ranking_[view])[:n]
         return best if names is None else np.asarray(names, dtype=object)[best]
 
+    @alone
     def get_support(self, indices: bool = False) -> NDArray[Any]:
         """Return which features are selected, in the order of the columns of X.
 
@@ -114,6 +117,7 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
         return np.flatnonzero(mask) if indices else mask
 
     @property
+    @alone
     def view_support_(self) -> dict[str, NDArray[np.bool_]]:
         """Mask of the selected features by view name."""
         check_is_fitted(self)
@@ -124,6 +128,7 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
         """Return how many features are selected by view name."""
         return sizes_by_view(self.n_features_to_select, self.schema_)
 
+    @alone
     def transform(self, X: Any) -> Block:
         """Return the selected features of all views side by side.
 
@@ -144,6 +149,7 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
             return select_columns(batch, support)[self.schema_.names[0]]
         return hstack(list(select_columns(batch, support).values()))
 
+    @alone
     def transform_views(self, X: Any) -> dict[str, Block]:
         """Return the selected features by view name, each in the kind it came.
 
@@ -155,6 +161,7 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
         check_is_fitted(self)
         return select_columns(self._read_next(X), self.view_support_)
 
+    @alone
     def score(self, X: Any, y: Any = None) -> float:
         """Return the share of ‖X‖² that the selected features hold, between 0 and 1.
 
@@ -173,6 +180,7 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
         )
         return kept / total if total > 0 else 0.0
 
+    @alone
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns of `transform`: ``view__feature``, or as in one plain X.
 

@@ -18,7 +18,7 @@ from omvfs.parameters import whole
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.settings import resolve_ranking
 from omvfs.selectors.stream import StreamSelector
-from omvfs.threads import on_one_thread
+from omvfs.threads import alone, on_one_thread
 
 # Of this correlation, squared, a better feature tells half of the variance of another.
 _REPEATS = 0.5
@@ -161,6 +161,7 @@ class FeatureNotes:
 class ExplainingSelector(StreamSelector[FittedState]):
     """Base of OMVFS that adds why features were chosen, and what clusters are about."""
 
+    @alone
     @on_one_thread
     def explain(self, view: str, feature: str | int) -> Explanation:
         """Return why a feature has the rank it has.
@@ -219,6 +220,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
             is_recent=queries.is_boosted(v, j, float(found.own[j]), ranking),
         )
 
+    @alone
     @on_one_thread
     def cluster_features(
         self, k: int | None = None, n: int = 10
@@ -264,12 +266,14 @@ class ExplainingSelector(StreamSelector[FittedState]):
         return self._about([int(k)], n)[int(k)]
 
     @property
+    @alone
     @on_one_thread
     def cluster_shares_(self) -> NDArray[np.float64] | None:
         """Share of rows of each cluster, estimated on the reservoir; None without one."""
         check_is_fitted(self)
         return self._journal.known.queries.cluster_shares()
 
+    @alone
     @on_one_thread
     def feature_notes(self) -> dict[str, FeatureNotes]:
         """Return what a table tells of every feature beside its rank, by view name.

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from omvfs.data.blocks import check_unmasked
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views, as_views
 from omvfs.model.arrays import Array, Block
@@ -207,6 +208,7 @@ class FittedState:
 
 
 def _numbers(name: str, values: Any, dtype: Any) -> Array:
+    check_unmasked(values, name)
     try:
         return np.array(values, dtype)
     except (TypeError, ValueError) as error:

@@ -10,7 +10,7 @@ from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.quality import SelectionQuality, sizes_to_judge
 from omvfs.selectors.settings import AUTO, checked, resolve_ranking
 from omvfs.selectors.stream import Journal
-from omvfs.threads import on_one_thread
+from omvfs.threads import alone, on_one_thread
 
 
 class JudgesSelection:
@@ -43,6 +43,7 @@ class JudgesSelection:
         """
         return self._judged()
 
+    @alone
     def suggest_n_features(self, view: str | None = None) -> int:
         """Return how many features are enough: where `selection_quality_` levels off.
 
@@ -59,6 +60,7 @@ class JudgesSelection:
         self.schema_.number_of(view)
         return quality.views[view].levels_off_at
 
+    @alone
     @on_one_thread
     def _judged(self) -> SelectionQuality:
         check_is_fitted(self)

@@ -1,7 +1,10 @@
 """How an estimator reads its batches: the first sets what later ones must match."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
@@ -51,6 +54,21 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
         after._remember(X, batch)
         # One assignment: an interruption finds all of it, or nothing.
         self.__dict__ = {**vars(after), **learned}
+
+    @contextmanager
+    def _drawing_if_it_becomes(self) -> Iterator[None]:
+        """Give a RandomState that was passed back as it was if nothing comes of drawing from it."""
+        held, passed = vars(self), getattr(self, "random_state", None)
+        if not isinstance(passed, np.random.RandomState):
+            yield
+            return
+        before = passed.get_state()
+        try:
+            yield
+        except BaseException:
+            if vars(self) is held:
+                passed.set_state(before)
+            raise
 
     def _read_next(self, X: Any, negative: Negative = "allow") -> Views:
         """Validate a later batch."""

@@ -22,6 +22,8 @@ _GRAPH: dict[str, Graph] = {"constrained": "neighbors", "paper": "gaussian"}
 AUTO: Literal["auto"] = "auto"
 # Features per view that are taken one after another when repetition is discounted.
 _GREEDY_STEPS = 1000
+# Starts and iterations at most: of more a call would hardly come to an end.
+_MOST_STARTS, _MOST_ITERATIONS = 1000, 10_000
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ PARAMETERS = {
     "n_neighbors": Parameter(_at_least_1, "learns"),
     "scale_columns": Parameter(partial(one_of, allowed=(True, False)), "learns"),
     "negative": Parameter(partial(one_of, allowed=get_args(NegativeMode)), "learns"),
-    "n_init": Parameter(_at_least_1, "learns"),
-    "max_iter": Parameter(or_none(_at_least_1), "learns"),
+    "n_init": Parameter(partial(whole, least=1, most=_MOST_STARTS), "learns"),
+    "max_iter": Parameter(or_none(partial(whole, least=1, most=_MOST_ITERATIONS)), "learns"),
     "tol": Parameter(_nonnegative, "learns"),
     "random_state": Parameter(seed, "seeds"),
 }

@@ -3,6 +3,8 @@
 import copy
 from abc import abstractmethod
 from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
@@ -12,7 +14,7 @@ from omvfs.data.rechunk import rechunk
 from omvfs.data.views import Views, as_views
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.selectors.base import MultiViewSelector
-from omvfs.threads import on_one_thread
+from omvfs.threads import alone, on_one_thread
 
 # Entries of a history: a stream may never end.
 HISTORY = 10_000
@@ -29,6 +31,28 @@ class Known(Protocol):
 T = TypeVar("T", bound=Known)
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[T]):
+    """All that a journal holds, in one piece.
+
+    Attributes
+    ----------
+    known : object
+        What is known; if an update is under way, what was known before it.
+    infos : list of ChunkInfo
+        What happened in the chunks, and maybe in some that were never taken behind them.
+    n : int
+        How many of them are true.
+    under_way : Update or None
+        An update that is neither taken nor rolled back.
+    """
+
+    known: T
+    infos: list[ChunkInfo]
+    n: int
+    under_way: Update[T] | None = None
+
+
 class Journal(Generic[T]):
     """What is known; an update is taken as a whole or not at all, whatever interrupts it.
 
@@ -39,54 +63,49 @@ class Journal(Generic[T]):
     ----------
     known : object
         What is known so far.
-
-    Attributes
-    ----------
-    history : deque of ChunkInfo
-        What happened in the last chunks.
+    history : iterable of ChunkInfo, default=()
+        What happened in the chunks so far.
     """
 
-    def __init__(self, known: T) -> None:
-        self._known = known
-        self._under_way: tuple[T, Update[T]] | None = None
-        self._history: deque[ChunkInfo] = deque()
+    def __init__(self, known: T, history: Iterable[ChunkInfo] = ()) -> None:
+        infos = list(history)
+        self._entry = _Entry(known, infos, len(infos))
 
     @property
     def known(self) -> T:
         """What is known."""
-        self._recover()
-        return self._known
+        return self._recovered().known
 
     @property
     def history(self) -> deque[ChunkInfo]:
         """What happened in the last chunks."""
-        self._recover()
-        return self._history
+        entry = self._recovered()
+        return deque(entry.infos[max(0, entry.n - HISTORY) : entry.n])
 
     def take(self, update: Update[T]) -> None:
         """Commit an update of what is known."""
-        self._under_way = self.known, update
+        before = self._recovered()
+        infos, n = before.infos, before.n
+        if n >= 2 * HISTORY:
+            infos, n = infos[n - HISTORY : n], HISTORY
+        # What is behind the true ones is of updates that were not taken.
+        infos[n:] = [] if update.info is None else [update.info]
+        after = _Entry(update.known, infos, len(infos))
+        self._entry = replace(before, under_way=update)
         try:
-            self._known = update.commit()
-            if update.info is not None:
-                self._history.append(update.info)
-            self._under_way = None
+            update.commit()
+            self._entry = after
         except BaseException:
-            self._recover()
+            self._recovered()
             raise
-        while len(self._history) > HISTORY:
-            self._history.popleft()
 
-    def _recover(self) -> None:
-        """Roll back an update that was interrupted; done again, it does no harm."""
-        if self._under_way is None:
-            return
-        before, update = self._under_way
-        update.rollback()
-        self._known = before
-        if self._history and self._history[-1] is update.info:
-            self._history.pop()
-        self._under_way = None
+    def _recovered(self) -> _Entry[T]:
+        """Return what is held, after rolling back what was interrupted; done again, no harm."""
+        entry = self._entry
+        if entry.under_way is not None:
+            entry.under_way.rollback()
+            entry = self._entry = replace(entry, under_way=None)
+        return entry
 
 
 class StreamSelector(MultiViewSelector, Generic[T]):
@@ -98,6 +117,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
     batch_size: int
     _journal: Journal[T]
 
+    @alone
     @on_one_thread
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from X anew, in chunks of `batch_size` rows.
@@ -113,11 +133,12 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         -------
         self
         """
-        batch = self._read_first(X)
-        journal = Journal(self._empty(batch))
-        for chunk in rechunk([batch], self.batch_size, negative=self._negative_mode):
-            journal.take(self._advance(journal.known, chunk))
-        self._become(X, batch, _journal=journal)
+        with self._drawing_if_it_becomes():
+            batch = self._read_first(X)
+            journal = Journal(self._empty(batch))
+            for chunk in rechunk([batch], self.batch_size, negative=self._negative_mode):
+                journal.take(self._advance(journal.known, chunk))
+            self._become(X, batch, _journal=journal)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -136,13 +157,17 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         """
         return self._learn_chunk(X)
 
+    @alone
     @on_one_thread
     def _learn_chunk(self, X: Any, **starts: Any) -> Self:
-        first = not hasattr(self, "_journal")
-        batch = self._read_first(X) if first else self._read_next(X, self._checked_negative_mode)
-        journal = Journal(self._empty(batch)) if first else self._journal
-        journal.take(self._advance(journal.known, batch, **starts))
-        if first:
+        if hasattr(self, "_journal"):
+            batch = self._read_next(X, self._checked_negative_mode)
+            self._journal.take(self._advance(self._journal.known, batch, **starts))
+            return self
+        with self._drawing_if_it_becomes():
+            batch = self._read_first(X)
+            journal = Journal(self._empty(batch))
+            journal.take(self._advance(journal.known, batch, **starts))
             self._become(X, batch, _journal=journal)
         return self
 
@@ -150,7 +175,16 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         # What one learns is not to be known to the other.
         return copy.deepcopy(self)
 
+    @alone
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if "_journal" not in state:
+            return state
+        # A copy, as learning, which may go on while this is pickled, writes in place.
+        return {**state, "_journal": copy.deepcopy(self._journal)}
+
     @property
+    @alone
     def n_rows_seen_(self) -> int:
         """Rows seen."""
         check_is_fitted(self)

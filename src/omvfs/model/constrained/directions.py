@@ -44,7 +44,7 @@ class Directions:
     @classmethod
     def of(cls, prior: PriorStatistics, beta: Sequence[float]) -> "Directions":
         """Return the directions that rows before have left."""
-        scale = inverse_roots(prior.A)
+        scale = inverse_roots(prior.A, prior.B[0].dtype)
         sq_norms = prior.off_chunk_sq_norms / np.where(prior.A > 0, prior.A, 1)
         V, sparsity = [], 0.0
         for B_v, beta_v in zip(prior.B, beta, strict=True):

@@ -5,7 +5,7 @@ weight u_i, with Σ_{i in k} u_i² = 1. So both half-steps have simple exact for
 """
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from omvfs.model.arrays import Array, Block, in_ties, near_largest, sums_by_label
 from omvfs.model.indicator import Indicator
@@ -39,23 +39,26 @@ def update_v(A: NDArray[np.float64], B: Array, beta: float) -> Array:
     array([[2.4, 3.2],
            [0. , 0. ]])
     """
-    V: Array = B * inverse_roots(A).astype(B.dtype)
+    V: Array = B * inverse_roots(A, B.dtype).astype(B.dtype)
     if beta > 0:
         norms = np.sqrt(np.einsum("jk,jk->j", V, V))
         V *= block_soft_threshold(norms, beta)[:, np.newaxis]
     return V
 
 
-def inverse_roots(A: NDArray[np.float64]) -> NDArray[np.float64]:
+def inverse_roots(A: NDArray[np.float64], dtype: DTypeLike) -> NDArray[np.float64]:
     """Return 1 / √A of every cluster; 0 of those without mass.
+
+    A cluster that is forgotten so far that this would be too large for `dtype` has none.
 
     Examples
     --------
-    >>> inverse_roots(np.array([4.0, 0.0]))
-    array([0.5, 0. ])
+    >>> inverse_roots(np.array([4.0, 0.0, 1e-100]), np.float32)
+    array([0.5, 0. , 0. ])
     """
     scale = np.zeros_like(A)
     np.divide(1, np.sqrt(A), out=scale, where=A > 0)
+    scale[scale > np.finfo(dtype).max] = 0
     return scale
 
 

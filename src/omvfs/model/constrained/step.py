@@ -65,7 +65,7 @@ def step(
     Update
     """
     rho = settings.forgetting
-    known = state.statistics.decay(rho)
+    known = state.statistics.decay(rho).writable()
     draft = replace(
         state,
         statistics=known,
@@ -101,8 +101,8 @@ def step(
         whole.put(columns, part)
         draft = recluster(replace(draft, statistics=whole), settings, on_the_way=True)
         return Update(draft, replace(info, reclustered=True))
-    if rho < 1:
-        # What has faded is in arrays of its own already.
+    if known is not state.statistics:
+        # What has faded, or could not be written, is in arrays of its own already.
         known.put(columns, part)
         return Update(draft, info)
     return Update(draft, info, Patch(known, columns, before, part))
