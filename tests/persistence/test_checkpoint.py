@@ -415,6 +415,122 @@ def history_of_another_shape(arrays, meta):
     arrays["history"] = np.zeros((3, 2))
 
 
+def more_features_than_the_views_have(arrays, meta):
+    meta["estimator"]["n_features_in"] = 18
+
+
+def far_more_features_than_the_file_holds(arrays, meta):
+    meta["estimator"]["n_features_in"] = 150_000_000
+    arrays["columns"] = np.arange(17)
+
+
+def features_that_are_no_number(arrays, meta):
+    meta["estimator"]["n_features_in"] = 17.0
+
+
+def columns_that_wrap(arrays, meta):
+    arrays["columns"] = np.full(17, 2**64 - 1, np.uint64)
+
+
+def columns_of_the_wrong_kind(arrays, meta):
+    arrays["columns"] = np.arange(17.0)
+
+
+def one_x_of_two_views(arrays, meta):
+    meta["estimator"]["plain"] = True
+
+
+def plain_by_another_name(arrays, meta):
+    meta["estimator"]["plain"] = 0
+
+
+def starts_without_end(arrays, meta):
+    meta["settings"]["n_init"] = 10**30
+
+
+def iterations_without_end(arrays, meta):
+    meta["settings"]["max_iter"] = 10**30
+
+
+def a_parameter_of_starts_without_end(arrays, meta):
+    meta["estimator"]["params"]["n_init"] = 10**30
+
+
+def a_parameter_of_another_kind(arrays, meta):
+    meta["estimator"]["params"]["recency"] = "x"
+
+
+def a_size_for_no_view(arrays, meta):
+    meta["estimator"]["params"]["n_features_to_select"] = {"pairs": [["nowhere", 3]]}
+
+
+def views_of_another_kind(arrays, meta):
+    meta["estimator"]["params"]["views"] = "text"
+
+
+def views_that_are_no_columns(arrays, meta):
+    meta["estimator"]["params"]["views"] = {"pairs": [["text", {"slice": ["a", None, None]}]]}
+
+
+def parameters_without_end(arrays, meta):
+    nested = 1
+    for _ in range(400):
+        nested = [nested]
+    meta["estimator"]["params"]["views"] = nested
+
+
+def a_generator_that_stands_still(arrays, meta):
+    meta["rng"]["state"] = {"state": 0, "inc": 0}
+
+
+def a_counter_beyond_exact_numbers(arrays, meta):
+    meta["counters"]["n_rows"] = 2**62
+
+
+def more_rows_not_forgotten_than_rows(arrays, meta):
+    meta["decayed_n_rows"][1] = 1e15
+
+
+def reclustered_in_the_future(arrays, meta):
+    meta["counters"]["reclustered_at"] = 10**6
+
+
+def negative_rows(arrays, meta):
+    arrays["reservoir/1"] = -arrays["reservoir/1"]
+
+
+def rows_whose_squares_overflow(arrays, meta):
+    arrays["reservoir/0/data"][:] = 1e200
+
+
+def sums_below_zero(arrays, meta):
+    arrays["B/0"] = -arrays["B/0"]
+
+
+def sums_whose_squares_overflow(arrays, meta):
+    arrays["B/0"][:] = 1e300
+
+
+def masses_below_zero(arrays, meta):
+    arrays["masses/0"] = -arrays["masses/0"]
+
+
+def shares_above_one(arrays, meta):
+    arrays["reservoir/shares"][:] = 1e300
+
+
+def a_window_of_too_few_rows(arrays, meta):
+    meta["window"] = []
+
+
+def no_history(arrays, meta):
+    arrays["history"] = arrays["history"][:0]
+
+
+def weights_whose_squares_overflow(arrays, meta):
+    arrays["reservoir/weights"][0] = 1e200
+
+
 HOSTILE = [
     indices_out_of_range,
     indices_negative,
@@ -444,6 +560,34 @@ HOSTILE = [
     names_of_columns_cut_off,
     a_list_for_meta,
     history_of_another_shape,
+    more_features_than_the_views_have,
+    far_more_features_than_the_file_holds,
+    features_that_are_no_number,
+    columns_that_wrap,
+    columns_of_the_wrong_kind,
+    one_x_of_two_views,
+    plain_by_another_name,
+    starts_without_end,
+    iterations_without_end,
+    a_parameter_of_starts_without_end,
+    a_parameter_of_another_kind,
+    a_size_for_no_view,
+    views_of_another_kind,
+    views_that_are_no_columns,
+    parameters_without_end,
+    a_generator_that_stands_still,
+    a_counter_beyond_exact_numbers,
+    more_rows_not_forgotten_than_rows,
+    reclustered_in_the_future,
+    negative_rows,
+    rows_whose_squares_overflow,
+    sums_below_zero,
+    sums_whose_squares_overflow,
+    masses_below_zero,
+    shares_above_one,
+    a_window_of_too_few_rows,
+    no_history,
+    weights_whose_squares_overflow,
 ]
 
 
@@ -457,6 +601,24 @@ def test_a_file_with_a_true_checksum_and_false_contents_is_refused(tmp_path, who
     checkpoint.write(path, arrays, meta)
     with pytest.raises(CheckpointError, match="no sound OMVFS"):
         OMVFS.load(path)
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path):
+    model = OMVFS(2, random_state=0).fit(two_views(20))
+    model.set_params(recency="x")
+    with pytest.raises(ValueError, match="Got recency='x'"):
+        model.save(tmp_path / "model")
+    assert not os.listdir(tmp_path)
+
+
+def test_an_error_is_no_longer_than_can_be_read(tmp_path, whole):
+    (tmp_path / "model").write_bytes(whole)
+    arrays, meta = checkpoint.read(tmp_path / "model")
+    meta["estimator"]["params"]["recency"] = "x" * 10**6
+    checkpoint.write(tmp_path / "model", arrays, meta)
+    with pytest.raises(CheckpointError, match=r"Got recency='xxx.*\.\.\.") as caught:
+        OMVFS.load(tmp_path / "model")
+    assert len(str(caught.value)) < 1000
 
 
 def test_meta_is_plain_json(whole):

@@ -8,6 +8,7 @@ from pathlib import Path
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from omvfs.disk import replacing_text
 from omvfs.evaluation import Store
 from omvfs.experiments._base import Experiment, Place, Row, Task
 
@@ -90,7 +91,7 @@ def store_file(experiment: Experiment, place: Place, store: Path) -> Path:
 def write_csv(rows: Sequence[Row], path: Path) -> None:
     """Write rows as a tidy table: one a line, a column a key."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with replacing_text(path, newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         for row in rows:

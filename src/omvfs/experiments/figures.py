@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from omvfs.disk import replacing_text
 from omvfs.experiments._base import Row
 from omvfs.experiments.rows import names, those
 
@@ -62,5 +63,6 @@ def line_against(
 
 def save(figure: Any, path: Path) -> None:
     """Write a figure as SVG, without a date: the same figure gives the same file."""
-    figure.savefig(path, metadata={"Date": None, "Creator": None})
+    with replacing_text(path) as file:
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     pyplot().close(figure)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from omvfs.disk import replacing_text
 from omvfs.experiments._base import Experiment, Place
 from omvfs.experiments._page import page, section, sections_of
 from omvfs.experiments._running import older_results, rows_of, write_csv
@@ -79,7 +80,8 @@ def write_experiment(
     text = section(experiment, rows, list(figures))
     if older := older_results(experiment, place, store):
         text += f"\n{older} of its results are of an earlier version of the code.\n"
-    path.write_text(text, encoding="utf-8")
+    with replacing_text(path) as written:
+        written.write(text)
     return path
 
 
@@ -102,4 +104,5 @@ def write_page(out: Path, path: Path, names: Sequence[str] = tuple(EXPERIMENTS))
             text = file.read_text(encoding="utf-8")
             known[name] = text.replace("](" + name, f"]({folder}/{name}")
     shown = [known[name] for name in names if name in known]
-    path.write_text(page(shown, INTRODUCTION), encoding="utf-8")
+    with replacing_text(path) as written:
+        written.write(page(shown, INTRODUCTION))

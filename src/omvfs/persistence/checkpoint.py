@@ -1,11 +1,9 @@
 """State on disk: one safetensors file, checksummed and replaced atomically; no pickle."""
 
 import contextlib
-import glob
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
+
+from omvfs import disk
 
 FORMAT = "omvfs checkpoint"
 VERSION = 3
@@ -43,6 +43,22 @@ def previous(path: PathLike) -> Path:
     return path.with_name(path.name + ".1")
 
 
+def kept(path: PathLike) -> Path | None:
+    """Return the checkpoint to go on from: the last one, else the one before; None without any.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "model.omvfs"
+    >>> kept(path) is None
+    True
+    >>> previous(path).touch()
+    >>> kept(path).name
+    'model.omvfs.1'
+    """
+    return next((each for each in (Path(path), previous(path)) if each.exists()), None)
+
+
 def write(path: PathLike, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
     """Replace the file at `path` by a new checkpoint, and keep the one before beside it.
 
@@ -65,7 +81,6 @@ def write(path: PathLike, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str,
         If it cannot be written.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(meta, sort_keys=True, allow_nan=False)
     solid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     metadata = {
@@ -80,43 +95,9 @@ def write(path: PathLike, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str,
             f"{path} would have a header of {header:,} bytes; at most {MAX_HEADER_BYTES:,} are "
             "read again."
         )
-    # Of mode 0600, as mkstemp makes it: the rows in it may be private.
-    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        try:
-            _write_all(descriptor, content)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        _keep(path)
-        os.replace(part, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(part)
-        raise
-    _sync_folder(path.parent)
-
-
-def sweep(path: PathLike) -> None:
-    """Remove what killed writes of a checkpoint have left beside it; for its only writer.
-
-    Parameters
-    ----------
-    path : path
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> (folder / ".model.1.part").touch()
-    >>> sweep(folder / "model")
-    >>> list(folder.iterdir())
-    []
-    """
-    path = Path(path)
-    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        with contextlib.suppress(OSError):
-            part.unlink()
+    # Of mode 0600: the rows in it may be private.
+    with disk.replacing(path, 0o600, before=lambda: _keep(path)) as descriptor:
+        _write_all(descriptor, content)
 
 
 def read(path: PathLike, max_bytes: int = MAX_BYTES) -> tuple[dict[str, NDArray[Any]], Any]:
@@ -140,7 +121,29 @@ def read(path: PathLike, max_bytes: int = MAX_BYTES) -> tuple[dict[str, NDArray[
     OSError
         If it cannot be read.
     """
-    path = Path(path)
+    try:
+        return _read(Path(path), max_bytes)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}{before(path)}") from error
+
+
+def before(path: PathLike) -> str:
+    """Return a sentence on the checkpoint before a damaged one, nothing if there is none.
+
+    Examples
+    --------
+    >>> before("nowhere/model.omvfs")
+    ''
+    """
+    if not previous(path).exists():
+        return ""
+    return (
+        f" The one before it is there, {previous(path)}: take {Path(path).name} away and resume, "
+        "to go on from that."
+    )
+
+
+def _read(path: Path, max_bytes: int) -> tuple[dict[str, NDArray[Any]], Any]:
     _check_sizes(path, max_bytes)
     try:
         with safe_open(path, framework="numpy") as file:
@@ -151,10 +154,7 @@ def read(path: PathLike, max_bytes: int = MAX_BYTES) -> tuple[dict[str, NDArray[
         raise CheckpointError(f"{path} is damaged, or no checkpoint: {error}") from error
     text = metadata.get("meta", "")
     if _digest(arrays, text) != metadata.get("sha256"):
-        raise CheckpointError(
-            f"{path} is damaged: its contents do not match their checksum. "
-            f"The checkpoint before it may be in {previous(path)}."
-        )
+        raise CheckpointError(f"{path} is damaged: its contents do not match their checksum.")
     try:
         return arrays, json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -221,15 +221,9 @@ def _keep(path: Path) -> None:
         return
     try:
         os.replace(second, kept)
+    except FileNotFoundError:
+        # Another writer of the same checkpoint has swept it.
+        return
     except BaseException:
         os.unlink(second)
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the new name on disk too."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -9,11 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from omvfs.data.blocks import check_values
+from omvfs.data.compressed import check_compressed
 from omvfs.data.schema import Schema
 from omvfs.model.arrays import Block, stack
 from omvfs.model.indicator import Indicator
 from omvfs.model.settings import Settings
-from omvfs.model.state import State
+from omvfs.model.state import B_sq_norms, State
 from omvfs.model.statistics import Statistics, ViewStatistics
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
@@ -25,6 +27,8 @@ Arrays = dict[str, NDArray[Any]]
 # Of every view; sums and squares only if they are asked for.
 _SUMS = "masses", "weight_sums", "B", "sums", "squares"
 _COUNTERS = "n_rows", "n_chunks", "reclustered_at"
+# Up to here floats count one by one.
+_MOST_ROWS = 1 << 53
 _SPARSE = {"csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
 
@@ -112,13 +116,15 @@ class _Reader:
         widths, K = self.schema.widths, self.K
         counters = {name: self.meta["counters"][name] for name in _COUNTERS}
         for name, value in counters.items():
-            if type(value) is not int or not 0 <= value < 2**63:
+            if type(value) is not int or not 0 <= value < _MOST_ROWS:
                 raise ValueError(f"counter {name} is {value!r}")
         n_rows = counters.pop("n_rows")
+        if not 1 <= counters["n_chunks"] <= n_rows >= counters["reclustered_at"]:
+            raise ValueError(f"of {n_rows:,} rows the counters are {counters}")
         state = State(
             statistics=self._statistics(n_rows),
             reservoir=self._reservoir(n_rows),
-            window=self._window(),
+            window=self._window(n_rows),
             rng=_generator(self.meta["rng"]),
             B_sq_norms=self._floats("B_sq_norms", (K,), np.float64),
             V=tuple(self._floats(f"V/{v}", (D, K)) for v, D in enumerate(widths))
@@ -126,6 +132,9 @@ class _Reader:
             else (),
             **counters,
         )
+        with np.errstate(over="ignore"):
+            if not np.isfinite(B_sq_norms(state.statistics, self.settings)).all():
+                raise ValueError("the squares of its sums overflow")
         raised = None
         if self.meta["raised"]:
             raised = tuple(
@@ -138,7 +147,8 @@ class _Reader:
         decayed = self.meta["decayed_n_rows"]
         if type(decayed) is not list or len(decayed) != 1 + len(widths):
             raise ValueError(f"rows that are not forgotten are {decayed!r}")
-        if not all(type(n) in (int, float) and 0 <= n < 2**63 for n in decayed):
+        # Forgetting only makes them fewer, but for rounding.
+        if not all(type(n) in (int, float) and 0 <= n <= n_rows * (1 + 1e-9) for n in decayed):
             raise ValueError(f"rows that are not forgotten are {decayed!r}")
         masses = (K, K) if self._paper else (K,)
         counted = self.meta["raised"] or self.settings.scale_columns
@@ -174,7 +184,7 @@ class _Reader:
         )
         return Schema(tuple(names), tuple(widths), features)
 
-    def _window(self) -> Window:
+    def _window(self, n_rows: int) -> Window:
         chunks: list[tuple[Block, ...]] = []
         U: list[NDArray[Any]] = []
         for r, run in enumerate(self.meta["window"]):
@@ -188,6 +198,8 @@ class _Reader:
                 chunks.append(tuple(X_v[span].copy() for X_v in blocks))
                 U.append(rows[span].copy())
         settings = self.settings
+        if not 1 <= sum(map(len, U)) <= n_rows:
+            raise ValueError(f"the window holds {sum(map(len, U)):,} of {n_rows:,} rows")
         return Window(settings.window, tuple(chunks), tuple(U), settings.recent_rows)
 
     def _reservoir(self, n_rows: int) -> Reservoir:
@@ -197,13 +209,19 @@ class _Reader:
             raise ValueError("the reservoir's labels are no clusters")
         if n > self.settings.memory:
             raise ValueError(f"the reservoir holds {n:,} rows; it has room for fewer")
-        counted = Indicator(labels, self._floats("reservoir/weights", (n,)), self.K)
+        weights = self._floats("reservoir/weights", (n,))
+        with np.errstate(over="ignore"):
+            if not np.isfinite(weights @ weights):
+                raise ValueError("the squares of the reservoir's weights overflow")
+        counted = Indicator(labels, weights, self.K)
         kinds = self.meta["reservoir"]
         expected = 0 if self._paper else min(self.settings.memory, n_rows)
         if n != expected or bool(kinds) != bool(n):
             raise ValueError(f"the reservoir holds {n:,} rows of {len(kinds)} views")
         blocks = self._blocks("reservoir", kinds, n) if kinds else ()
         shares = self._floats("reservoir/shares", (n,))
+        if (shares > 1).any():
+            raise ValueError("more than all is left of a row of the reservoir")
         reservoir = Reservoir.of(self.settings.memory, counted, shares, blocks)
         if "reservoir/keys" not in self.arrays:
             return reservoir
@@ -218,19 +236,19 @@ class _Reader:
         )
 
     def _block(self, name: str, kind: str, shape: tuple[int, int]) -> Block:
+        return check_values(self._read_block(name, kind, shape), name, None, "error")
+
+    def _read_block(self, name: str, kind: str, shape: tuple[int, int]) -> Block:
         if kind == "dense":
             return self._floats(name, shape)
         data = self.arrays[f"{name}/data"]
         data = self._floats(f"{name}/data", data.shape)
         parts = data, self.arrays[f"{name}/indices"], self.arrays[f"{name}/indptr"]
-        if any(part.ndim != 1 for part in parts) or any(
-            part.dtype.kind != "i" for part in parts[1:]
-        ):
-            raise ValueError(f"{name} is no sparse matrix")
-        block = _SPARSE[kind](parts, shape=shape)
-        # Products with indices out of range would read beyond the memory of others.
-        block.check_format(full_check=True)
-        return block
+        try:
+            check_compressed(*parts, shape)
+        except ValueError as error:
+            raise ValueError(f"{name} is no sparse matrix: {error}") from error
+        return _SPARSE[kind](parts, shape=shape)
 
     def _floats(self, name: str, shape: tuple[int, ...], dtype: Any = None) -> NDArray[Any]:
         array = self.arrays[name]
@@ -239,8 +257,8 @@ class _Reader:
             raise ValueError(
                 f"{name} is {array.dtype} of shape {array.shape}; expected {expected} of {shape}"
             )
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} has values that are not finite")
+        if not np.isfinite(array).all() or (array < 0).any():
+            raise ValueError(f"{name} has values that are not finite, or below 0")
         return array
 
 
@@ -255,6 +273,9 @@ def _settings(values: Mapping[str, Any], views: Sequence[str]) -> Settings:
 
 
 def _generator(state: Mapping[str, Any]) -> np.random.Generator:
+    # With an even one the generator comes around too soon, or stands still: who draws would wait.
+    if type(increment := state["state"]["inc"]) is not int or increment % 2 == 0:
+        raise ValueError(f"the random numbers go on by {increment!r}")
     generator = np.random.default_rng(0)
     generator.bit_generator.state = state
     return generator
@@ -324,7 +345,24 @@ def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
     >>> unpack_params({"views": {"pairs": [["text", {"slice": [0, 3, None]}]]}})
     {'views': {'text': slice(0, 3, None)}}
     """
-    return {name: _unpack(value) for name, value in packed.items()}
+    params = {name: _unpack(value) for name, value in packed.items()}
+    if not _are_columns(params.get("views")):
+        raise ValueError(f"Got views={params['views']!r}; expected widths, or columns by view.")
+    return params
+
+
+def _are_columns(views: Any) -> bool:
+    """Tell whether a value is of a form that one X can be split by."""
+    if isinstance(views, Mapping):
+        return all(isinstance(name, str) and _are_places(each) for name, each in views.items())
+    return views is None or (isinstance(views, list) and all(type(n) is int for n in views))
+
+
+def _are_places(columns: Any) -> bool:
+    if isinstance(columns, slice):
+        edges = columns.start, columns.stop, columns.step
+        return all(edge is None or type(edge) is int for edge in edges) and columns.step != 0
+    return isinstance(columns, list) and all(type(each) in (int, bool, str) for each in columns)
 
 
 def _pack(value: Any) -> Any:

@@ -21,7 +21,23 @@ from omvfs.persistence.pack import (
     unpack_params,
 )
 from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.stream import Journal
+from omvfs.selectors.settings import check_all
+from omvfs.selectors.stream import HISTORY, Journal
+from omvfs.threads import alone
+
+# What is raised by contents that are not what they should be.
+_UNSOUND = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+# Characters of an error that are told.
+_TELLING = 500
+# Columns of one X that may be in no view.
+_SPARE = 1 << 24
 
 
 class Persistent:
@@ -35,6 +51,7 @@ class Persistent:
     get_params: Any
     _get_param_names: Any
 
+    @alone
     def save(
         self,
         path: str | os.PathLike[str],
@@ -43,7 +60,8 @@ class Persistent:
     ) -> None:
         """Write all that was learned, and the parameters, to a file; the one before is kept too.
 
-        Learning goes on after `load` as if it had never stopped, to the same bits.
+        Learning goes on after `load` as if it had never stopped, to the same bits, whatever number
+        of threads BLAS is set to.
 
         Parameters
         ----------
@@ -56,17 +74,25 @@ class Persistent:
             The same, for arrays; returned under ``extra/<name>``.
         """
         check_is_fitted(self)
+        params = self.get_params(deep=False)
+        check_all(params, self.schema_.names)
         arrays, meta = pack(self._journal.known)
         history = [astuple(info) for info in self._journal.history]
         arrays["history"] = np.array(history, np.float64).reshape(len(history), -1)
         if self._columns is not None:
             arrays["columns"] = self._columns.astype(np.int64)
+            if self.n_features_in_ > len(self._columns) + _SPARE:
+                raise checkpoint.CheckpointError(
+                    f"{os.fspath(path)} would tell of {self.n_features_in_:,} columns of X, "
+                    f"{len(self._columns):,} of them in views; at most {_SPARE:,} more are read "
+                    "again. Pass the views without the others."
+                )
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             arrays |= pack_names("feature_names_in", names)
         meta["estimator"] = {
             "class": type(self).__name__,
-            "params": pack_params(self.get_params(deep=False)),
+            "params": pack_params(params),
             "plain": self._plain,
             "n_features_in": self.n_features_in_,
         }
@@ -113,32 +139,46 @@ class Persistent:
                     f"it is of another version, with parameters {listed(sorted(unknown))}; load it "
                     "with that version, or learn anew"
                 )
+            check_all(params, fitted.schema.names)
             selector = cls(**params)
             selector._restore(fitted, arrays, own)
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+        except _UNSOUND as error:
+            why = str(error)
+            why = why if len(why) <= _TELLING else f"{why[:_TELLING]}..."
             raise checkpoint.CheckpointError(
-                f"{os.fspath(path)} holds no sound {cls.__name__}: {error}."
+                f"{os.fspath(path)} holds no sound {cls.__name__}: {why}.{checkpoint.before(path)}"
             ) from error
         return selector
 
     def _restore(self, fitted: FittedState, arrays: Mapping[str, NDArray[Any]], own: Any) -> None:
         """Take what was learned, from a file."""
-        width = sum(fitted.schema.widths)
-        if own["n_features_in"] < width or own["plain"] not in (True, False):
+        width, n_features = sum(fitted.schema.widths), own["n_features_in"]
+        if type(n_features) is not int or type(own["plain"]) is not bool:
             raise ValueError("the features do not fit the views")
-        self._journal, self.schema_ = Journal(fitted), fitted.schema
+        # Only of one X that was split may some columns be in no view, and who asks for a mask of
+        # them all is not to get one that a small file has blown up.
+        spare = 0 if "columns" not in arrays else _SPARE
+        if own["plain"] and ("columns" in arrays or len(fitted.schema.names) > 1):
+            raise ValueError("one X that was not split has more views than one")
+        if not width <= n_features <= width + spare:
+            raise ValueError(f"it is of {n_features:,} features, and its views have {width:,}")
+        history = [_chunk_info(row) for row in arrays["history"].tolist()]
+        if len(history) != min(fitted.state.n_chunks, HISTORY):
+            raise ValueError(f"it tells of {len(history):,} of {fitted.state.n_chunks:,} chunks")
+        self._journal, self.schema_ = Journal(fitted, history), fitted.schema
         self.n_features_in_, self._plain = own["n_features_in"], own["plain"]
         self._columns = None
         if "columns" in arrays:
-            columns = arrays["columns"].astype(np.intp)
-            if columns.shape != (width,) or set(columns.tolist()) - set(range(self.n_features_in_)):
+            columns = arrays["columns"]
+            if columns.shape != (width,) or columns.dtype != np.int64:
                 raise ValueError("the columns do not fit the views")
-            self._columns = columns
+            if columns.min() < 0 or columns.max() >= n_features:
+                raise ValueError("the columns do not fit the features")
+            self._columns = columns.astype(np.intp)
         if "feature_names_in" in arrays:
             ends = arrays["feature_names_in/ends"]
             names = unpack_names(arrays["feature_names_in"], ends, self.n_features_in_)
             self.feature_names_in_ = np.array(names, dtype=object)
-        self._journal.history.extend(_chunk_info(row) for row in arrays["history"].tolist())
 
 
 def _chunk_info(row: list[float]) -> ChunkInfo:

@@ -1,0 +1,436 @@
+"""Files that are whole or not there, whatever ends the process, and one writer at a time.
+
+What is written is written beside its place first, under a name that begins with a dot and ends in
+``.part``, brought to disk, and given its name by one rename. A live writer holds a lock on its
+``.part``: what killed ones have left is told apart, and swept. Where the system has no such locks,
+nothing is swept.
+"""
+
+import contextlib
+import errno
+import glob
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Self, TypeAlias
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+_PART = ".part"
+# In a folder that was there before: what is being written into it, and what is whole and on its
+# way into it, to whose end any later writer brings it.
+_FILES = "omvfs"
+_READY = f".{_FILES}.ready"
+_LOCK = f".{_FILES}.lock"
+
+
+class BusyError(OSError):
+    """Another process writes to the same place."""
+
+
+def sweep(path: PathLike) -> None:
+    """Remove what killed writers of a file or folder have left beside it.
+
+    Parameters
+    ----------
+    path : path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / ".model.1.part").touch()
+    >>> sweep(folder / "model")
+    >>> list(folder.iterdir())
+    []
+    """
+    path = Path(path)
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*{_PART}"):
+        with contextlib.suppress(OSError):
+            held = _hold(part)
+            if held is not None:
+                _remove(part)
+                os.close(held)
+
+
+@contextmanager
+def replacing(
+    path: PathLike, mode: int = 0o666, before: Callable[[], None] = lambda: None
+) -> Iterator[int]:
+    """Give the descriptor of a file that replaces the one at `path` when the block is left.
+
+    At any moment, whatever interrupts, `path` holds the old file or the new one, whole.
+
+    Parameters
+    ----------
+    path : path
+        The file. Its folder is made if missing.
+    mode : int, default=0o666
+        Who may read and write it, but for what the process denies to all its files.
+    before : callable
+        Called when the new file is whole, before it takes the place of the old one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "x"
+    >>> with replacing(path) as descriptor:
+    ...     _ = os.write(descriptor, b"new")
+    >>> path.read_bytes()
+    b'new'
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path), contextlib.ExitStack() as stack:
+        part, descriptor = _new_file(path, mode, stack)
+        try:
+            yield descriptor
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        before()
+        os.replace(part, path)
+        sync_folder(path.parent)
+
+
+@contextmanager
+def replacing_text(path: PathLike, newline: str | None = None) -> Iterator[IO[str]]:
+    r"""Give a file for text in UTF-8 that replaces the one at `path`, as `replacing` does.
+
+    Parameters
+    ----------
+    path : path
+    newline : str, default=None
+        As for `open`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "x"
+    >>> with replacing_text(path) as file:
+    ...     _ = file.write("wörd\n")
+    >>> path.read_text(encoding="utf-8")
+    'wörd\n'
+    """
+    with (
+        replacing(path) as descriptor,
+        open(descriptor, "w", newline=newline, encoding="utf-8", closefd=False) as file,
+    ):
+        yield file
+
+
+@contextmanager
+def naming(path: PathLike) -> Iterator[None]:
+    """Have errors of the system say which file was to be written.
+
+    Examples
+    --------
+    >>> with naming("x.csv"):
+    ...     raise OSError(errno.ENOSPC, "No space left on device")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: 'x.csv'
+    """
+    try:
+        yield
+    except OSError as error:
+        name = os.fspath(path)
+        if name in str(error) and _PART not in str(error):
+            raise
+        if error.errno is None:
+            raise OSError(f"{name} cannot be written: {error}") from error
+        # Libraries have words of their own for the same.
+        raise OSError(error.errno, os.strerror(error.errno), name) from error
+
+
+@contextmanager
+def locked(folder: PathLike) -> Iterator[None]:
+    """Keep other processes that ask from writing to a folder, until the block is left.
+
+    The lock is the process's: it does not outlive it, whatever file a killed one has left.
+
+    Parameters
+    ----------
+    folder : path
+        It must be there.
+
+    Raises
+    ------
+    BusyError
+        If another has it.
+    """
+    path = Path(folder) / _LOCK
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _lock(descriptor)
+        except BusyError:
+            owner = os.read(descriptor, 20).decode("ascii", "replace").strip()
+            os.close(descriptor)
+            who = f"Another run (pid {owner})" if owner else "Another run"
+            raise BusyError(f"{who} writes to {folder}.") from None
+        if _is_at(descriptor, path):
+            break
+        # The one before has just ended, and taken its file along.
+        os.close(descriptor)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, b"%d" % os.getpid())
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        os.close(descriptor)
+
+
+class Staging:
+    """A folder in which is written what is to appear at a target, all at once.
+
+    When it is closed, or its ``with`` block is left, nothing stays but what was published.
+
+    Parameters
+    ----------
+    target : path
+        What is to appear. The folder around it is made if missing.
+
+    Attributes
+    ----------
+    target : Path
+    folder : Path
+        Where to write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "views"
+    >>> with Staging(target) as staging:
+    ...     _ = (staging.folder / "a").write_text("1"), (staging.folder / "b").write_text("2")
+    ...     staging.publish()
+    >>> sorted(file.name for file in target.iterdir())
+    ['a', 'b']
+    """
+
+    def __init__(self, target: PathLike) -> None:
+        self.target = Path(target)
+        self._inside = self.target.is_dir()
+        self._stack = contextlib.ExitStack()
+        with naming(self.target):
+            settle(self.target)
+            if self._inside:
+                place = self.target / _FILES
+            else:
+                place = self.target
+                place.parent.mkdir(parents=True, exist_ok=True)
+                sweep(place)
+            self.folder = _new_folder(place, self._stack)
+
+    def publish(self) -> None:
+        """Let the files appear in the target: by one rename, or, if it was there, to the end.
+
+        What of the same name is in the target is replaced. Killed between two of the files, the
+        target is `unfinished` until the next writer brings the rest.
+        """
+        with naming(self.target):
+            for file in self.folder.iterdir():
+                _sync_file(file)
+            sync_folder(self.folder)
+            try:
+                os.rename(self.folder, self.target / _READY if self._inside else self.target)
+            except OSError as error:
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                    raise
+                raise BusyError(f"Another run writes to {self.target}.") from error
+            if self._inside:
+                sync_folder(self.target)
+                _bring(self.target)
+            else:
+                sync_folder(self.target.parent)
+
+    def publish_file(self) -> None:
+        """Let the one file that is called as the target appear there, if nothing else has."""
+        file = self.folder / self.target.name
+        with naming(self.target):
+            _sync_file(file)
+            try:
+                os.link(file, self.target)
+            except FileExistsError:
+                raise FileExistsError(f"{self.target} is there already.") from None
+            except OSError:
+                # A file system without links.
+                os.replace(file, self.target)
+            sync_folder(self.target.parent)
+
+    def close(self) -> None:
+        """Leave nothing but what was published."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def unfinished(folder: PathLike) -> bool:
+    """Tell whether some of the files that a killed writer meant for a folder are not there yet.
+
+    Examples
+    --------
+    >>> unfinished("nowhere")
+    False
+    """
+    return (Path(folder) / _READY).is_dir()
+
+
+def settle(folder: PathLike) -> None:
+    """Bring the files that a killed writer meant for a folder, so that all are there or none.
+
+    Raises
+    ------
+    BusyError
+        If their writer is alive.
+    """
+    folder = Path(folder)
+    if unfinished(folder):
+        with contextlib.suppress(FileNotFoundError):
+            held = _hold(folder / _READY, f"Another run writes to {folder}.")
+            _bring(folder)
+            if held is not None:
+                os.close(held)
+    sweep(folder / _FILES)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk."""
+    if sys.platform != "win32":
+        _sync_file(folder, os.O_RDONLY)
+
+
+def _bring(folder: Path) -> None:
+    """Move all that is ready into a folder, in the order of the names."""
+    ready = folder / _READY
+    for file in sorted(ready.iterdir()):
+        os.replace(file, folder / file.name)
+    sync_folder(folder)
+    os.rmdir(ready)
+
+
+def _sync_file(path: Path, flags: int = os.O_RDWR) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _new_file(path: Path, mode: int, stack: contextlib.ExitStack) -> tuple[Path, int]:
+    """Return a file of its own beside `path`, which the stack removes if it is still there."""
+    while True:
+        part = _part_of(path)
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            if _kept(part, stack):
+                return part, descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _new_folder(path: Path, stack: contextlib.ExitStack) -> Path:
+    while True:
+        part = _part_of(path)
+        part.mkdir()
+        if _kept(part, stack):
+            return part
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{_PART}")
+
+
+def _kept(part: Path, stack: contextlib.ExitStack) -> bool:
+    """Hold a new ``.part`` until the stack ends, and remove it then; False if it was swept."""
+    try:
+        held = _hold(part, wait=True)
+    except FileNotFoundError:
+        return False
+    except BaseException:
+        _remove(part)
+        raise
+    if held is not None:
+        stack.callback(os.close, held)
+    stack.callback(_remove, part)
+    return True
+
+
+def _remove(part: Path) -> None:
+    with contextlib.suppress(OSError):
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        elif part.exists():
+            os.unlink(part)
+
+
+def _hold(path: Path, busy: str = "", wait: bool = False) -> int | None:
+    """Return a descriptor that keeps others from holding a path; None where there are no locks.
+
+    Raises
+    ------
+    BusyError
+        If another holds it.
+    FileNotFoundError
+        If it is gone.
+    """
+    if sys.platform == "win32":
+        return None
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        has = _lock(descriptor, busy, wait)
+        if not _is_at(descriptor, path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    if has:
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int, busy: str = "", wait: bool = False) -> bool:
+        # Beyond what is in the file, which others must be able to read.
+        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            raise BusyError(busy) from None
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        return True
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int, busy: str = "", wait: bool = False) -> bool:
+        """Lock an open file or folder; return False where there are no locks."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise BusyError(busy) from None
+        except OSError:
+            return False
+        return True
