@@ -88,7 +88,8 @@ def test_the_data_can_tell_how_many_features_are_enough(folder, tmp_path, capsys
     config.write_text('features = "auto"\n')
     said = []
     for given in (["-n", "auto"], ["--config", str(config)]):
-        assert run_app(["select", str(folder), "-k", "3", *given, "-o", str(out)]) == 0
+        where = ["-o", str(out), "--overwrite"]
+        assert run_app(["select", str(folder), "-k", "3", *given, *where]) == 0
         said.append(capsys.readouterr().out)
         selected = json.loads((out / "ranking.json").read_text(encoding="utf-8"))["selected"]
         n = OMVFS.load(out / "model.omvfs").suggest_n_features()
@@ -105,11 +106,12 @@ def test_the_data_can_tell_how_many_features_are_enough(folder, tmp_path, capsys
 def test_where_nobody_can_judge_nothing_is_said(folder, tmp_path, capsys):
     out, config = tmp_path / "out", tmp_path / "run.toml"
     config.write_text("[parameters]\nn_features_to_select = {text = 5, image = 2}\n")
+    where = ["-o", str(out), "--overwrite"]
     alone = f"300 rows; ranking in {out / 'ranking.csv'}\n"
     for given in (["-k", "31", "-n", "5"], ["-k", "1"], ["-k", "3", "--config", str(config)]):
-        assert run_app(["select", str(folder), *given, "-o", str(out)]) == 0
+        assert run_app(["select", str(folder), *given, *where]) == 0
         assert capsys.readouterr().out == alone
-    assert run_app(["select", str(folder), "-k", "31", "-n", "auto", "-o", str(out)]) == 3
+    assert run_app(["select", str(folder), "-k", "31", "-n", "auto", *where]) == 3
     assert "300 rows to judge" in capsys.readouterr().err
     config.write_text('[parameters]\nsolver = "paper"\n')
     given = ["-n", "auto", "--config", str(config), "-o", str(tmp_path / "other")]
@@ -307,7 +309,7 @@ def test_a_signal_writes_a_checkpoint_and_resume_goes_on(tmp_path, number):
         time.sleep(0.01)
     job.send_signal(number)
     said = job.communicate()[1]
-    assert job.returncode == 130
+    assert job.returncode == 128 + number
     assert "Go on with --resume" in said
     stopped = OMVFS.load(out / "model.omvfs").n_rows_seen_
     assert 0 < stopped < 20_000

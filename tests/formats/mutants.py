@@ -124,7 +124,7 @@ def damaged(whole, rng):
         ends = [int(rng.integers(min(300, len(content)))), int(rng.integers(len(content)))]
         a = [*ends, len(content) - 1 - ends[0]][int(rng.integers(3))]
         b = min(len(content), a + int(rng.integers(1, 40)))
-        match int(rng.integers(8)):
+        match int(rng.integers(9)):
             case 0:
                 del content[a:]
             case 1:
@@ -143,6 +143,9 @@ def damaged(whole, rng):
                 digits = [i for i, byte in enumerate(content[:2000]) if 48 <= byte <= 57]
                 if digits:
                     content[digits[int(rng.integers(len(digits)))]] = 57
+            case 8:
+                c = int(rng.integers(len(whole)))
+                content[a:b] = whole[c : c + int(rng.integers(1, 400))]
     return bytes(content)
 
 

@@ -107,3 +107,28 @@ def test_a_damaged_file_is_an_error_or_rows(tmp_path_factory, data):
     except ValueError:
         return
     assert all(len(chunk.views) <= 20 for chunk in chunks)
+
+
+def test_many_names_are_no_damage(tmp_path):
+    names = [f"g{j}" for j in range(500_000)]
+    path = h5ad(tmp_path / "x.h5ad", sp.csr_matrix((3, len(names))), names)
+    with open_source(path) as source:
+        assert source.schema.feature_names == (tuple(names),)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "sentence"),
+    [
+        ("signal.raise_signal(signal.SIGKILL)", OSError, "ended by SIGKILL, as happens where"),
+        ("signal.raise_signal(signal.SIGTERM)", OSError, "ended by SIGTERM, as happens where"),
+        ("sys.exit(1)", OSError, "ended by code 1"),
+        ("signal.raise_signal(signal.SIGSEGV)", SourceError, "is damaged: .* ends in SIGSEGV"),
+        ("signal.setitimer(signal.ITIMER_PROF, 0.1)\nwhile True: pass", SourceError, "no end"),
+    ],
+)
+def test_what_ended_the_reading_of_names_is_told(tmp_path, monkeypatch, code, kind, sentence):
+    (tmp_path / "program.py").write_text(f"import signal, sys\n{code}\n")
+    monkeypatch.setattr("omvfs.formats.anndata._PROGRAM", tmp_path / "program.py")
+    with pytest.raises(kind, match=rf"x\.h5ad .*{sentence}") as caught:
+        open_source(h5ad(tmp_path / "x.h5ad"))
+    assert isinstance(caught.value, SourceError) == (kind is SourceError)

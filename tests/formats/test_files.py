@@ -30,7 +30,7 @@ def test_names(given, stem, ending, compression, remote):
     file = File(given)
     got = file.stem, file.ending, file.compression, file.remote
     assert got == (stem, ending, compression, remote)
-    assert str(File(file)) == given
+    assert File(file).text == given
 
 
 def test_a_view_asked_for_twice_is_read_once(tmp_path):

@@ -149,7 +149,7 @@ def test_a_stream_that_waits_can_be_stopped(tmp_path, number):
         time.sleep(0.1)
     job.send_signal(number)
     with job.stdin, job.stderr:
-        assert job.wait(60) == 130
+        assert job.wait(60) == 128 + number
         assert b"Go on with --resume" in job.stderr.read()
     assert OMVFS.load(tmp_path / "model.omvfs").n_rows_seen_ == 20
 
@@ -157,3 +157,26 @@ def test_a_stream_that_waits_can_be_stopped(tmp_path, number):
 def test_what_is_read_once_is_not_written_again(tmp_path, capsys):
     assert run_app(["select", "-", "--write-data", "-o", str(tmp_path)]) == 2
     assert "standard input cannot" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "rows", [b"1 1:1 7:2\n", b'{"text": ["a", "b"]}\n', b"row,feature,value\n"]
+)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_stays_in_the_temporary_folder(tmp_path, rows, number):
+    program = (
+        "from omvfs.formats import open_source; s = open_source('-'); print(s.n_rows, flush=1)"
+    )
+    reader = subprocess.Popen(
+        [sys.executable, "-c", f"{program}; import time; time.sleep(60)"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    with reader:
+        reader.stdin.write(rows * 3 if b"value" not in rows else rows + b"0,a,1\n2,b,1\n")
+        reader.stdin.close()
+        assert reader.stdout.readline() == b"3\n"
+        reader.send_signal(number)
+    assert reader.returncode == -number
+    assert list(tmp_path.iterdir()) == []

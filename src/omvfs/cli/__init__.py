@@ -1,10 +1,31 @@
 """The command line: ``omvfs``."""
 
+import io
 import sys
+
+from omvfs.cli._signals import Interrupted, let_go, watch
 
 
 def main() -> None:
     """Run the command that the arguments ask for."""
+    watch()
+    if "--debug" not in sys.argv:
+        # What goes wrong while things are cleared away is not for users; what matters is told.
+        sys.unraisablehook = lambda _: None
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A name that the terminal has no letters for is shown all the same.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = _run()
+    except Interrupted as interrupted:
+        sys.stderr.write("omvfs: Interrupted.\n")
+        code = interrupted.code
+    finally:
+        let_go()
+    sys.exit(code)
+
+
+def _run() -> int:
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
@@ -12,4 +33,4 @@ def main() -> None:
         sys.exit("The command line needs typer and rich: pip install omvfs[cli]")
     from omvfs.cli.commands import run_app
 
-    sys.exit(run_app(sys.argv[1:]))
+    return run_app(sys.argv[1:])

@@ -8,6 +8,7 @@ import typer
 
 from omvfs import OMVFS
 from omvfs.formats.opening import named_files
+from omvfs.persistence.checkpoint import previous
 from omvfs.pipeline.preparation import Preparation
 from omvfs.selectors.settings import check_all, check_judgeable
 
@@ -67,6 +68,26 @@ def check_out(out: Path, inputs: Sequence[str], write_data: bool) -> None:
             pass
     except OSError as error:
         raise OSError(f"Results cannot be written to {out}: {error.strerror}.") from error
+
+
+def check_free(out: Path, resume: bool, overwrite: bool) -> None:
+    """Refuse to write over what a run before has left, unless told to.
+
+    Parameters
+    ----------
+    out : Path
+        Folder.
+    resume, overwrite : bool
+        What was asked for.
+    """
+    model = out / "model.omvfs"
+    known = [model, previous(model), out / "ranking.csv", out / "ranking.json", out / "run.json"]
+    there = next((file for file in known if file.exists()), None)
+    if there is not None and not resume and not overwrite:
+        raise typer.BadParameter(
+            f"{there} is of a run before: go on with --resume, begin anew with --overwrite, or "
+            "take another folder for -o."
+        )
 
 
 def check_parameters(selector: OMVFS, prepare: Sequence[str]) -> None:

@@ -84,6 +84,8 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{path} is no TOML: {error}") from error
+    except RecursionError as error:
+        raise typer.BadParameter(f"{path} is nested too deeply to be read.") from error
     except OSError as error:
         raise typer.BadParameter(f"{path} cannot be read: {error.strerror}.") from error
     parameters = values.pop(_TABLE, {})

@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from omvfs.cli._messages import say
 from omvfs.data.schema import listed
 from omvfs.experiments import EXPERIMENTS, Place, store_file, write_experiment, write_page
 
@@ -45,7 +46,7 @@ def run_experiments(
                 progress.update(bar, completed=done, total=total)  # type: ignore[arg-type]
 
             path = write_experiment(name, place, out, store, jobs, show)
-            typer.echo(f"{name}: {path}")
+            say(f"{name}: {path}")
     if page is not None:
         write_page(out, page)
-        typer.echo(f"page: {page}")
+        say(f"page: {page}")

@@ -1,15 +1,14 @@
-"""What commands show and write: progress, results, and how they are stopped."""
+"""What commands show and write: progress and results."""
 
 import csv
 import json
 import platform
-import signal
 import sys
 from collections.abc import Sequence
 from itertools import repeat
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Self
+from types import TracebackType
+from typing import IO, Any, Self
 
 import numpy as np
 import scipy
@@ -18,7 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from omvfs import OMVFS, __version__
+from omvfs.disk import Staging
 from omvfs.formats import Source
+from omvfs.formats.addresses import without_secrets
 from omvfs.pipeline.loop import Result, Status
 
 # Of `ranking.csv`, and of a feature in `ranking.json`.
@@ -33,36 +34,8 @@ COLUMNS = (
     "share_of_rows",
     "repeats",
 )
-
-
-class Stop:
-    """Tells whether Ctrl-C or SIGTERM has come; a second one ends at once."""
-
-    def __init__(self) -> None:
-        self._asked = False
-        self._before: dict[int, Any] = {}
-
-    def __call__(self) -> bool:
-        return self._asked
-
-    def __enter__(self) -> Self:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._ask)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self._asked:
-            raise KeyboardInterrupt
-        self._asked = True
+# How what a spreadsheet would compute begins, and what keeps it from that.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
 
 
 class Bar:
@@ -112,21 +85,30 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
     """
     selector = result.selector
     chosen, rows = _ranked(selector)
-    with (out / "ranking.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)
-    with (out / "ranking.json").open("w", encoding="utf-8") as file:
-        # A feature a line, one by one: all of them together may be large. One encoder for all, as
-        # json.dumps would make one for each.
-        encode = json.JSONEncoder(ensure_ascii=False).encode
-        file.write(f'{{\n "selected": {encode(chosen)},\n "features": [\n  ')
-        features = (encode(dict(zip(COLUMNS, row, strict=True))) for row in rows)
-        file.write(next(features))
-        file.writelines(f",\n  {feature}" for feature in features)
-        file.write("\n ]\n}")
-    about = {
-        "inputs": list(inputs),
+    with Staging(out) as staging:
+        with _text(staging.folder / "ranking.csv", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(COLUMNS)
+            writer.writerows(map(_for_spreadsheets, rows))
+        with _text(staging.folder / "ranking.json") as file:
+            # A feature a line, one by one: all of them together may be large. One encoder for all,
+            # as json.dumps would make one for each.
+            encode = json.JSONEncoder(ensure_ascii=False).encode
+            file.write(f'{{\n "selected": {encode(chosen)},\n "features": [\n  ')
+            features = (encode(dict(zip(COLUMNS, row, strict=True))) for row in rows)
+            file.write(next(features))
+            file.writelines(f",\n  {feature}" for feature in features)
+            file.write("\n ]\n}")
+        with _text(staging.folder / "run.json") as file:
+            json.dump(_about(result, inputs), file, indent=1, ensure_ascii=False)
+        staging.publish()
+
+
+def _about(result: Result, inputs: Sequence[str]) -> dict[str, Any]:
+    """Return how a result was made."""
+    selector = result.selector
+    return {
+        "inputs": [without_secrets(each) for each in inputs],
         "rows": selector.n_rows_seen_,
         "prepare": list(result.preparation.steps),
         "parameters": selector.get_params(),
@@ -139,7 +121,27 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
         },
         "byte_order": sys.byteorder,
     }
-    _write_json(out / "run.json", about)
+
+
+def _text(path: Path, newline: str | None = None) -> IO[str]:
+    """Open a file for text; what is none, such as half a surrogate pair, as JSON escapes it."""
+    return path.open("w", newline=newline, encoding="utf-8", errors="backslashreplace")
+
+
+def _for_spreadsheets(row: tuple[Any, ...]) -> list[Any]:
+    """Return a row in which no name begins as a formula does.
+
+    An apostrophe stands before such a name, and before one that begins with an apostrophe: taken
+    off again, every name is what it was.
+
+    Examples
+    --------
+    >>> _for_spreadsheets(("text", 1, "=1+1", "'tis", -0.5))
+    ['text', 1, "'=1+1", "''tis", -0.5]
+    """
+    return [
+        f"'{each}" if isinstance(each, str) and each.startswith(_FORMULA) else each for each in row
+    ]
 
 
 def verdict(selector: OMVFS) -> str:
@@ -203,7 +205,3 @@ def _memory() -> str:
         return ""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return f", {peak * (1 if sys.platform == 'darwin' else 1024) / 1e6:,.0f} MB"
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -7,6 +7,7 @@ from typing import Any
 
 from omvfs import OMVFS, Views
 from omvfs.data.schema import listed
+from omvfs.disk import Staging
 from omvfs.formats import (
     MAX_CHUNK_BYTES,
     Chunk,
@@ -15,6 +16,7 @@ from omvfs.formats import (
     SourceError,
     open_writer,
 )
+from omvfs.formats.addresses import without_secrets
 from omvfs.formats.opening import named_files
 
 # Of a chunk that is written at once, if they are not too wide.
@@ -23,7 +25,7 @@ ROWS = 1000
 
 def no_rows(inputs: Sequence[str]) -> SourceError:
     """Return the error of inputs that have no rows."""
-    return SourceError(f"There are no rows in {listed(inputs)}.")
+    return SourceError(f"There are no rows in {listed(map(without_secrets, inputs))}.")
 
 
 def chunks_of(source: Source, inputs: Sequence[str], rows: int = ROWS) -> Iterator[Chunk]:
@@ -52,29 +54,34 @@ def write_rows(
     key: str | None,
     change: Callable[[Views], Views] = lambda views: views,
 ) -> int:
-    """Write rows and count them.
+    """Write rows and count them; the files appear together.
 
     Parameters
     ----------
     chunks : iterator of Chunk
     targets : mapping of Path to sequence of str
-        Which views to write where; the ending tells the format.
+        Which views to write where; the ending tells the format. Several are in one folder.
     key : str or None
         Name of what tells the rows apart, which is written too.
     change : callable
         From views to views.
     """
     n_rows = 0
-    with ExitStack() as stack:
-        writers: list[tuple[Any, Sequence[str]]] = [
-            (stack.enter_context(open_writer(path, key=key)), names)
-            for path, names in targets.items()
-        ]
-        for chunk in chunks:
-            rows = change(chunk.views)
-            for writer, names in writers:
-                writer.append(rows.only(names), chunk.keys)
-            n_rows += len(rows)
+    with ExitStack() as outer:
+        folder = next(iter(targets)).parent
+        staging = outer.enter_context(Staging(folder)) if len(targets) > 1 else None
+        with ExitStack() as stack:
+            writers: list[tuple[Any, Sequence[str]]] = [
+                (stack.enter_context(open_writer(path, key, staging)), names)
+                for path, names in targets.items()
+            ]
+            for chunk in chunks:
+                rows = change(chunk.views)
+                for writer, names in writers:
+                    writer.append(rows.only(names), chunk.keys)
+                n_rows += len(rows)
+        if staging is not None:
+            staging.publish()
     return n_rows
 
 

@@ -1,20 +1,19 @@
 """The commands, each a few lines over the library."""
 
 import os
-import re
 import select as polling
 import sys
-import traceback
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from omvfs import OMVFS, __version__
 from omvfs.cli._about import COLUMNS, figures, remarks
-from omvfs.cli._checks import check_key, check_out, check_parameters, local
+from omvfs.cli._checks import check_free, check_key, check_out, check_parameters, local
 from omvfs.cli._config import (
     DEFAULTS,
     number_or_auto,
@@ -22,17 +21,28 @@ from omvfs.cli._config import (
     parameters_of,
     read_config,
 )
-from omvfs.cli._output import Bar, Stop, verdict, write_results
+from omvfs.cli._messages import (
+    discreet,
+    of_anything,
+    of_missing,
+    of_system,
+    say,
+    shown,
+    told,
+)
+from omvfs.cli._output import Bar, verdict, write_results
 from omvfs.cli._rows import as_they_came, chunks_of, no_rows, selected, write_rows
+from omvfs.cli._signals import Interrupted, Stop
 from omvfs.data.schema import Schema
+from omvfs.disk import BusyError, locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
+from omvfs.persistence import checkpoint
 from omvfs.pipeline.loop import run
 from omvfs.selectors.settings import NegativeMode
 
-USAGE, BAD_DATA, BAD_FILE, INTERRUPTED = 2, 3, 4, 130
+FAILED, USAGE, BAD_DATA, BAD_FILE, INTERRUPTED = 1, 2, 3, 4, 130
 # Older versions of typer use click, newer ones have their own copy of it.
 _ClickError: Any = typer.BadParameter.__bases__[0].__bases__[0]
-_EXTRAS = {"pyarrow": "files", "h5py": "files", "fsspec": "remote"}
 
 app = typer.Typer(
     name="omvfs",
@@ -131,6 +141,9 @@ def select(
     seed: Annotated[int, parameter("random_state", help="Seed of every random choice.")] = 0,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Chunks between checkpoints.")] = 50,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Begin anew where a run before has left results.")
+    ] = False,
     write_data: Annotated[
         bool, typer.Option("--write-data", help="Write the selected features of all rows too.")
     ] = False,
@@ -145,35 +158,47 @@ def select(
     selector = OMVFS(**parameters_of(context))
     check_parameters(selector, prepare or ())
     check_key(inputs, key)
+    if resume and overwrite:
+        raise typer.BadParameter("--resume goes on, --overwrite begins anew: give one of them.")
     check_out(out, inputs, write_data)
-    console = Console(stderr=True)
-    opened = _opened(inputs, view, key, drop)
-    with opened as source, Stop() as stop, Bar(console, source) as bar:
-        result = run(
-            source,
-            selector,
-            prepare=tuple(prepare or ()),
-            save_to=out / "model.omvfs",
-            save_every=checkpoint_every,
-            resume=resume,
-            listeners=(bar,),
-            should_stop=stop,
-        )
-    began = hasattr(result.selector, "schema_")
-    if not result.finished:
-        kept = f"the checkpoint is in {out}. Go on with --resume." if began else "nothing was read."
-        console.print(f"Stopped; {kept}", soft_wrap=True)
-        raise typer.Exit(INTERRUPTED)
-    if not began:
-        raise no_rows(inputs)
-    write_results(out, result, inputs)
-    if write_data:
-        _write_selected(result.selector, inputs, out / "data", view, key, drop)
+    with locked(out):
+        check_free(out, resume, overwrite)
+        settle(out)
+        sweep(out / "data")
+        model = out / "model.omvfs"
+        if resume and checkpoint.kept(model) == checkpoint.previous(model):
+            say(f"There is no {model}; going on from the one before it, {model}.1.", err=True)
+        opened = _opened(inputs, view, key, drop)
+        with opened as source, Stop() as stop, Bar(Console(stderr=True), source) as bar:
+            result = run(
+                source,
+                selector,
+                prepare=tuple(prepare or ()),
+                save_to=model,
+                save_every=checkpoint_every,
+                resume=resume,
+                listeners=(bar,),
+                should_stop=stop,
+            )
+        began = hasattr(result.selector, "schema_")
+        if not result.finished:
+            kept = (
+                f"the checkpoint is in {out}. Go on with --resume."
+                if began
+                else "nothing was read."
+            )
+            say(f"Stopped; {kept}", err=True)
+            raise typer.Exit(stop.code)
+        if not began:
+            raise no_rows(inputs)
+        write_results(out, result, inputs)
+        if write_data:
+            _write_selected(result.selector, inputs, out / "data", view, key, drop)
     if isinstance(opened, Joined) and opened.n_left_out:
-        console.print(f"{opened.n_left_out:,} rows left out: not all files have their keys.")
-    typer.echo(f"{result.selector.n_rows_seen_:,} rows; ranking in {out / 'ranking.csv'}")
+        say(f"{opened.n_left_out:,} rows left out: not all files have their keys.", err=True)
+    say(f"{result.selector.n_rows_seen_:,} rows; ranking in {out / 'ranking.csv'}")
     if sentence := verdict(result.selector):
-        typer.echo(sentence)
+        say(sentence)
 
 
 @app.command()
@@ -189,20 +214,21 @@ def info(
     with _opened(inputs, view, key, drop) as source:
         total = source.n_rows
         views = next(chunks_of(source, inputs, rows)).views
+    lines = [[shown(cell) for cell in line] for line in figures(views)]
     if sys.stdout.isatty():
         table = Table()
         for name in COLUMNS:
             table.add_column(name, overflow="fold")
-        for line in figures(views):
-            table.add_row(*line)
+        for line in lines:
+            table.add_row(*map(Text, line))
         Console().print(table)
     else:
-        for line in (list(COLUMNS), *figures(views)):
+        for line in (list(COLUMNS), *lines):
             typer.echo("\t".join(line))
     known = "unknown" if total is None else f"{total:,}"
-    typer.echo(f"{known} rows; figures of the first {len(views):,}.")
+    say(f"{known} rows; figures of the first {len(views):,}.")
     for sentence in remarks(views):
-        typer.echo(sentence)
+        say(sentence)
 
 
 @app.command()
@@ -230,7 +256,7 @@ def transform(
     if features is not None:
         selector.set_params(n_features_to_select=features)
     n_rows = _write_selected(selector, inputs, out, view, key, drop)
-    typer.echo(f"{n_rows:,} rows; selected features in {out}")
+    say(f"{n_rows:,} rows; selected features in {out}")
 
 
 @app.command()
@@ -245,7 +271,7 @@ def convert(
     check_key(inputs, key)
     with _opened(inputs, view, key, drop) as source:
         n_rows = write_rows(chunks_of(source, inputs), {out: source.schema.names}, key)
-    typer.echo(f"{n_rows:,} rows in {out}")
+    say(f"{n_rows:,} rows in {out}")
 
 
 @app.command()
@@ -310,6 +336,10 @@ def run_app(arguments: list[str]) -> int:
         Among them, anywhere, ``--debug`` to show where an error comes from.
     """
     debug = "--debug" in arguments
+
+    def failed(sentence: str, code: int) -> int:
+        return told(sentence, code, arguments, debug)
+
     try:
         given = [each for each in arguments if each != "--debug"]
         code: Any = app(given, standalone_mode=False)
@@ -318,39 +348,30 @@ def run_app(arguments: list[str]) -> int:
     except typer.Exit as done:
         return done.exit_code
     except _ClickError as error:
+        if isinstance(error.message, str):
+            error.message = shown(discreet(error.message, arguments))
         error.show()
         return int(error.exit_code)
+    except Interrupted as end:
+        return failed("Interrupted.", end.code)
     except (typer.Abort, KeyboardInterrupt):
-        return _told("Interrupted.", INTERRUPTED, debug)
+        return failed("Interrupted.", INTERRUPTED)
     except ImportError as error:
-        return _told(_missing(error), USAGE, debug)
+        return failed(of_missing(error), USAGE)
     except (SystemExit, BrokenPipeError) as end:
         # Typer exits when a pipe breaks, be it that of the output, whose reader has enough.
         broken = end if isinstance(end, BrokenPipeError) else end.__context__
         if not isinstance(broken, BrokenPipeError):
             raise
-        return 0 if _has_no_reader() else _told(str(broken), BAD_FILE, debug)
+        return 0 if _has_no_reader() else failed(of_system(broken), BAD_FILE)
+    except BusyError as error:
+        return failed(str(error), FAILED)
     except OSError as error:
-        return _told(str(error), BAD_FILE, debug)
+        return failed(of_system(error), BAD_FILE)
     except (ValueError, TypeError) as error:
-        return _told(str(error), BAD_DATA, debug)
-
-
-def _told(sentence: str, code: int, debug: bool) -> int:
-    if debug:
-        traceback.print_exc()
-    # What errors of the library say to those who call it from Python.
-    sentence = re.sub(r"[,;] (or )?call fit\(\) to start anew", "", " ".join(sentence.split()))
-    sys.stderr.write(f"omvfs: {sentence}\n")
-    return code
-
-
-def _missing(error: ImportError) -> str:
-    """Say what to install."""
-    package = (error.name or "").partition(".")[0]
-    if package in _EXTRAS and isinstance(error, ModuleNotFoundError):
-        return f"This needs {package}: pip install 'omvfs[{_EXTRAS[package]}]'"
-    return str(error)
+        return failed(str(error), BAD_DATA)
+    except Exception as error:  # what nobody thought of is a sentence too
+        return failed(of_anything(error), FAILED)
 
 
 def _has_no_reader() -> bool:

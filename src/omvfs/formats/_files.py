@@ -1,4 +1,4 @@
-"""Files by path or address: local ones as they are, remote ones through fsspec."""
+"""Files by path or address: local ones as they are, others by http or through fsspec."""
 
 import gzip
 import io
@@ -7,6 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from omvfs.formats._base import SourceError
+from omvfs.formats._http import open_http
+from omvfs.formats.addresses import without_secrets
 from omvfs.formats.registry import FORMATS
 
 PathLike = str | os.PathLike[str]
@@ -23,7 +25,8 @@ class File:
     Parameters
     ----------
     given : path, or str
-        Of this machine, or an address that fsspec understands: ``s3://bucket/rows.parquet``.
+        Of this machine, or an address of http or https, or one that fsspec understands:
+        ``s3://bucket/rows.parquet``.
 
     Examples
     --------
@@ -35,12 +38,18 @@ class File:
     """
 
     def __init__(self, given: "PathLike | File") -> None:
-        text = given.text if isinstance(given, File) else os.fspath(given)
+        if isinstance(given, File):
+            self.__dict__.update(given.__dict__)
+            return
+        # As it is opened; as a string it has no secrets.
+        text = os.fspath(given)
         self.text: str = text
+        self._content: IO[bytes] | None = None
         self.remote = "://" in text
+        self._shown = without_secrets(text)
         place = Path(text).as_posix()
         if self.remote:
-            place = text.partition("::")[0].partition("://")[2].partition("?")[0]
+            place = self._shown.partition("::")[0].partition("://")[2]
         self.name = PurePosixPath(place).name
         suffixes = PurePosixPath(self.name).suffixes[-2:]
         packed = len(suffixes) == 2 and suffixes[1] in COMPRESSIONS
@@ -49,8 +58,25 @@ class File:
         # A view called after its file has no dots in its name.
         self.stem = self.name.partition(".")[0]
 
+    @classmethod
+    def held(cls, content: IO[bytes], name: str, ending: str) -> "File":
+        """Return what is in an open file, which may have no name, as a file to be opened.
+
+        Parameters
+        ----------
+        content : binary file
+            Stays open; may be read from anywhere.
+        name : str
+            Of it in errors.
+        ending : str
+            That tells the format.
+        """
+        file = cls(name + ending)
+        file._content, file._shown, file.remote = content, name, True
+        return file
+
     def __str__(self) -> str:
-        return self.text
+        return self._shown
 
     @property
     def kind(self) -> str:
@@ -66,8 +92,12 @@ class File:
 
     def open(self) -> IO[bytes]:
         """Return the file, opened for reading bytes as they are stored."""
+        if self._content is not None:
+            return io.BufferedReader(_Again(self._content), 1 << 16)
         if not self.remote:
             return open(self.text, "rb")
+        if self.text.startswith(("http://", "https://")):
+            return open_http(self.text)
         try:
             import fsspec
         except ImportError as missing:
@@ -75,12 +105,14 @@ class File:
                 missing
             )
         try:
-            opened: IO[bytes] = fsspec.open(self.text, "rb").open()
+            opened = fsspec.open(self.text, "rb").open()
         except (OSError, ImportError):
             raise
         except Exception as error:  # each kind of storage has errors of its own
-            raise OSError(f"{self} cannot be opened: {error}") from error
-        return opened
+            said = str(error).replace(self.text, str(self))
+            raise OSError(f"{self} cannot be opened: {said}") from error
+        # Files of fsspec read no lines of a given length.
+        return io.BufferedReader(opened, 1 << 16)
 
     def open_text(self) -> IO[bytes]:
         """Return the file, opened for reading bytes as they were before compression."""
@@ -111,6 +143,31 @@ class File:
         if Path(self.text).is_dir():
             raise IsADirectoryError(f"{self} is a folder; expected a file.")
         raise FileNotFoundError(f"There is no file {self}.")
+
+
+class _Again(io.RawIOBase):
+    """An open file from its beginning on, whoever else reads it; it is not closed with this."""
+
+    def __init__(self, content: IO[bytes]) -> None:
+        self._content: Any = content
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._content.seek(self._at)
+        self._at = int(self._content.seek(offset, whence))
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        self._content.seek(self._at)
+        n = int(self._content.readinto(buffer))
+        self._at += n
+        return n
 
 
 class _Closing(io.BufferedReader):

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from omvfs.data.compressed import check_compressed
 from omvfs.data.views import Block
 from omvfs.formats._base import SourceError
 from omvfs.formats._files import File, exactly
@@ -386,14 +387,11 @@ def csr_of_columns(
         raise damaged(name, f"it has {min(len(rows), len(values)):,} entries for {n:,}")
     if shape[0] > _SPARE + n:
         raise damaged(name, f"it has {n:,} entries in {shape[0]:,} rows")
-    ends = ends.astype(np.int64)
-    if (np.diff(ends) < 0).any():
-        raise damaged(name, "a column ends before it begins")
     native = values[:n].astype(values.dtype.newbyteorder("="))
+    parts = native, rows[:n].astype(np.int64), ends.astype(np.int64)
     try:
-        matrix = sp.csc_array((native, rows[:n].astype(np.int64), ends), shape=shape)
         # Nothing after this looks at the indices again before it writes where they say.
-        matrix.check_format(full_check=True)
+        check_compressed(*parts, (shape[1], shape[0]))
     except ValueError as error:
         raise damaged(name, str(error)) from error
-    return matrix.tocsr()
+    return sp.csc_array(parts, shape=shape).tocsr()

@@ -162,6 +162,21 @@ def _is_too_large(value: Any) -> bool:
     return False
 
 
+def is_text(name: str) -> bool:
+    r"""Tell whether text can be written: lone surrogates stand for bytes that are no UTF-8.
+
+    Examples
+    --------
+    >>> is_text("café"), is_text("caf\udce9")
+    (True, False)
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def entries(X: Any, names: Any) -> list[dict[str, float]]:
     """Return the entries of every row by name of the feature, or its number from 0.
 

@@ -4,12 +4,14 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from numpy.typing import NDArray
 
 from omvfs.data.views import Block, Views
+from omvfs.disk import Staging, naming
 from omvfs.formats._base import SourceError
 from omvfs.formats._files import PathLike
 
@@ -30,14 +32,26 @@ class Writer(ABC):
     path : path
     key : str, default=None
         What the keys of the rows are called, in formats that have them; by default they have none.
+    staging : Staging, default=None
+        Where the file is to wait for others with which it appears, in the folder of its path; by
+        default it appears by itself.
     """
 
-    def __init__(self, path: PathLike, key: str | None = None) -> None:
+    def __init__(
+        self, path: PathLike, key: str | None = None, staging: Staging | None = None
+    ) -> None:
         self._path, self._key, self._stack = Path(path), key, ExitStack()
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._given, self._checked = staging, False
         if self._path.exists():
             raise FileExistsError(f"{self._path} is there already.")
-        self._temporary = self._path.with_name(f".{os.getpid()}.{self._path.name}")
+
+    @cached_property
+    def _staging(self) -> Staging:
+        return self._given or Staging(self._path)
+
+    @cached_property
+    def _temporary(self) -> Path:
+        return self._staging.folder / self._path.name
 
     def append(self, views: Views, keys: Keys = None) -> None:
         """Write more rows.
@@ -50,8 +64,11 @@ class Writer(ABC):
             What tells the rows apart. Tables and JSON Lines have them if their writer was given a
             name for them; the others leave them out.
         """
-        check_names(views.names, self._path)
-        self._append(views, keys)
+        if not self._checked:
+            check_names(views, self._path)
+            self._checked = True
+        with naming(self._path):
+            self._append(views, keys)
 
     @abstractmethod
     def _append(self, views: Views, keys: Keys) -> None:
@@ -65,29 +82,62 @@ class Writer(ABC):
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         try:
-            with self._stack:
-                self._finish(error is None)
-            if error is None and self._temporary.exists():
-                self._temporary.replace(self._path)
+            with naming(self._path):
+                with self._stack:
+                    self._finish(error is None)
+                if error is None:
+                    self._publish()
+        except Exception:
+            # That a file cannot be closed matters less than what went wrong before.
+            if error is None:
+                raise
         finally:
-            self._temporary.unlink(missing_ok=True)
+            if self._given is None and "_staging" in vars(self):
+                self._staging.close()
+
+    def _publish(self) -> None:
+        """Let the file appear, if it is not to wait for others."""
+        if self._given is None and self._temporary.exists():
+            self._staging.publish_file()
 
 
-def check_names(names: Iterable[str], path: Path) -> None:
-    """Refuse names of views that no file, group or column can have.
+def check_names(views: Views, path: Path) -> None:
+    """Refuse names of views that no file, group or column can have, and those that are no text.
 
     Examples
     --------
-    >>> check_names(["text", "a/b"], Path("x.h5mu"))
+    >>> import numpy as np
+    >>> check_names(Views({"text": np.eye(2), "a/b": np.eye(2)}), Path("x.h5mu"))
     Traceback (most recent call last):
     omvfs.formats._base.SourceError: View 'a/b' cannot be written to x.h5mu: its name has a '/' or
     NUL. Rename it.
     """
-    for name in names:
-        if any(sign in name for sign in ("/", "\0", os.sep)):
+    for view in views.names:
+        if any(sign in view for sign in ("/", "\0", os.sep)):
             raise SourceError(
-                f"View {name!r} cannot be written to {path}: its name has a '/' or NUL. Rename it."
+                f"View {view!r} cannot be written to {path}: its name has a '/' or NUL. Rename it."
             )
+        if not _is_text([view]):
+            raise SourceError(
+                f"View {view!r} cannot be written to {path}: its name is no text in UTF-8. Name "
+                "it: view=FILE."
+            )
+        features = views.feature_names[view]
+        if features is not None and not _is_text(features):
+            strange = next(each for each in features if not _is_text([each]))
+            raise SourceError(
+                f"Feature {strange!r} of view {view!r} cannot be written to {path}: its name is no "
+                "text in UTF-8. Rename it."
+            )
+
+
+def _is_text(names: Iterable[str]) -> bool:
+    """Tell whether names can be encoded."""
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def named_keys(key: str | None, keys: Keys, path: Path) -> dict[str, NDArray[Any]]:

@@ -1,10 +1,11 @@
 """AnnData's ``.h5ad`` and MuData's ``.h5mu`` files, read and written by rows with h5py."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,19 @@ import scipy.sparse as sp
 
 from omvfs.data.schema import Schema
 from omvfs.data.views import Block, Views
+from omvfs.disk import Staging
 from omvfs.formats._anndata_layout import layout
 from omvfs.formats._asked import Asked
 from omvfs.formats._base import RowSource, Source, SourceError
 from omvfs.formats._files import File, PathLike, check_chunk
+from omvfs.formats._hdf5 import PatientFile
 from omvfs.formats._writer import Keys, Writer, only_block
 from omvfs.model.arrays import dense
 
 # What h5py raises when a file is damaged.
 _DAMAGE = KeyError, RuntimeError, TypeError, ValueError, OSError, AttributeError
-# Time of computing to read names, and bytes of a file for which there is a second more.
-_SECONDS, _BYTES_A_SECOND = 0.6, 100e6
+# What ends the process that reads names when it takes too long, or falls over a damaged file.
+_ENDLESS, _CRASHES = ("SIGPROF",), ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL")
 _PROGRAM = Path(__file__).with_name("_anndata_layout.py")
 _TEXT = h5py.string_dtype("utf-8")
 
@@ -151,10 +154,13 @@ class AnnDataWriter(Writer):
     path : path
     """
 
-    def __init__(self, path: PathLike, key: str | None = None) -> None:
-        super().__init__(path)
+    def __init__(
+        self, path: PathLike, key: str | None = None, staging: Staging | None = None
+    ) -> None:
+        super().__init__(path, staging=staging)
         self._several = File(path).ending == ".h5mu"
-        self._file = h5py.File(self._temporary, "w")
+        self._written = PatientFile(self._temporary)
+        self._file = h5py.File(self._written, "w")
         self._n_rows = 0
         self._names: list[str] = []
 
@@ -170,10 +176,11 @@ class AnnDataWriter(Writer):
                 _frame(group, "var", range(X.shape[1]) if names is None else names)
                 _begin(group, X)
             _extend(group["X"], X)
+        self._written.check()
         self._n_rows += len(views)
 
     def _finish(self, whole: bool) -> None:
-        with self._file as file:
+        with closing(self._written), self._file as file:
             if not whole:
                 return
             for group in [file, *(file["mod"][name] for name in self._names)]:
@@ -184,6 +191,7 @@ class AnnDataWriter(Writer):
                 file.require_group("mod").attrs["mod-order"] = np.array(self._names, _TEXT)
                 index = (file[f"mod/{name}/var/_index"].asstr()[:] for name in self._names)
                 _frame(file, "var", [feature for each in index for feature in each])
+        self._written.check()
 
 
 def open_reader(file: File, view: str, asked: Asked) -> Source:
@@ -200,6 +208,8 @@ def open_hdf5(file: File, stack: ExitStack) -> Any:
     opened = stack.enter_context(file.open()) if file.remote else file.text
     try:
         return stack.enter_context(h5py.File(opened, "r"))
+    except SourceError:
+        raise
     except (OSError, RuntimeError, ValueError) as error:
         raise SourceError(f"{file} is no HDF5 file, or damaged: {error}") from error
 
@@ -210,22 +220,37 @@ def _layout(
     """Return what a file says of its matrices, read where going round for ever does no harm."""
     file.check()
     if file.remote or not sys.executable:
+        opened = open_hdf5(file, stack)
         try:
-            return layout(open_hdf5(file, stack), view, obsm)
+            return layout(opened, view, obsm, lambda n: None)
+        except SourceError:
+            raise
         except _DAMAGE as error:
             raise SourceError(f"{file} is not as AnnData writes it: {error}") from error
-    seconds = _SECONDS + file.size() / _BYTES_A_SECOND
-    arguments = [file.text, view, json.dumps(dict(obsm)), str(seconds)]
+    arguments = [file.text, view, json.dumps(dict(obsm))]
     done = subprocess.run(
         [sys.executable, "-P", str(_PROGRAM), *arguments], capture_output=True, check=False
     )
     if done.returncode:
-        raise SourceError(f"{file} is damaged: reading its names comes to no end.")
+        raise _ended(file, done.returncode)
     answer = json.loads(done.stdout)
     if "error" in answer:
         raise SourceError(f"{file} is no HDF5 file, or not as AnnData writes it: {answer['error']}")
     found: list[dict[str, Any]] = answer["views"]
     return found
+
+
+def _ended(file: File, code: int) -> Exception:
+    """Return the error of a process that did not come to its end."""
+    name = signal.Signals(-code).name if code < 0 else f"code {code}"
+    if name in _ENDLESS:
+        return SourceError(f"{file} is damaged: reading its names comes to no end.")
+    if name in _CRASHES:
+        return SourceError(f"{file} is damaged: reading its names ends in {name}.")
+    return OSError(
+        f"{file} was not read: the process that reads its names was ended by {name}, as happens "
+        "where memory is short. Try again."
+    )
 
 
 def _encode(item: Any, kind: str, version: str) -> None:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block, Views
+from omvfs.disk import settle, unfinished
 from omvfs.formats._base import Chunk, Cursor, SideBySide, SourceError, known_names
 from omvfs.formats._files import PathLike
 from omvfs.formats._writer import Keys, Writer
@@ -68,6 +69,11 @@ def view_files(folder: Path) -> dict[str, Path]:
     """Return the files of a folder by the name of the view, in the order of their numbers."""
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}.")
+    if unfinished(folder):
+        raise SourceError(
+            f"Folder {folder} is not whole: who wrote it was ended before its last file was there. "
+            "Write to it again, which brings the rest."
+        )
     found: dict[str, tuple[int, Path]] = {}
     for file in folder.iterdir():
         if match := _VIEW.fullmatch(file.name):
@@ -98,8 +104,8 @@ def _feature_names(view: Path, width: int) -> tuple[str, ...] | None:
 class FolderWriter(Writer):
     """Writes views as ``view_<number>_<name>.npz`` (CSR) or ``.npy``, and names of their features.
 
-    Nothing but a chunk is held in memory. Used in a ``with`` block; the files appear when it is
-    left, not if that is by an error.
+    Nothing but a chunk is held in memory. Used in a ``with`` block; the files appear together when
+    it is left, not if that is by an error.
 
     Parameters
     ----------
@@ -120,11 +126,16 @@ class FolderWriter(Writer):
 
     def __init__(self, path: PathLike, key: str | None = None) -> None:
         self._path, self._stack = Path(path), ExitStack()
-        self._path.mkdir(parents=True, exist_ok=True)
-        if any(self._path.glob("view_*")):
-            raise FileExistsError(f"Folder {self._path} holds views already.")
+        self._given, self._checked = None, False
+        settle(self._path)
+        self._check_free()
         self._writers: dict[str, Writer] = {}
-        self._names: dict[Path, Any] = {}
+        self._names: dict[str, Any] = {}
+
+    def _check_free(self) -> None:
+        files = self._path.iterdir() if self._path.is_dir() else ()
+        if any(file.name.startswith(("view_", "features_")) for file in files):
+            raise FileExistsError(f"Folder {self._path} holds views already.")
 
     def _append(self, views: Views, keys: Keys) -> None:
         if not self._writers:
@@ -132,17 +143,18 @@ class FolderWriter(Writer):
                 self._begin(number, name, X)
                 names = views.feature_names[name]
                 if names is not None and not any("\n" in each for each in names):
-                    self._names[self._path / f"features_{number}_{name}.txt"] = names
+                    self._names[f"features_{number}_{name}.txt"] = names
         for name in views.names:
             self._writers[name].append(views.only([name]))
 
     def _begin(self, number: int, name: str, X: Block) -> None:
         kind, ending = (NpzWriter, "npz") if sp.issparse(X) else (NpyWriter, "npy")
-        writer = kind(self._path / f"view_{number}_{name}.{ending}")
-        self._writers[name] = self._stack.enter_context(writer)
+        path = self._path / f"view_{number}_{name}.{ending}"
+        self._writers[name] = self._stack.enter_context(kind(path, staging=self._staging))
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        self._stack.__exit__(kind, error, traceback)
-        if error is None:
-            for file, names in self._names.items():
-                file.write_text("\n".join(names) + "\n", encoding="utf-8")
+    def _publish(self) -> None:
+        for file, names in self._names.items():
+            text = "\n".join(names) + "\n"
+            (self._staging.folder / file).write_text(text, encoding="utf-8")
+        self._check_free()
+        self._staging.publish()

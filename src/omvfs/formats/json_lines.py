@@ -1,6 +1,7 @@
 """JSON Lines: a row a line, an object with a value for every view."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -13,9 +14,12 @@ from omvfs.data.views import Views
 from omvfs.formats._asked import Asked
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike
-from omvfs.formats._rows import Shape, entries
+from omvfs.formats._rows import Shape, entries, is_text
 from omvfs.formats._writer import Keys, named_keys
 from omvfs.formats.lines import TextWriter, lines
+
+# Half a character, unless the other half is beside it.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class JsonLinesSource(Source):
@@ -136,7 +140,10 @@ def parsed(
     """
     for line, after in numbered:
         try:
-            row = json.loads(line)
+            text = line.decode("utf-8-sig")
+            row = json.loads(text)
+            if _SURROGATE.search(text) and not is_text(json.dumps(row, ensure_ascii=False)):
+                raise ValueError("it has half a character, which is no text in UTF-8")
         except (ValueError, RecursionError) as error:
             raise SourceError(f"Row {after['row']:,} of {name} is no JSON: {error}") from error
         if not isinstance(row, dict):

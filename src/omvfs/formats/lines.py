@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from typing import IO, Any
 
 from omvfs.data.views import Views
+from omvfs.disk import Staging
 from omvfs.formats._base import Cursor, SourceError, row_of
 from omvfs.formats._files import File, PathLike
 from omvfs.formats._writer import Keys, Writer
@@ -80,6 +81,8 @@ def read_lines(
 
 
 def _pass_over(opened: IO[bytes], n_bytes: int, file: File) -> None:
+    if not n_bytes:
+        return
     if not file.compression and opened.seekable():
         opened.seek(0, 2)
         left = n_bytes - opened.tell()
@@ -95,8 +98,10 @@ def _pass_over(opened: IO[bytes], n_bytes: int, file: File) -> None:
 class TextWriter(Writer):
     """Base of writers of a line a row, plain or compressed. A subclass provides `_lines`."""
 
-    def __init__(self, path: PathLike, key: str | None = None) -> None:
-        super().__init__(path, key)
+    def __init__(
+        self, path: PathLike, key: str | None = None, staging: Staging | None = None
+    ) -> None:
+        super().__init__(path, key, staging)
         compression = File(path).compression
         if compression == ".zst":
             try:
@@ -111,7 +116,9 @@ class TextWriter(Writer):
             self._text = self._stack.enter_context(packed)
 
     def _append(self, views: Views, keys: Keys) -> None:
-        self._text.write("".join(f"{line}\n" for line in self._lines(views, keys)).encode())
+        text = "".join(f"{line}\n" for line in self._lines(views, keys))
+        # What is no text, such as half a surrogate pair in a key, as JSON escapes it.
+        self._text.write(text.encode(errors="backslashreplace"))
 
     @abstractmethod
     def _lines(self, views: Views, keys: Keys) -> list[str]:

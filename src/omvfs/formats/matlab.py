@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block, Views
+from omvfs.disk import Staging
 from omvfs.formats import _mat5
 from omvfs.formats._asked import Asked
 from omvfs.formats._base import RowSource, Source, SourceError
 from omvfs.formats._files import File, PathLike, check_chunk
+from omvfs.formats._hdf5 import PatientFile
 from omvfs.formats._mat5 import Mat5, Matrix, damaged
 from omvfs.formats._writer import MOST_COLUMNS, Keys, Writer
 from omvfs.model.arrays import dense
@@ -177,12 +179,15 @@ class MatWriter(Writer):
     [Views(3 rows; text: 2, x4th_image: 3; float64)]
     """
 
-    def __init__(self, path: PathLike, key: str | None = None) -> None:
+    def __init__(
+        self, path: PathLike, key: str | None = None, staging: Staging | None = None
+    ) -> None:
         h5py = _h5py("Writing this file needs h5py")
-        super().__init__(path)
+        super().__init__(path, staging=staging)
         # MATLAB reads what HDF5 1.8 does.
+        self._written = PatientFile(self._temporary)
         self._file = h5py.File(
-            self._temporary, "w", libver=("earliest", "v108"), userblock_size=_USER_BLOCK
+            self._written, "w", libver=("earliest", "v108"), userblock_size=_USER_BLOCK
         )
         self._schema: Schema | None = None
         self._names: dict[str, str] = {}
@@ -197,6 +202,7 @@ class MatWriter(Writer):
             dataset = self._file[self._names[view]]
             dataset.resize(self._n_rows, axis=1)
             dataset[:, start:] = dense(X).T
+        self._written.check()
 
     def _start(self, views: Views) -> dict[str, str]:
         """Make a matrix without rows for every view, and return their names."""
@@ -229,7 +235,7 @@ class MatWriter(Writer):
         return names
 
     def _finish(self, whole: bool) -> None:
-        with self._file as file:
+        with closing(self._written), self._file as file:
             for name in self._names.values() if whole else ():
                 if not file[name].size:  # without entries, MATLAB writes the shape
                     shape, kind = file[name].shape[::-1], file[name].attrs["MATLAB_class"]
@@ -237,6 +243,7 @@ class MatWriter(Writer):
                     file[name] = np.array(shape, np.uint64)
                     file[name].attrs["MATLAB_class"] = kind
                     file[name].attrs["MATLAB_empty"] = np.uint8(1)
+        self._written.check()
         if whole:
             with self._temporary.open("r+b") as raw:
                 raw.write(_HEADER.ljust(116) + bytes(8) + b"\0\2IM")
@@ -263,10 +270,13 @@ class _Mat73:
     def __init__(self, file: File, stack: ExitStack) -> None:
         self._file, self._name = file, str(file)
         self._h5py = h5py = _h5py("MATLAB files of version 7.3 need")
+        from omvfs.formats._anndata_layout import refuse_elsewhere, refuse_links
+
+        self._refuse_elsewhere = refuse_elsewhere
         place = stack.enter_context(file.open()) if file.remote else file.text
         try:
             self._root = stack.enter_context(h5py.File(place, "r"))
-            # Links to other files are not followed.
+            refuse_links(self._root)
             links = {name: self._root.get(name, getlink=True) for name in self._root}
             self.matrices = [
                 matrix
@@ -274,6 +284,8 @@ class _Mat73:
                 if isinstance(link, h5py.HardLink) and not name.startswith("#")
                 for matrix in self._found(name, self._root[name])
             ]
+        except SourceError:
+            raise
         except Exception as error:  # what h5py makes of a damaged file may be anything
             raise damaged(self._name, str(error)) from error
 
@@ -302,11 +314,12 @@ class _Mat73:
         """Yield what is a matrix of numbers."""
         if self._class_of(item) not in _NUMBERS:
             return
+        self._refuse_elsewhere(item)
         if "MATLAB_sparse" in item.attrs:
             shape = int(item.attrs["MATLAB_sparse"]), item["jc"].size - 1
             is_complex = "data" in item and item["data"].dtype.kind not in "fiub"
             yield Matrix(name, variable, shape, "complex" if is_complex else "sparse", item)
-        elif not isinstance(item, self._h5py.Dataset) or not _is_within(item):
+        elif not isinstance(item, self._h5py.Dataset):
             return
         elif "MATLAB_empty" not in item.attrs and item.ndim == 2 and item.dtype.kind in "fiubcV":
             kind = "complex" if item.dtype.kind in "cV" else "dense"
@@ -329,8 +342,9 @@ class _Mat73:
 
     def _whole(self, matrix: Matrix, part: str) -> NDArray[Any]:
         dataset = matrix.place[part]
+        self._refuse_elsewhere(dataset)
         most = min(_mat5.MAX_VARIABLE_BYTES, _mat5.MAX_INFLATION * dataset.id.get_storage_size())
-        if dataset.ndim != 1 or not _is_within(dataset) or dataset.nbytes > most:
+        if dataset.ndim != 1 or dataset.nbytes > most:
             raise damaged(self._name, f"{part} of {matrix.name} cannot be of {dataset.shape}")
         return np.asarray(dataset[()])
 
@@ -350,15 +364,12 @@ class _Transposed:
             end = min(self._shape[0], max(stop, start + _WINDOW_BYTES // row_bytes))
             try:
                 self._rows = np.ascontiguousarray(self._dataset[:, start:end].T)
+            except SourceError:
+                raise
             except Exception as error:  # what h5py makes of a damaged file may be anything
                 raise damaged(str(self._file), f"near row {start:,}: {error}") from error
             self._start = start
         return self._rows[start - self._start : stop - self._start]
-
-
-def _is_within(dataset: Any) -> bool:
-    """Tell whether the numbers are in the file itself, not in others that it names."""
-    return dataset.external is None and not dataset.is_virtual
 
 
 def _h5py(need: str) -> Any:

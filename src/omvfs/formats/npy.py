@@ -3,7 +3,8 @@
 import math
 import shutil
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -41,11 +42,13 @@ class NpySource(RowSource):
     [[[0.0, 1.0], [2.0, 3.0]], [[4.0, 5.0]]]
     """
 
+    _kept: IO[bytes] | None = None
+
     def __init__(self, path: PathLike | File, view: str) -> None:
         self._path, self._view = File(path), view
         self.name = str(self._path)
         self._path.check()
-        with self._path.open() as file:
+        with self._opened() as file:
             shape, fortran, self._dtype = read_header(file, self._path)
             self._offset = file.tell()
             size = file.seek(0, 2)
@@ -73,10 +76,28 @@ class NpySource(RowSource):
         columns = self._values([j * self.n_rows + start for j in range(width)], n)
         return {self._view: np.ascontiguousarray(columns.reshape(width, n).T)}
 
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        """Give the file; one from afar is kept, as opening it may mean to fetch it."""
+        if not self._path.remote:
+            with self._path.open() as file:
+                yield file
+            return
+        if self._kept is None:
+            self._kept = self._path.open()
+        self._kept.seek(0)
+        yield self._kept
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
     def _values(self, places: list[int], n: int) -> NDArray[Any]:
         """Return n values from each place on."""
         size, parts = self._dtype.itemsize, []
-        with self._path.open() as file:
+        with self._opened() as file:
             for place in places:
                 file.seek(self._offset + place * size)
                 parts.append(exactly(file, n * size, str(self._path)))
@@ -98,7 +119,7 @@ class NpyWriter(Writer):
         X = only_block(views, self._path)
         if self._values is None:
             self._width = X.shape[1]
-            self._values = Column(self._path.parent, X.dtype, self._stack)
+            self._values = Column(self._staging.folder, X.dtype, self._stack)
         self._values.append(dense(X))
 
     def _finish(self, whole: bool) -> None:

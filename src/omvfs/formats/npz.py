@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from omvfs.data.schema import Schema
 from omvfs.data.views import Block, Views
+from omvfs.disk import Staging
 from omvfs.formats._asked import Asked
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike, check_chunk, exactly
@@ -108,8 +109,10 @@ class NpzWriter(Writer):
     path : path
     """
 
-    def __init__(self, path: PathLike, key: str | None = None) -> None:
-        super().__init__(path)
+    def __init__(
+        self, path: PathLike, key: str | None = None, staging: Staging | None = None
+    ) -> None:
+        super().__init__(path, staging=staging)
         self._width, self._total = 0, 0
         self._parts: dict[str, Column] = {}
 
@@ -118,7 +121,7 @@ class NpzWriter(Writer):
         if not self._parts:
             self._width = X.shape[1]
             types = {"data": X.dtype, "indices": np.dtype(np.int32), "indptr": np.dtype(np.int64)}
-            folder = self._path.parent
+            folder = self._staging.folder
             self._parts = {name: Column(folder, t, self._stack) for name, t in types.items()}
             self._parts["indptr"].append([0])
         self._parts["data"].append(X.data)
@@ -161,6 +164,9 @@ def _opened(path: File) -> Iterator[tuple[zipfile.ZipFile, ExitStack]]:
         try:
             archive = stack.enter_context(zipfile.ZipFile(file))
         except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
+            for own in (error, error.__context__):  # zipfile takes any trouble for damage
+                if isinstance(own, SourceError):
+                    raise own from None
             raise SourceError(f"{path} is no .npz file, or damaged: {error}") from error
         yield archive, stack
 
@@ -172,6 +178,8 @@ class _Member:
         self._path, self._name = path, name
         try:
             self._file = stack.enter_context(archive.open(f"{name}.npy"))
+        except SourceError:
+            raise
         except (KeyError, ValueError, RuntimeError, OSError, zipfile.BadZipFile) as error:
             raise SourceError(
                 f"{path} holds no sparse matrix of scipy.sparse.save_npz: {error}"

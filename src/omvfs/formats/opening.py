@@ -6,9 +6,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from omvfs.data.schema import Schema, listed
+from omvfs.disk import Staging
 from omvfs.formats._asked import Asked
 from omvfs.formats._base import Only, SideBySide, Source, SourceError
 from omvfs.formats._files import File, PathLike
+from omvfs.formats._rows import is_text
 from omvfs.formats._writer import Writer
 from omvfs.formats.folder import FolderSource, FolderWriter
 from omvfs.formats.joined import Joined
@@ -31,8 +33,10 @@ def open_source(
         A folder of one file a view; or files aligned by row: ``.npy``, ``.npz``, tables
         ``.parquet``, ``.feather``, ``.csv`` (see `TableSource` and `LongSource`), ``.h5ad``,
         ``.h5mu``, ``.mat``, ``.jsonl`` and svmlight's ``.svm``; or ``-``, standard input. Text may
-        end in ``.gz`` or ``.zst`` too, and an address is one that fsspec understands. Without a
-        name a view is called as its file, without the ending.
+        end in ``.gz`` or ``.zst`` too, and an address is one of http or https, or one that fsspec
+        understands. A server may take 30 seconds to answer, or as many as the environment variable
+        ``OMVFS_HTTP_TIMEOUT`` says. Without a name a view is called as its file, without the
+        ending.
     views : sequence of str, default=None
         Which views to read; by default all.
     key : str, default=None
@@ -63,14 +67,14 @@ def open_source(
         raise SourceError("Got no input; expected a folder, or a file for each view.")
     asked = Asked(key, tuple(drop), schema)
     if len(inputs) == 1 and Path(inputs[0]).is_dir():
-        return _folder(inputs[0], views, asked)
+        return _checked(_folder(inputs[0], views, asked))
     with ExitStack() as stack:
         parts: dict[str, Source] = {}
         for name, file in named_files(inputs).items():
             parts[name] = _opened(name, file, asked)
             stack.callback(parts[name].close)
         _check_dropped(parts.values(), drop)
-        source = _together(parts, views, key)
+        source = _checked(_together(parts, views, key))
         stack.pop_all()
     return source
 
@@ -138,6 +142,31 @@ def _together(
     return SideBySide(kept)
 
 
+def _checked(source: Source) -> Source:
+    """Return a source, whose views must have columns, and names that can be written."""
+    schema = source.schema
+    for view, width, features in zip(
+        schema.names, schema.widths, schema.feature_names, strict=True
+    ):
+        if not width:
+            raise SourceError(
+                f"View {view!r} of {source.name} has no columns. Leave it out: views=[...], or "
+                "--view NAME for every other."
+            )
+        if not is_text(view):
+            raise SourceError(
+                f"{source.name} has a view called {view!r}, which is no text in UTF-8. Rename it, "
+                "or name its file: view=FILE."
+            )
+        if features is not None and not is_text("".join(features)):
+            odd = next(feature for feature in features if not is_text(feature))
+            raise SourceError(
+                f"View {view!r} of {source.name} has a feature called {odd!r}, which is no text "
+                "in UTF-8. Rename it."
+            )
+    return source
+
+
 def _opened(name: str, file: File, asked: Asked) -> Source:
     streamed = file.text == "-"
     if not streamed:
@@ -152,7 +181,7 @@ def _opened(name: str, file: File, asked: Asked) -> Source:
     return source
 
 
-def open_writer(path: PathLike, key: str | None = None) -> Writer:
+def open_writer(path: PathLike, key: str | None = None, staging: Staging | None = None) -> Writer:
     """Return what writes a file by the end of its name; without an ending, a folder.
 
     Each is the kind of its format that can be written row by row: a table has a column a feature,
@@ -165,6 +194,9 @@ def open_writer(path: PathLike, key: str | None = None) -> Writer:
     key : str, default=None
         What the keys of the rows are called in a table and in JSON Lines, so that they can be
         matched; by default, and in other formats, they are not written.
+    staging : Staging, default=None
+        Where a file is to wait for others that are to appear with it, in the folder of its path;
+        by default it appears by itself.
 
     Examples
     --------
@@ -184,5 +216,5 @@ def open_writer(path: PathLike, key: str | None = None) -> Writer:
         return FolderWriter(path)
     if file.kind not in FORMATS:
         raise SourceError(f"{file} ends in {file.kind!r}; expected {listed(['', *FORMATS])}.")
-    writer: Writer = load(file.kind, "Writing").open_writer(path, key)
+    writer: Writer = load(file.kind, "Writing").open_writer(path, key, staging)
     return writer

@@ -1,8 +1,8 @@
 """Which module reads and writes a file, told by the end of its name.
 
 A format is a module of this package and its line here. The module has ``open_reader(file, view,
-asked)``, which returns a `Source`, and ``open_writer(path, key)``, which returns a `Writer`. It is
-imported when such a file is opened: pyarrow and h5py are large, and extras.
+asked)``, which returns a `Source`, and ``open_writer(path, key, staging)``, which returns a
+`Writer`. It is imported when such a file is opened: pyarrow and h5py are large, and extras.
 """
 
 from importlib import import_module

@@ -116,12 +116,14 @@ class _Spooled(Only):
     def __init__(
         self, first: bytes, stream: IO[bytes], ending: str, view: str, asked: Asked
     ) -> None:
-        self._file = tempfile.NamedTemporaryFile(suffix=ending)  # noqa: SIM115 (closed by close)
+        # Without a name, so that nothing stays whatever ends the process.
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
         try:
             self._file.write(first)
             shutil.copyfileobj(stream, self._file, 1 << 20)
             self._file.flush()
-            source: Source = load(ending).open_reader(File(self._file.name), view, asked)
+            held = File.held(self._file, _NAME, ending)
+            source: Source = load(ending).open_reader(held, view, asked)
             super().__init__(source, source.schema.names)
             self.name = StreamSource.name
         except BaseException:
@@ -165,6 +167,8 @@ def _csv_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Sourc
     if is_long(data):
         return _Spooled(first, stream, ".csv", view, asked)
     columns = columns_by_view(data, view, _NAME.capitalize(), asked.schema)
+    if not columns:
+        raise SourceError(f"{_NAME.capitalize()} has no columns for view {view!r}.")
     places = {name: j for j, name in enumerate(names)}
     shape = Shape(_NAME)
     own = {each: [places[name] for name in cols] for each, cols in columns.items()}

@@ -122,8 +122,10 @@ class TableSource(Source):
                         f"{name!r}; expected numbers. Leave it out: drop=[...], or --drop "
                         "NAME; or name it as the key: --key NAME."
                     )
-        if not all(chosen.values()):
-            raise SourceError(f"{self._file} has no columns for view {listed(chosen)}.")
+        if not chosen or not all(chosen.values()):
+            raise SourceError(
+                f"{self._file} has no columns for view {listed(chosen) or repr(view)}."
+            )
         return chosen
 
 

@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from omvfs import disk
 from omvfs.formats import Cursor, Source
 from omvfs.omvfs import OMVFS
 from omvfs.persistence import checkpoint
 from omvfs.persistence.pack import pack_params, unpack_params
+from omvfs.pipeline.digest import Digest, chunks_with_digests
 from omvfs.pipeline.prefetch import prefetch
 from omvfs.pipeline.preparation import Preparation
 from omvfs.selectors.settings import PARAMETERS
@@ -88,7 +89,9 @@ def run(
         Where to keep checkpoints. One is written every `save_every` chunks, and at the end.
     save_every : int, default=50
     resume : bool, default=False
-        Go on from the checkpoint at `save_to`, if there is one.
+        Go on from the checkpoint at `save_to`, or else from the one before it, if there is one.
+        What was read before is read again first, to see that the rows are the same; there may be
+        more of them.
     listeners : tuple of callable
         Called with a `Status` after every chunk.
     should_stop : callable
@@ -108,29 +111,34 @@ def run(
     >>> result.selector.n_rows_seen_, result.finished
     (100, True)
     """
-    preparation, cursor = Preparation(tuple(prepare)), None
+    preparation, cursor, digest = Preparation(tuple(prepare)), None, Digest()
     if save_to is not None:
         # What cannot be saved is told now, not when the first checkpoint is due.
         pack_params(selector.get_params(deep=False))
-        checkpoint.sweep(save_to)
-    if resume and save_to is not None and Path(save_to).exists():
-        selector, preparation, cursor = restore(save_to, selector, tuple(prepare), source.identity)
+        disk.sweep(save_to)
+    kept = checkpoint.kept(save_to) if resume and save_to is not None else None
+    if kept is not None:
+        selector, preparation, cursor, digest = restore(
+            kept, selector, tuple(prepare), source.identity
+        )
     before = selector.n_rows_seen_ if cursor is not None else 0
     started, saved_at, finished = time.perf_counter(), 0, True
     n_chunks = 0
-    for chunk in prefetch(source.chunks(selector.batch_size, cursor), should_stop):
-        if chunk is None:
+    chunks = chunks_with_digests(source, selector.batch_size, cursor, digest)
+    for item in prefetch(chunks, should_stop):
+        if item is None:
             finished = False
             break
+        chunk, read = item
         with _rows_from(chunk.start):
             views, prepared = preparation.apply(chunk.views)
             selector.partial_fit(views)
-        preparation, cursor = prepared, chunk.cursor
+        preparation, cursor, digest = prepared, chunk.cursor, read
         n_chunks += 1
         stop = should_stop()
         save = save_to is not None and (stop or n_chunks - saved_at >= save_every)
         if save:
-            save_run(save_to, selector, preparation, cursor, source.identity)
+            save_run(save_to, selector, preparation, cursor, digest, source.identity)
             saved_at = n_chunks
         seen = selector.n_rows_seen_
         seconds = time.perf_counter() - started
@@ -140,7 +148,7 @@ def run(
             finished = False
             break
     if save_to is not None and n_chunks > saved_at:
-        save_run(save_to, selector, preparation, cursor, source.identity)
+        save_run(save_to, selector, preparation, cursor, digest, source.identity)
     return Result(selector, preparation, finished)
 
 
@@ -160,10 +168,12 @@ def save_run(
     selector: OMVFS,
     preparation: Preparation,
     cursor: Cursor | None,
+    digest: Digest,
     identity: Any = None,
 ) -> None:
     """Write all that a run needs to go on."""
-    extra = {"cursor": cursor, "prepare": list(preparation.steps), "source": identity}
+    steps = list(preparation.steps)
+    extra = {"cursor": cursor, "digest": digest.plain, "prepare": steps, "source": identity}
     selector.save(path, extra, preparation.known)
 
 
@@ -172,7 +182,7 @@ def restore(
     selector: OMVFS,
     prepare: tuple[str, ...],
     identity: Any = None,
-) -> tuple[OMVFS, Preparation, Cursor]:
+) -> tuple[OMVFS, Preparation, Cursor, Digest]:
     """Return what `save_run` wrote, which must be of the same parameters over the same data.
 
     Parameters
@@ -211,12 +221,17 @@ def restore(
             f"{os.fspath(path)} is of a run over other data: {other}. Go on with the same, or "
             "begin anew."
         )
+    digest = Digest.of(extra.get("digest"))
+    if digest is None:
+        raise checkpoint.CheckpointError(
+            f"{os.fspath(path)} does not tell which rows it has learned from. Begin anew."
+        )
     params = selector.get_params(deep=False)
     loaded.set_params(**{name: params[name] for name in free})
     known = {
         name.removeprefix("extra/"): a for name, a in arrays.items() if name.startswith("extra/")
     }
-    return loaded, Preparation.of(prepare, known), extra["cursor"]
+    return loaded, Preparation.of(prepare, known), extra["cursor"], digest
 
 
 def _differences(kept: Any, now: Any, place: str = "") -> str:

@@ -1,0 +1,78 @@
+"""Ctrl-C and SIGTERM, once and again: a sentence at most, and the code of the signal."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from omvfs import OMVFS
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+
+
+def begun(out, job):
+    """Wait until a run has its folder."""
+    until = time.monotonic() + 60
+    while not (out / ".omvfs.lock").exists() and job.poll() is None and time.monotonic() < until:
+        time.sleep(0.005)
+
+
+def start(tmp_path, n):
+    """Return a run that waits for more rows, and has its folder."""
+    out = tmp_path / str(n)
+    command = [sys.executable, "-m", "omvfs.cli", "select", "-", "-k", "2", "-o", str(out)]
+    job = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True)
+    job.stdin.write("a,b\n" + "1,2\n" * 5)
+    job.stdin.flush()
+    return out, job
+
+
+def test_a_second_signal_ends_at_once_and_quietly(tmp_path):
+    given = [(number, gap) for number in (signal.SIGINT, signal.SIGTERM) for gap in (0.0, 0.1)]
+    runs = [start(tmp_path, n) for n in range(len(given))]
+    for (out, job), (number, gap) in zip(runs, given, strict=True):
+        begun(out, job)
+        time.sleep(0.2)
+        job.send_signal(number)
+        time.sleep(gap)
+        job.send_signal(number)
+    for (_, job), (number, _) in zip(runs, given, strict=True):
+        said = job.communicate(timeout=60)[1]
+        assert "Traceback" not in said
+        assert len(said.splitlines()) <= 1
+        assert job.returncode == 128 + number
+
+
+def test_a_command_without_a_checkpoint_is_interrupted_and_leaves_nothing(tmp_path):
+    command = [sys.executable, "-m", "omvfs.cli", "convert", "-", "-o", str(tmp_path / "x.csv")]
+    job = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True)
+    job.stdin.write("a,b\n" + "1,2\n" * 3000)
+    job.stdin.flush()
+    until = time.monotonic() + 60
+    while not os.listdir(tmp_path) and time.monotonic() < until:
+        time.sleep(0.01)
+    job.send_signal(signal.SIGTERM)
+    said = job.communicate(timeout=60)[1]
+    assert (job.returncode, said) == (143, "omvfs: Interrupted.\n")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_signal_while_the_results_are_written_leaves_them_whole_or_not_there(tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).random((200, 3000)))
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "omvfs.cli", "select", str(tmp_path / "x.npy"), "-k", "2"]
+    job = subprocess.Popen([*command, "-o", str(out)], stdout=-1, stderr=-1, text=True)
+    until = time.monotonic() + 60
+    while not (out / "model.omvfs").exists() and time.monotonic() < until:
+        time.sleep(0.002)
+    job.send_signal(signal.SIGTERM)
+    said = job.communicate(timeout=60)[1]
+    assert job.returncode in (0, 143)
+    assert "Traceback" not in said
+    results = {"ranking.csv", "ranking.json", "run.json"}
+    assert {file.name for file in out.iterdir()} in ({"model.omvfs"}, {"model.omvfs"} | results)
+    assert OMVFS.load(out / "model.omvfs").n_rows_seen_ in (100, 200)
