@@ -37,9 +37,10 @@ evaluation seeds and p = 100, 200, …, 600 (mfeat 10, 20, 40). "omvfs" is the d
 and contrast are other criteria on the same fit. Off-line, with all rows at once: {offline}.
 "–": not run.
 
-The rule of ranking was chosen on eight sets; four were held back ([research.md](research.md)). Slow
-methods have fewer orders, sets of more than 5,000 rows fewer seeds: the last line of a table says
-how many, from the least to the most of a set, and `quality.csv` row by row.
+The rules of ranking were chosen on eight sets; four were held back, but not when it was set how
+clearly one must be ahead of the other to be taken ([research.md](research.md)). Slow methods have
+fewer orders, sets of more than 5,000 rows fewer seeds: the last line of a table says how many, from
+the least to the most of a set, and `quality.csv` row by row.
 """
 OF_BARS = f"""\
 One run tells what is ahead now, not what was gained over an earlier version. "Others" are all

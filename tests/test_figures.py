@@ -215,6 +215,7 @@ def test_the_page_of_the_experiments_says_what_their_rows_say(name):
     rows = [{key: value(text) for key, text in row.items()} for row in rows_of(file)]
     made = EXPERIMENTS[name].section(rows)
     page = sections_of((ROOT / "docs" / "results.md").read_text())[name]
+    page = re.sub(r"\n\d+ of its results are of an earlier version of the code\.\n", "", page)
     said = "\n".join(page.splitlines()[-len(made.splitlines()) :])
     assert re.sub(NUMBER, "0", said) == re.sub(NUMBER, "0", made)
     # The rows are rounded: a last digit may differ by one.

@@ -50,13 +50,13 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         as views already.
     solver : {"constrained", "paper"}, default="constrained"
         Satisfy UᵀU = I, U ≥ 0 exactly, or the printed multiplicative updates with a penalty.
-    criterion : {"separation", "signal", "auto", "balanced", "information", "contrast", "norm"} \
-            or callable, default="separation"
+    criterion : {"auto", "separation", "signal", "balanced", "information", "contrast", "norm"} \
+            or callable, default="auto"
         What makes features good. See ``docs/method.md``. "separation" asks it of each by itself,
-        "signal" of all together; "auto" ranks by both, the more by the one whose features reproduce
-        more of the clusters of rows it was not fitted to, and takes two to three times as long.
-        These ask the rows of the reservoir; where there is none, "balanced" stands in, and for sets
-        "separation" when recent rows have drifted. A callable
+        "signal" of all together, and "auto" takes the second where its features reproduce clearly
+        more of the clusters, on rows it was not fitted to. These ask the rows of the reservoir;
+        where there is none, "balanced" stands in, and for "signal" "separation" when recent rows
+        have drifted. A callable
         f(V, masses, sums) gives a view's features their scores, finite and at least 0: V of shape
         (n_features, n_clusters), masses and sums the Σ u² and Σ u of each cluster. It is not saved.
     diversity : float, default=4.0
@@ -169,7 +169,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         n_features_to_select: SelectSize | Any = 100,
         views: Any = None,
         solver: Literal["constrained", "paper"] = "constrained",
-        criterion: Criterion = "separation",
+        criterion: Criterion = "auto",
         diversity: float = 4.0,
         recency: float = 0.5,
         graph_weight: float | Mapping[str, float] = 3.0,

@@ -86,8 +86,9 @@ def test_features_are_judged_on_rows_they_were_not_ranked_by():
         X, labels = rows.X[0][half], rows.labels[half]
         return [abs(X[labels == 0].mean(axis=0) - X[labels == 1].mean(axis=0))]
 
-    honest = agreements(rows, by_looking, [10], 2, 4, rng).mean()
-    cheating = agreements(rows, lambda half: by_looking(slice(None)), [10], 2, 4, rng).mean()
+    split = list(halves(rows.labels, 2, 4, rng))
+    honest = agreements(rows, by_looking, [10], 2, split).mean()
+    cheating = agreements(rows, lambda half: by_looking(slice(None)), [10], 2, split).mean()
     assert honest < 0.05 < 0.15 < cheating
 
 
@@ -95,7 +96,8 @@ def test_more_of_the_good_features_reproduce_more():
     rows, rng = clustered(0, n=300, noise=3.0, widths=(60, 60))
     noise = Rows([np.hstack([X, rng.random((300, 60))]) for X in rows.X], rows.labels)
     scores = [np.r_[np.ones(60), np.zeros(60)]] * 2
-    found = agreements(noise, lambda half: scores, [3, 12, 60], 3, 2, rng)
+    split = halves(noise.labels, 3, 2, rng)
+    found = agreements(noise, lambda half: scores, [3, 12, 60], 3, split)
     assert found.shape == (4, 3, 3)
     everything = found.mean(axis=0)[0]
     assert everything[0] < everything[1] < everything[2]

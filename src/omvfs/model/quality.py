@@ -1,6 +1,6 @@
 """How much of the clusters the selected features alone reproduce, without classes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,13 +102,44 @@ def halves(
         yield second, first
 
 
+class Halved:
+    """Rows of which one half was looked at, and features are judged on the other.
+
+    Parameters
+    ----------
+    rows : Rows
+    looked_at, judged : int array
+        Both halves.
+    n_clusters : int
+    """
+
+    def __init__(self, rows: Rows, looked_at: IntArray, judged: IntArray, n_clusters: int) -> None:
+        self._known, self._asked = (
+            Rows([X_v[half] for X_v in rows.X], rows.labels[half]) for half in (looked_at, judged)
+        )
+        self._n_clusters = n_clusters
+
+    def together(self, scores: Sequence[Array], size: int) -> float:
+        """Return how much of the clusters the best features of all views reproduce."""
+        return reproduced(*self._on_best(scores, size), self._n_clusters)
+
+    def each(self, scores: Sequence[Array], size: int) -> list[float]:
+        """Return how much the best features reproduce together, then those of each view alone."""
+        a, b = self._on_best(scores, size)
+        alone = [(a.of_view(v), b.of_view(v)) for v in range(len(scores))]
+        return [reproduced(*both, self._n_clusters) for both in [(a, b), *alone]]
+
+    def _on_best(self, scores: Sequence[Array], size: int) -> tuple[Rows, Rows]:
+        best = [np.sort(np.argsort(-scores_v, kind="stable")[:size]) for scores_v in scores]
+        return self._known.on(best), self._asked.on(best)
+
+
 def agreements(
     rows: Rows,
     rank: Callable[[IntArray], Sequence[Array]],
     sizes: Sequence[int],
     n_clusters: int,
-    n_splits: int,
-    rng: np.random.Generator,
+    halved: Iterable[tuple[IntArray, IntArray]],
 ) -> NDArray[np.float64]:
     """Return how much of the clusters the best features of each view reproduce, by their number.
 
@@ -121,28 +152,17 @@ def agreements(
         Given which rows may be looked at, returns the scores of the features of each view.
     sizes : sequence of int
         Numbers of features a view.
-    n_clusters, n_splits : int
-    rng : Generator
-        Draws the halves.
+    n_clusters : int
+    halved : iterable of (int array, int array)
+        Rows to look at, and those to judge on; see `halves`.
 
     Returns
     -------
-    array of shape (2 n_splits, 1 + n_views, n_sizes)
+    array of shape (number of halves, 1 + n_views, n_sizes)
         A judgement a half: of all views together, then of each alone.
     """
-    n_views = len(rows.X)
     found = []
-    for looked_at, judged in halves(rows.labels, n_clusters, n_splits, rng):
-        orders = [np.argsort(-scores, kind="stable") for scores in rank(looked_at)]
-        known, asked = (
-            Rows([X_v[half] for X_v in rows.X], rows.labels[half]) for half in (looked_at, judged)
-        )
-        own = np.empty((1 + n_views, len(sizes)))
-        for i, size in enumerate(sizes):
-            best = [np.sort(order[:size]) for order in orders]
-            a, b = known.on(best), asked.on(best)
-            own[0, i] = reproduced(a, b, n_clusters)
-            for v in range(n_views):
-                own[1 + v, i] = reproduced(a.of_view(v), b.of_view(v), n_clusters)
-        found.append(own)
+    for looked_at, judged in halved:
+        half, scores = Halved(rows, looked_at, judged, n_clusters), rank(looked_at)
+        found.append(np.transpose([half.each(scores, size) for size in sizes]))
     return np.stack(found)

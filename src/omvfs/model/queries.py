@@ -1,7 +1,7 @@
 """What can be asked of a state: clusters of rows, and scores of features."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,7 +13,8 @@ from omvfs.model.columns import Columns, on_columns, on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
-from omvfs.model.quality import Rows, agreements
+from omvfs.model.quality import Halved, Rows, agreements, halves
+from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.ranking.explanation import (
     RULES,
     leading_clusters,
@@ -24,8 +25,7 @@ from omvfs.model.ranking.explanation import (
 )
 from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
-from omvfs.model.ranking.separation import ClusterMeans, cluster_means, separation
-from omvfs.model.ranking.signal import mix_ranks, signal_order
+from omvfs.model.scoring import as_set, discounted, relevances
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import Scales, State
@@ -41,9 +41,9 @@ from omvfs.model.stream.reservoir import Reservoir
 # often the rows are halved for it.
 ROWS_PER_CLUSTER = 10
 _SPLITS = 2
-# With criterion "auto", so much difference of agreement makes one rule e times as weighty as the
-# other, judged at so many features a view, or such a part of all.
-_DOUBT = 0.02
+# With criterion "auto", signal has proved itself if it is ahead of separation on every half of the
+# rows, and by so much on average, judged at so many features a view, or such a part of all.
+_PROOF = 0.04
 _JUDGED_AT = (80, 8), (240, 3)
 
 
@@ -71,6 +71,7 @@ class Queries:
         self._solver = SOLVERS[settings.solver]
         self._agreements: dict[tuple[Ranking, tuple[int, ...]], NDArray[np.float64]] = {}
         self._found: dict[Ranking, list[Repetition]] = {}
+        self._proved: dict[float, bool] = {}
 
     @cached_property
     def state(self) -> State:
@@ -119,6 +120,7 @@ class Queries:
 
     def repetition(self, ranking: Ranking) -> list[Repetition]:
         """Return the score of every feature with what it repeats, per view."""
+        ranking = self._decided(ranking)
         if callable(ranking.criterion):
             # It may answer otherwise the next time.
             return self._scored(ranking)
@@ -127,33 +129,49 @@ class Queries:
         return self._found[ranking]
 
     def _scored(self, ranking: Ranking) -> list[Repetition]:
-        own = _relevances(self.state, self.V, ranking, self._settings)
+        own = relevances(self.state, self.V, ranking, self._settings)
         rows: Sequence[Block] = self.state.reservoir.blocks
         recent = self.recent_rows if ranking.recency > 0 else []
         if recent and self.drifted:
             own = self._boosted(own, ranking)
             rows = [stack(parts) for parts in zip(rows, recent, strict=True)]
-        found = _discounted(own, rows, ranking)
+        found = discounted(own, rows, ranking)
         if not ranking.asks_sets or not len(self.sample) or (recent and self.drifted):
             return found
-        mixed = _as_sets(found, own, self.state, ranking, self._settings, self._weight(ranking))
-        return _discounted(mixed, rows, ranking, 0.0)
+        taken = as_set(found, own, self.state, ranking, self._settings)
+        return discounted(taken, rows, ranking, 0.0)
 
-    def _weight(self, ranking: Ranking) -> float:
-        """Return the weight of `signal` beside `separation`, the other rule by rows."""
+    def _decided(self, ranking: Ranking) -> Ranking:
+        """Return how to rank, with the rule that the rows decide for if that is left to them."""
         if ranking.criterion != "auto":
-            return 1.0
-        widest = max(X_v.shape[1] for X_v in self.sample.blocks)
-        sizes = tuple(sorted({max(1, min(n, widest // part)) for n, part in _JUDGED_AT}))
-        both = [
-            self.agreements(replace(ranking, criterion=rule), sizes)
-            for rule in ("separation", "signal")
-        ]
-        if both[0] is None or both[1] is None:
-            return 0.0
-        # Of all views together.
-        ahead = float(np.mean(both[1][:, 0] - both[0][:, 0]))
-        return 1 / (1 + float(np.exp(-ahead / _DOUBT)))
+            return ranking
+        if ranking.diversity not in self._proved:
+            self._proved[ranking.diversity] = self._can_judge and self._prove(ranking)
+        rule: Criterion = "signal" if self._proved[ranking.diversity] else "separation"
+        return replace(ranking, criterion=rule)
+
+    def _prove(self, ranking: Ranking) -> bool:
+        """Tell whether features taken as a set are clearly better than each by itself.
+
+        They are if they reproduce more of the clusters on every half of the rows, ranked on the
+        other half. So the first half on which they do not is enough to know.
+        """
+        rows = self._judged_rows
+        widest = max(X_v.shape[1] for X_v in rows.X)
+        sizes = sorted({max(1, min(n, widest // part)) for n, part in _JUDGED_AT})
+        ranking = replace(ranking, n_steps=sizes[-1])
+        ahead = []
+        for looked_at, judged in self._halves():
+            part = self._part(rows, looked_at)
+            own, found = self._found_by(part, ranking)
+            single = [each.scores for each in found]
+            together = as_set(found, own, part, ranking, self._as_they_come)
+            halved = Halved(rows, looked_at, judged, self._settings.n_clusters)
+            gains = [halved.together(together, n) - halved.together(single, n) for n in sizes]
+            ahead.append(float(np.mean(gains)))
+            if ahead[-1] <= 0:
+                return False
+        return float(np.mean(ahead)) > _PROOF
 
     def agreements(self, ranking: Ranking, sizes: tuple[int, ...]) -> NDArray[np.float64] | None:
         """Return how much of the clusters the best features reproduce; see `quality.agreements`.
@@ -161,46 +179,62 @@ class Queries:
         Of the rows of the reservoir, whatever the most recent ones are like. None if there are too
         few, or all are in one cluster.
         """
-        few = len(self.sample) < ROWS_PER_CLUSTER * self._settings.n_clusters
-        if few or len(np.unique(self.sample.counted.labels)) < 2:
+        if not self._can_judge:
             return None
         # What is judged depends on nothing else.
-        ranking = replace(ranking, n_steps=max(sizes), recency=0.0)
+        ranking = replace(self._decided(ranking), n_steps=max(sizes), recency=0.0)
         if callable(ranking.criterion):
             return self._judged(ranking, sizes)
         if (ranking, sizes) not in self._agreements:
             self._agreements[ranking, sizes] = self._judged(ranking, sizes)
         return self._agreements[ranking, sizes]
 
+    @property
+    def _can_judge(self) -> bool:
+        """Whether there are rows enough to judge selections by, in more than one cluster."""
+        few = len(self.sample) < ROWS_PER_CLUSTER * self._settings.n_clusters
+        return not few and len(np.unique(self.sample.counted.labels)) > 1
+
+    def _halves(self) -> Iterator[tuple[IntArray, IntArray]]:
+        """Return the halves of the rows to judge by, always the same."""
+        labels, rng = self.sample.counted.labels, copy.deepcopy(self.state.rng)
+        return halves(labels, self._settings.n_clusters, _SPLITS, rng)
+
+    @cached_property
+    def _judged_rows(self) -> Rows:
+        """The rows to judge by, on the columns that they have."""
+        own = [on_own_columns(X_v)[1] for X_v in self.scaled(self.sample.blocks)]
+        return Rows(own, self.sample.counted.labels)
+
     def _judged(self, ranking: Ranking, sizes: tuple[int, ...]) -> NDArray[np.float64]:
-        sample, K = self.sample, self._settings.n_clusters
-        X = self.scaled(sample.blocks)
-        if not callable(ranking.criterion):  # which may know features by their places
-            X = [on_own_columns(X_v)[1] for X_v in X]
+        rows = self._judged_rows
+        if callable(ranking.criterion):  # which may know features by their places
+            rows = Rows(self.scaled(self.sample.blocks), rows.labels)
 
-        def rank(rows: IntArray) -> list[Array]:
-            held = [X_v[rows] for X_v in X]
-            return self._scored_by(held, sample.counted.take(rows), sample.shares[rows], ranking)
+        def rank(looked_at: IntArray) -> list[Array]:
+            part = self._part(rows, looked_at)
+            own, found = self._found_by(part, ranking)
+            if ranking.asks_sets:
+                return as_set(found, own, part, ranking, self._as_they_come)
+            return [each.scores for each in found]
 
-        rng = copy.deepcopy(self.state.rng)
-        return agreements(Rows(X, sample.counted.labels), rank, sizes, K, _SPLITS, rng)
+        return agreements(rows, rank, sizes, self._settings.n_clusters, self._halves())
 
-    def _scored_by(
-        self, X: Sequence[Block], U: Indicator, shares: Array, ranking: Ranking
-    ) -> list[Array]:
-        """Return the scores if some rows, in clusters that are known, were all that ever came."""
-        settings = self._as_they_come
-        part = replace(
+    def _part(self, rows: Rows, held: IntArray) -> State:
+        """Return the state if some of the rows, in clusters that are known, were all that came."""
+        X, U = [X_v[held] for X_v in rows.X], self.sample.counted.take(held)
+        shares = self.sample.shares[held]
+        return replace(
             self.state,
             statistics=Statistics.of_clusters(X, U, shares),
             reservoir=Reservoir.of(self.state.reservoir.capacity, U, shares, X),
         )
-        V = self._solver.feature_matrices(part, settings)
-        own = _relevances(part, V, ranking, settings)
-        found = _discounted(own, X, ranking)
-        if ranking.asks_sets:
-            return _as_sets(found, own, part, ranking, settings, self._weight(ranking))
-        return [each.scores for each in found]
+
+    def _found_by(self, part: State, ranking: Ranking) -> tuple[list[Array], list[Repetition]]:
+        """Return scores of features by themselves, and discounted, as a part of the rows has it."""
+        V = self._solver.feature_matrices(part, self._as_they_come)
+        own = relevances(part, V, ranking, self._as_they_come)
+        return own, discounted(own, part.reservoir.blocks, ranking)
 
     @cached_property
     def sample(self) -> Reservoir:
@@ -310,7 +344,7 @@ class Queries:
     def _boosted(self, scores: Sequence[Array], ranking: Ranking) -> list[Array]:
         """Return scores, boosted to what recent rows alone give a feature where that is more."""
         columns, alone, V = self._recent_alone
-        recent = _relevances(alone, V, ranking, self._as_they_come)
+        recent = relevances(alone, V, ranking, self._as_they_come)
         parts = zip(scores, columns, recent, strict=True)
         return [boost_recent(all_v, c, recent_v, ranking.recency) for all_v, c, recent_v in parts]
 
@@ -339,54 +373,3 @@ class Queries:
         rows = self.scaled(self.sample.blocks)
         electorate = Electorate(rows, self._alike, self._settings.n_neighbors)
         return electorate, electorate.own_agreement()
-
-
-def _relevances(
-    state: State, V: Sequence[Array], ranking: Ranking, settings: Settings
-) -> list[Array]:
-    """Return the score of every feature by itself, per view."""
-    views = state.statistics.views
-    if ranking.asks_rows and len(state.reservoir.live):
-        return [separation(means) for _, means in _means(state, settings)]
-    return [
-        ranking.relevance(V_v, view.diagonal_masses, view.weight_sums)
-        for view, V_v in zip(views, V, strict=True)
-    ]
-
-
-def _means(state: State, settings: Settings) -> list[tuple[Block, ClusterMeans]]:
-    """Return for each view the rows of the reservoir, scaled, and the means of its clusters."""
-    sample = state.reservoir.take(state.reservoir.live)
-    scales = Scales.of(state.statistics, settings)
-    X, B = scales.rows(sample.blocks), scales.features(state.statistics.B)
-    return [
-        (X_v, cluster_means(X_v, sample.counted, sample.shares, B_v, view.weight_sums))
-        for X_v, B_v, view in zip(X, B, state.statistics.views, strict=True)
-    ]
-
-
-def _discounted(
-    own: Sequence[Array], rows: Sequence[Block], ranking: Ranking, strength: float | None = None
-) -> list[Repetition]:
-    """Return scores, repetition discounted as asked for, or by another strength."""
-    if not rows or ranking.diversity == 0:
-        return [Repetition.none(scores) for scores in own]
-    by = ranking if strength is None else replace(ranking, diversity=strength)
-    return [by.discount(scores, X_v) for scores, X_v in zip(own, rows, strict=True)]
-
-
-def _as_sets(
-    found: Sequence[Repetition],
-    own: Sequence[Array],
-    state: State,
-    ranking: Ranking,
-    settings: Settings,
-    weight: float,
-) -> list[Array]:
-    """Return scores by the ranks so far and those of features taken as a set."""
-    shares = state.reservoir.shares[state.reservoir.live]
-    mixed: list[Array] = []
-    for each, scores, (X_v, means) in zip(found, own, _means(state, settings), strict=True):
-        order = signal_order(X_v, shares, means, scores, ranking.n_steps)
-        mixed.append(mix_ranks(each.scores, order, weight, scores))
-    return mixed

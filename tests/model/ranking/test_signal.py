@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.ranking.separation import cluster_means, separation
-from omvfs.model.ranking.signal import mix_ranks, signal_order
+from omvfs.model.ranking.signal import score_in_order, signal_order
 from support import clustered
 
 seeds = st.integers(0, 2**32 - 1)
@@ -90,20 +90,14 @@ def test_features_of_no_worth_are_not_taken():
 
 
 @given(st.data(), st.integers(1, 12))
-def test_ranks_are_mixed(data, n):
+def test_scores_stand_in_an_order_and_behind_it_by_others(data, n):
     first = np.array(data.draw(st.permutations(range(1, n + 1))), float)
-    order = np.array(data.draw(st.permutations(range(n))))[: data.draw(st.integers(0, n))]
-    ones = np.ones(n)
-    np.testing.assert_array_equal(
-        np.argsort(-mix_ranks(first, order, 0.0, ones)), np.argsort(-first)
-    )
+    order = np.array(data.draw(st.permutations(range(n))), int)[: data.draw(st.integers(0, n))]
     rest = [j for j in np.argsort(-first) if j not in order]
-    alone = np.argsort(-mix_ranks(first, order, 1.0, ones))
-    np.testing.assert_array_equal(alone, [*order, *rest])
-    both = mix_ranks(first, order, 0.5, ones)
-    assert len(np.unique(both)) == n
-    assert ((both > 0) & (both < 1 + 1e-9)).all()
-    assert mix_ranks(first, order, 0.5, np.zeros(n)).max() == 0
+    found = score_in_order(order, first, np.ones(n))
+    np.testing.assert_array_equal(np.argsort(-found), [*order, *rest])
+    assert ((found > 0) & (found <= 1)).all()
+    assert score_in_order(order, first, np.zeros(n)).max() == 0
 
 
 def test_a_repetition_comes_late():

@@ -8,10 +8,11 @@ import numpy as np
 from omvfs.model.arrays import Array
 from omvfs.model.objective import row_norms
 
-# By V alone; by rows and their clusters, one by one; and by rows too, as a set.
+# By V alone; by rows and their clusters, one by one ("separation") or as a set ("signal"), and the
+# one of these two that the rows decide for.
 ByV = Literal["norm", "contrast", "information", "balanced"]
-AsSet = Literal["signal", "auto"]
-Named = Literal["separation", AsSet, ByV]
+ByRows = Literal["separation", "signal", "auto"]
+Named = Literal[ByRows, ByV]
 # f(V, masses, sums), as `contrast` takes them, gives one score for every row of V.
 Criterion = Named | Callable[[Any, Any, Any], Any]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from omvfs.model.arrays import Array, Block
-from omvfs.model.ranking.criteria import AsSet, Criterion, relevance
+from omvfs.model.ranking.criteria import ByRows, Criterion, relevance
 from omvfs.model.ranking.repetition import Repetition, find_repetition
 
 
@@ -14,10 +14,10 @@ class Ranking:
 
     Attributes
     ----------
-    criterion : {"signal", "auto", "separation", "norm", "contrast", "information", "balanced"} \
+    criterion : {"auto", "separation", "signal", "norm", "contrast", "information", "balanced"} \
             or callable
-        What makes features good: the first two as a set, the others each by itself; the first
-        three by rows, the others by V.
+        What makes features good, by rows (the first three) or by V: each by itself, but "signal"
+        as a set. "auto" is one of the two others by rows, as they decide.
     diversity : float
         How strongly a feature that repeats a better one is discounted.
     recency : float
@@ -35,12 +35,12 @@ class Ranking:
     @property
     def asks_rows(self) -> bool:
         """Whether the criterion is by rows and their clusters."""
-        return self.criterion == "separation" or self.asks_sets
+        return self.criterion in get_args(ByRows)
 
     @property
     def asks_sets(self) -> bool:
-        """Whether the criterion is of features as a set; `separation` is then the other rank."""
-        return self.criterion in get_args(AsSet)
+        """Whether the criterion is of features as a set."""
+        return self.criterion == "signal"
 
     def relevance(self, V: Array, masses: Array, sums: Array) -> Array:
         """Return the score of every feature of a view by itself; see `relevance`.

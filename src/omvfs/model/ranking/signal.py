@@ -111,40 +111,34 @@ def _largest(values: Array, n: int) -> IntArray:
     return np.argpartition(values, -n)[-n:]
 
 
-def mix_ranks(scores: Array, order: IntArray, weight: float, worth: Array) -> NDArray[np.float64]:
-    """Return scores by which features stand by the mean of two ranks.
+def score_in_order(order: IntArray, scores: Array, worth: Array) -> NDArray[np.float64]:
+    """Return scores by which features stand in an order, and behind it by other scores.
 
     Parameters
     ----------
-    scores : array of shape (D,)
-        By which the first ranks are.
     order : int array
-        The features of the best second ranks, the best first; others stand behind by `scores`.
-    weight : float
-        Of the second ranks, between 0 and 1.
+        The best features, the best first.
+    scores : array of shape (D,)
+        By which the others stand behind them.
     worth : array of shape (D,)
         Features for which this is 0 have a score of 0.
 
     Returns
     -------
     array of shape (D,)
-        One over the mean rank. Of two with one mean, the one of the better first rank is better.
+        One over the rank.
 
     Examples
     --------
-    >>> mix_ranks(np.array([3.0, 2.0, 1.0]), np.array([2]), 0.5, np.ones(3)).round(2)
-    array([0.67, 0.4 , 0.5 ])
+    >>> score_in_order(np.array([2]), np.array([3.0, 2.0, 1.0]), np.ones(3)).round(2)
+    array([0.5 , 0.33, 1.  ])
     """
-    D = len(scores)
-    first, second = np.empty(D), np.full(D, np.inf)
     by_score = np.argsort(-scores, kind="stable")
-    first[by_score] = np.arange(1, D + 1)
-    second[order] = np.arange(1, len(order) + 1)
-    rest = by_score[np.isinf(second[by_score])]
-    second[rest] = np.arange(len(order) + 1, D + 1)
-    mean = (1 - weight) * first + weight * second
-    # Ranks are whole, and so mean ranks are far apart beside this.
-    found: NDArray[np.float64] = np.where(worth > 0, 1 / (mean + first / (100 * D)), 0)
+    behind = np.ones(len(scores), bool)
+    behind[order] = False
+    ranks = np.empty(len(scores))
+    ranks[np.concatenate([order, by_score[behind[by_score]]])] = np.arange(1, len(scores) + 1)
+    found: NDArray[np.float64] = np.where(worth > 0, 1 / ranks, 0)
     return found
 
 

@@ -1,0 +1,63 @@
+"""Scores of features by a state: each by itself, repetition discounted, or as a set."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from omvfs.model.arrays import Array, Block
+from omvfs.model.ranking.repetition import Repetition
+from omvfs.model.ranking.request import Ranking
+from omvfs.model.ranking.separation import ClusterMeans, cluster_means, separation
+from omvfs.model.ranking.signal import score_in_order, signal_order
+from omvfs.model.settings import Settings
+from omvfs.model.state import Scales, State
+
+
+def relevances(
+    state: State, V: Sequence[Array], ranking: Ranking, settings: Settings
+) -> list[Array]:
+    """Return the score of every feature by itself, per view."""
+    views = state.statistics.views
+    if ranking.asks_rows and len(state.reservoir.live):
+        return [separation(means) for _, means in _means(state, settings)]
+    return [
+        ranking.relevance(V_v, view.diagonal_masses, view.weight_sums)
+        for view, V_v in zip(views, V, strict=True)
+    ]
+
+
+def _means(state: State, settings: Settings) -> list[tuple[Block, ClusterMeans]]:
+    """Return for each view the rows of the reservoir, scaled, and the means of its clusters."""
+    sample = state.reservoir.take(state.reservoir.live)
+    scales = Scales.of(state.statistics, settings)
+    X, B = scales.rows(sample.blocks), scales.features(state.statistics.B)
+    return [
+        (X_v, cluster_means(X_v, sample.counted, sample.shares, B_v, view.weight_sums))
+        for X_v, B_v, view in zip(X, B, state.statistics.views, strict=True)
+    ]
+
+
+def discounted(
+    own: Sequence[Array], rows: Sequence[Block], ranking: Ranking, strength: float | None = None
+) -> list[Repetition]:
+    """Return scores, repetition discounted as asked for, or by another strength."""
+    if not rows or ranking.diversity == 0:
+        return [Repetition.none(scores) for scores in own]
+    by = ranking if strength is None else replace(ranking, diversity=strength)
+    return [by.discount(scores, X_v) for scores, X_v in zip(own, rows, strict=True)]
+
+
+def as_set(
+    found: Sequence[Repetition],
+    own: Sequence[Array],
+    state: State,
+    ranking: Ranking,
+    settings: Settings,
+) -> list[Array]:
+    """Return scores of features taken as a set, those not taken behind by their scores so far."""
+    shares = state.reservoir.shares[state.reservoir.live]
+    return [
+        score_in_order(
+            signal_order(X_v, shares, means, scores, ranking.n_steps), each.scores, scores
+        )
+        for each, scores, (X_v, means) in zip(found, own, _means(state, settings), strict=True)
+    ]
