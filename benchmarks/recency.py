@@ -58,7 +58,7 @@ def measured(kind, name, place, order):
         rows, judged, chunk = drifting(name, place, order)
     else:
         rows, judged, chunk = unchanging(name, place, order, by_class=kind == "class by class")
-    model = OMVFS(rows.n_classes, n_features_to_select=max(SIZES), random_state=0)
+    model = OMVFS(rows.n_classes, n_features_per_view=max(SIZES), random_state=0)
     starts = range(0, len(rows.labels), chunk)
     # A change can be noticed once a segment has passed.
     ends = {len(starts) * i // SEGMENTS - 1 for i in range(2, SEGMENTS + 1)}

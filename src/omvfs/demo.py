@@ -95,7 +95,7 @@ def show_digits(console: Console) -> None:
     console.rule("[bold]Handwritten digits")
     console.print(f"{len(views):,} digits as {len(views.names)} views: {widths}.\n")
 
-    selector = OMVFS(n_clusters=10, n_features_to_select=N_SELECTED, random_state=0).fit(views)
+    selector = OMVFS(n_clusters=10, n_features_per_view=N_SELECTED, random_state=0).fit(views)
     others = {"column sum": ColumnSum(), "variance": Variance()}
     rankings = {"OMVFS": selector.view_scores_}
     rankings |= {name: other.fit(views).view_scores_ for name, other in others.items()}

@@ -42,7 +42,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     ----------
     n_clusters : int, default=8
         Number of consensus clusters K.
-    n_features_to_select : int, float, "auto", mapping of str to any of them, or None, default=100
+    n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
@@ -61,12 +61,12 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         (n_features, n_clusters), masses and sums the Σ u² and Σ u of each cluster. It is not saved.
     diversity : float, default=4.0
         How strongly a feature that repeats a better one is discounted; 0 for not at all. Needs the
-        memory, so without effect for ``solver="paper"`` or ``memory=0``.
+        reservoir, so without effect for ``solver="paper"`` or ``sample_size=0``.
     recency : float, default=0.5
         Say of the most recent rows, between 0 and 1. If they have changed, a feature is worth its
         share of what features tell of all rows, or `recency` times its share of what they tell of
         recent ones, whichever is more. Looked at once more rows have come than the reservoir holds;
-        not for ``solver="paper"`` or a memory below 80.
+        not for ``solver="paper"`` or a sample below 80.
     graph_weight : float or mapping of str to float, default=3.0
         α: how much neighbouring rows pull each other into one cluster, for all views or by view.
     sparsity : float or mapping of str to float, default=0.1
@@ -78,7 +78,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     window : int or None, default=2
         s: chunks whose rows `labels_` tells of, and to which ``solver="paper"`` fits U; None never
         drops one.
-    memory : int, default=2000
+    sample_size : int, default=2000
         Rows of the reservoir, a uniform sample of the stream, which is clustered anew as the
         stream grows and when something is asked, and repetition is measured; with 0 neither is
         done. Half as many of the most recent rows are held beside. Only for
@@ -127,7 +127,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         last 10,000 chunks are kept.
     n_iter_ : int
         Iterations done for the last chunk.
-    n_rows_seen_ : int
+    n_samples_seen_ : int
         Rows seen.
     n_features_in_ : int
         Features of all views together.
@@ -152,7 +152,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     >>> from omvfs import OMVFS
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(600, n_features=(300, 200), n_informative=(30, 20), random_state=0)
-    >>> selector = OMVFS(n_clusters=5, n_features_to_select=20, random_state=0)
+    >>> selector = OMVFS(n_clusters=5, n_features_per_view=20, random_state=0)
     >>> selector.fit_transform(planted.views).shape
     (600, 40)
     >>> bool(planted.informative["view_1"][selector.top_features("view_1", 10)].mean() > 0.8)
@@ -166,7 +166,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize | Any = 100,
+        n_features_per_view: SelectSize | Any = 100,
         views: Any = None,
         solver: Literal["constrained", "paper"] = "constrained",
         criterion: Criterion = "auto",
@@ -177,7 +177,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         orthogonality: float = 1e7,
         batch_size: int = 200,
         window: int | None = 2,
-        memory: int = 2000,
+        sample_size: int = 2000,
         forgetting: float = 1.0,
         graph: Graph | Literal["auto"] = "auto",
         n_neighbors: int = 20,
@@ -189,7 +189,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.solver = solver
         self.criterion = criterion
@@ -200,7 +200,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         self.orthogonality = orthogonality
         self.batch_size = batch_size
         self.window = window
-        self.memory = memory
+        self.sample_size = sample_size
         self.forgetting = forgetting
         self.graph = graph
         self.n_neighbors = n_neighbors
@@ -237,7 +237,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
             "sparsity": 1.0,
             "orthogonality": 1e7,
             "window": 2,
-            "memory": 0,
+            "sample_size": 0,
             "max_iter": 200,
         }
         return cls(n_clusters, **{**published, **params})

@@ -78,7 +78,7 @@ def select_size(name: str, value: Any) -> int | float | None:
 
     Examples
     --------
-    >>> select_size("n_features_to_select", 0.5)
+    >>> select_size("n_features_per_view", 0.5)
     0.5
     """
     is_whole = isinstance(value, numbers.Integral)

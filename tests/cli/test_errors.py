@@ -44,7 +44,7 @@ def said_once(capsys, sentence):
     ("options", "sentence"),
     [
         (["-k", "0"], "'--clusters': Got n_clusters=0; expected a whole number"),
-        (["-n", "0"], "'--features': Got n_features_to_select=0"),
+        (["-n", "0"], "'--features': Got n_features_per_view=0"),
         (["--batch-size", "0"], "'--batch-size': Got batch_size=0"),
         (["--checkpoint-every", "0"], "'--checkpoint-every'"),
         (["--negative", "foo"], "'--negative': Got negative='foo'; expected 'error', 'clip'"),
@@ -70,7 +70,7 @@ def test_a_wrong_option_is_told_before_anything_is_read(
     [
         ("sparsity = {x = 1}\nwindow = 0", "Got window=0"),
         ("sparsity = {x = -1}", "Got sparsity['x']=-1"),
-        ("n_features_to_select = {x = 0}", "Got n_features_to_select['x']=0"),
+        ("n_features_per_view = {x = 0}", "Got n_features_per_view['x']=0"),
         ("criterion = 'best'", "Got criterion='best'; expected 'separation'"),
     ],
 )
@@ -228,7 +228,7 @@ class _Silent(NpySource):
 def test_typed_options_win_over_parameters_of_a_file(rows, tmp_path):
     out = tmp_path / "out"
     (tmp_path / "run.toml").write_text(
-        f"out = '{out}'\n[parameters]\nn_clusters = 3\nn_features_to_select = {{x = 0.5}}\n"
+        f"out = '{out}'\n[parameters]\nn_clusters = 3\nn_features_per_view = {{x = 0.5}}\n"
     )
     assert run_app(["select", rows, "--config", str(tmp_path / "run.toml"), "-k", "5"]) == 0
     model = OMVFS.load(out / "model.omvfs")

@@ -48,7 +48,7 @@ def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     assert said.err == ""
     text = sp.load_npz(folder / "view_0_text.npz")
     views = {"text": text, "image": np.load(folder / "view_1_image.npy")}
-    expected = OMVFS(3, n_features_to_select=5, random_state=0).fit(views)
+    expected = OMVFS(3, n_features_per_view=5, random_state=0).fit(views)
     rows = list(csv.DictReader((out / "ranking.csv").read_text(encoding="utf-8").splitlines()))
     assert len(rows) == 28
     for view, ranking in expected.view_ranking_.items():
@@ -79,7 +79,7 @@ def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     about = json.loads((out / "run.json").read_text())
     assert about["parameters"]["n_clusters"] == 3
     assert about["rows"] == 300
-    assert OMVFS.load(out / "model.omvfs").n_rows_seen_ == 300
+    assert OMVFS.load(out / "model.omvfs").n_samples_seen_ == 300
 
 
 def test_the_data_can_tell_how_many_features_are_enough(folder, tmp_path, capsys):
@@ -105,7 +105,7 @@ def test_the_data_can_tell_how_many_features_are_enough(folder, tmp_path, capsys
 
 def test_where_nobody_can_judge_nothing_is_said(folder, tmp_path, capsys):
     out, config = tmp_path / "out", tmp_path / "run.toml"
-    config.write_text("[parameters]\nn_features_to_select = {text = 5, image = 2}\n")
+    config.write_text("[parameters]\nn_features_per_view = {text = 5, image = 2}\n")
     where = ["-o", str(out), "--overwrite"]
     alone = f"300 rows; ranking in {out / 'ranking.csv'}\n"
     for given in (["-k", "31", "-n", "5"], ["-k", "1"], ["-k", "3", "--config", str(config)]):
@@ -138,7 +138,7 @@ def test_a_number_of_features_is_whole_or_auto(folder, bad, capsys):
 
 def test_an_option_that_is_a_parameter_has_its_default():
     options = {each.name: each for each in get_command(app).commands["select"].params}
-    own = {"clusters": "n_clusters", "features": "n_features_to_select"}
+    own = {"clusters": "n_clusters", "features": "n_features_per_view"}
     defaults = OMVFS().get_params()
     shared = {name for name in options if own.get(name, name) in defaults}
     assert shared >= {"clusters", "features", "batch_size", "negative", "forgetting", "recency"}
@@ -311,11 +311,11 @@ def test_a_signal_writes_a_checkpoint_and_resume_goes_on(tmp_path, number):
     said = job.communicate()[1]
     assert job.returncode == 128 + number
     assert "Go on with --resume" in said
-    stopped = OMVFS.load(out / "model.omvfs").n_rows_seen_
+    stopped = OMVFS.load(out / "model.omvfs").n_samples_seen_
     assert 0 < stopped < 20_000
     assert not (out / "ranking.csv").exists()
     assert subprocess.run([*command, "--resume"]).returncode == 0
-    assert OMVFS.load(out / "model.omvfs").n_rows_seen_ == 20_000
+    assert OMVFS.load(out / "model.omvfs").n_samples_seen_ == 20_000
     whole = [*command]
     whole[whole.index(str(out))] = str(tmp_path / "whole")
     assert subprocess.run(whole).returncode == 0

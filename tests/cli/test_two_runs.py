@@ -55,7 +55,7 @@ def test_two_at_once_leave_the_result_of_one(rows, tmp_path):
     assert sorted(codes) in ([0, 1], [0, 2]), said
     assert not any("Traceback" in each for each in said)
     model = OMVFS.load(out / "model.omvfs")
-    assert (model.n_rows_seen_, model.n_clusters) == (120, (2, 3)[codes.index(0)])
+    assert (model.n_samples_seen_, model.n_clusters) == (120, (2, 3)[codes.index(0)])
 
 
 def test_nothing_of_a_run_before_is_overwritten_without_being_told_to(rows, tmp_path, capsys):
@@ -92,7 +92,7 @@ def test_a_run_goes_on_from_the_checkpoint_before_if_that_is_all_there_is(rows, 
     model = out / "model.omvfs"
     expected = fingerprint(OMVFS.load(model)._fitted)
     model.unlink()
-    assert OMVFS.load(f"{model}.1").n_rows_seen_ < 120
+    assert OMVFS.load(f"{model}.1").n_samples_seen_ < 120
     capsys.readouterr()
     assert run_app(["select", str(rows), *options, "-o", str(out), "--resume"]) == 0
     said = capsys.readouterr().err

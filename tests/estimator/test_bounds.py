@@ -27,7 +27,7 @@ def test_memory_does_not_grow_with_the_stream(solver, form):
         if form == "dense":
             chunks = [chunk.copy() for chunk in chunks]
     model = SOLVERS[solver](
-        5, memory=500, graph="none", max_iter=3, n_init=1, diversity=0.0, random_state=0
+        5, sample_size=500, graph="none", max_iter=3, n_init=1, diversity=0.0, random_state=0
     )
     held = []
     for chunk in chunks:

@@ -63,7 +63,7 @@ def test_without_drift_forgetting_costs_little():
     assert recovered(OMVFS(5, forgetting=0.9, random_state=0).fit(data.views), data) > 0.8
 
 
-@pytest.mark.parametrize(("forgetting", "memory"), [(0.5, 2000), (0.7, 300)])
+@pytest.mark.parametrize(("forgetting", "sample_size"), [(0.5, 2000), (0.7, 300)])
 def test_settling_does_not_bring_back_what_was_forgotten(forgetting, memory):
     stream = make_planted(
         3000,
@@ -74,7 +74,7 @@ def test_settling_does_not_bring_back_what_was_forgotten(forgetting, memory):
         drift_at=(1500,),
         random_state=0,
     )
-    model = OMVFS(2, forgetting=forgetting, memory=memory, random_state=0)
+    model = OMVFS(2, forgetting=forgetting, sample_size=memory, random_state=0)
     for chunk in stream.chunks(75):
         model.partial_fit(chunk.views)
     assert model._fitted.queries.state.reclustered_at > model._fitted.state.reclustered_at

@@ -20,7 +20,7 @@ def fitted(solver, kind, dtype):
 
 
 def batched(solver):
-    return SOLVERS[solver](3, batch_size=20, memory=50, max_iter=20, random_state=0)
+    return SOLVERS[solver](3, batch_size=20, sample_size=50, max_iter=20, random_state=0)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

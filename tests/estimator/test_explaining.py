@@ -22,7 +22,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return OMVFS(5, n_features_to_select=30, random_state=0).fit(data.views)
+    return OMVFS(5, n_features_per_view=30, random_state=0).fit(data.views)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def views_of(blocks, names):
 def named(seed, n_rows=60, **params):
     blocks = two_views(seed, n_rows)
     names = {view: [f"{view}{j}" for j in range(X.shape[1])] for view, X in blocks.items()}
-    model = OMVFS(3, n_features_to_select=3, batch_size=20, random_state=0, **params)
+    model = OMVFS(3, n_features_per_view=3, batch_size=20, random_state=0, **params)
     return blocks, names, model
 
 
@@ -76,7 +76,7 @@ def test_a_cluster_is_about_the_words_of_its_class(data, model, class_of):
 def test_an_even_feature_stands_for_no_cluster_however_frequent():
     rng = np.random.default_rng(0)
     X = np.c_[clustered(rng, 300, 9)[0], np.full(300, 0.5)]
-    model = OMVFS(3, n_features_to_select=None, random_state=0).fit({"only": X})
+    model = OMVFS(3, n_features_per_view=None, random_state=0).fit({"only": X})
     why = model.explain("only", 9)
     np.testing.assert_allclose(why.strengths, 1, rtol=1e-9)
     assert why.cluster is None
@@ -92,15 +92,15 @@ def test_an_even_feature_stands_for_no_cluster_however_frequent():
 @every_dtype
 @pytest.mark.parametrize(
     "params",
-    [{}, {"scale_columns": True}, {"diversity": 0.0}, {"forgetting": 0.8}, {"memory": 0}],
+    [{}, {"scale_columns": True}, {"diversity": 0.0}, {"forgetting": 0.8}, {"sample_size": 0}],
     ids=["default", "scaled", "not discounted", "forgetting", "no memory"],
 )
 def test_it_agrees_with_the_ranking_and_changes_nothing(make, dtype, params):
     X = two_views(3, 60, dtype, sp.csr_array)
-    model = make(3, n_features_to_select=4, batch_size=20, random_state=0, **params).fit(X)
+    model = make(3, n_features_per_view=4, batch_size=20, random_state=0, **params).fit(X)
     before, scores, ranking = learned(model), model.view_scores_, model.view_ranking_
     support, notes, V = model.view_support_, model.feature_notes(), model.V_
-    no_rows = model.memory == 0 or model.solver == "paper"
+    no_rows = model.sample_size == 0 or model.solver == "paper"
     model.cluster_features()
     assert (model.cluster_shares_ is None) == no_rows
     for view, n_features in (("text", 12), ("image", 7)):
@@ -148,7 +148,7 @@ def test_repeats_is_what_corrcoef_says():
     rng = np.random.default_rng(0)
     X = clustered(rng, 80, 9)[0]
     X = np.c_[X, X[:, :3] + 0.05 * rng.random((80, 3))]
-    model = OMVFS(3, n_features_to_select=6, random_state=0).fit({"only": X})
+    model = OMVFS(3, n_features_per_view=6, random_state=0).fit({"only": X})
     r, ranking = np.corrcoef(X.T), model.view_ranking_["only"]
     for j in range(12):
         better = np.flatnonzero(ranking < ranking[j])
@@ -210,7 +210,9 @@ def test_when_the_stream_has_drifted_it_agrees_with_the_ranking():
         drift_at=(1000, 2000),
         random_state=0,
     )
-    model = OMVFS(4, memory=600, n_init=4, n_features_to_select=30, random_state=0).fit(data.views)
+    model = OMVFS(4, sample_size=600, n_init=4, n_features_per_view=30, random_state=0).fit(
+        data.views
+    )
     assert model._fitted.queries.drifted
     ranking, plain = model.view_ranking_["view_0"], clone(model).set_params(recency=0.0)
     reasons = [model.explain("view_0", j) for j in range(200)]

@@ -110,7 +110,7 @@ CALLS = {
         good(1),
     ),
     "clustered anew": (
-        lambda rng: OMVFS(3, random_state=rng, memory=20, **quick).partial_fit(good(0)),
+        lambda rng: OMVFS(3, random_state=rng, sample_size=20, **quick).partial_fit(good(0)),
         "partial_fit",
         good(1),
     ),
@@ -177,8 +177,8 @@ def test_interrupted_while_its_history_is_written_nothing_is_half():
         model = fresh()
         interrupted_at(at, lambda model=model: model.partial_fit(good(1)), stream.__file__)
         rows = sum(info.n_rows for info in model.history_)
-        assert rows == model.n_rows_seen_ == len(model._fitted.state.reservoir)
-        assert pickle.loads(pickle.dumps(model)).n_rows_seen_ == rows
+        assert rows == model.n_samples_seen_ == len(model._fitted.state.reservoir)
+        assert pickle.loads(pickle.dumps(model)).n_samples_seen_ == rows
 
 
 def test_a_refused_first_chunk_draws_nothing():

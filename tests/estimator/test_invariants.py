@@ -37,7 +37,7 @@ def chunk_of(kind, rng, width):
     window=st.sampled_from([1, 2, None]),
     sparsity=st.sampled_from([0.0, 0.1, 3.0, 1e4]),
     graph=st.sampled_from(["neighbors", "gaussian", "none"]),
-    memory=st.sampled_from([1, 15, 2000]),
+    sample_size=st.sampled_from([1, 15, 2000]),
     forgetting=st.sampled_from([1.0, 0.5]),
     scale_columns=st.booleans(),
 )
@@ -58,7 +58,7 @@ def test_what_must_hold_after_every_chunk(make, kinds, seed, sparse, n_clusters,
         U = state.window.indicator()
         assert U.shape == (sum(in_window), n_clusters)
         assert model.labels_.shape == (sum(in_window),)
-        assert model.n_rows_seen_ == sum(sizes)
+        assert model.n_samples_seen_ == sum(sizes)
         for array in (
             U,
             state.statistics.masses,
@@ -77,7 +77,7 @@ def test_what_must_hold_after_every_chunk(make, kinds, seed, sparse, n_clusters,
                 state.statistics.masses, state.statistics.masses.T, rtol=1e-12
             )
         assert len(state.reservoir) == (
-            min(params["memory"], sum(sizes)) if model.solver == "constrained" else 0
+            min(params["sample_size"], sum(sizes)) if model.solver == "constrained" else 0
         )
 
         assert len(model.history_) == len(sizes)
@@ -115,7 +115,7 @@ def test_chunks_too_small_to_outweigh_the_sparsity_still_add_up(kind):
 
 @every_solver
 def test_a_memory_of_no_rows_is_allowed(make):
-    model = make(3, memory=0, batch_size=20, random_state=0).fit(two_views(0, 80))
+    model = make(3, sample_size=0, batch_size=20, random_state=0).fit(two_views(0, 80))
     assert len(model._fitted.state.reservoir) == 0
     assert model.scores_.any()
 
@@ -132,7 +132,7 @@ def test_views_without_any_feature_in_common_with_the_rest_are_fine(make):
 @pytest.mark.parametrize("graph", ["neighbors", "gaussian", "none"])
 def test_history_tells_the_objective_of_one_chunk(graph):
     blocks = two_views(0, 40)
-    model = OMVFS(3, graph=graph, sparsity=0.3, memory=0, random_state=0).partial_fit(blocks)
+    model = OMVFS(3, graph=graph, sparsity=0.3, sample_size=0, random_state=0).partial_fit(blocks)
     state = model._fitted.state
     U = state.window.indicator() / np.sqrt(
         np.where(state.statistics.masses > 0, state.statistics.masses, 1)

@@ -56,7 +56,7 @@ def test_shift_keeps_every_sum_exact_when_a_new_minimum_comes_later(solver, forg
     rng = np.random.default_rng(seed)
     chunks = [counts(rng, 8, 5) - 0.1 * t for t in range(5)]  # a new minimum in every chunk
     model = SOLVERS[solver](
-        2, negative="shift", forgetting=forgetting, window=2, memory=1000, random_state=0
+        2, negative="shift", forgetting=forgetting, window=2, sample_size=1000, random_state=0
     )
     for t, chunk in enumerate(chunks):
         model.partial_fit(chunk)

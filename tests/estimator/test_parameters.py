@@ -46,7 +46,7 @@ BAD_PARAMETERS = [
     ("orthogonality", [-1.0, np.nan, np.inf, "1", None]),
     ("batch_size", [0, -5, 2.5, "10", None, True]),
     ("window", [0, -1, 1.5, "2", True]),
-    ("memory", [-1, 1.5, "2", None]),
+    ("sample_size", [-1, 1.5, "2", None]),
     ("forgetting", [0.0, -0.5, 1.1, np.nan, "1", None]),
     ("graph", ["dense", None, 3]),
     ("n_neighbors", [0, -1, 2.5, None]),

@@ -164,7 +164,7 @@ def test_scaled_columns_have_no_units_though_the_reservoir_lacks_some():
     X[:, :3] += np.eye(3)[np.arange(600) % 3]
     units = 2.0 ** rng.integers(-8, 9, 120)
     plain, other = (
-        OMVFS(3, memory=30, scale_columns=True, sparsity=0.0, random_state=0)
+        OMVFS(3, sample_size=30, scale_columns=True, sparsity=0.0, random_state=0)
         .fit({"words": each})
         .scores_
         for each in (X, X * units)

@@ -87,7 +87,7 @@ def test_empty_short_and_single_row_chunks_are_allowed(make, sparse, n_rows, whe
         model = make(5, random_state=0)
         for chunk in chunks:
             model.partial_fit(sp.csr_array(chunk) if sparse else chunk)
-        assert model.n_rows_seen_ == n_rows + 20
+        assert model.n_samples_seen_ == n_rows + 20
         assert np.isfinite(model.scores_).all()
         # As printed, V once zero is zero for ever.
         assert model.scores_.any() or (model.solver, when, value) == ("paper", "first", 0)
@@ -103,10 +103,10 @@ def test_a_stream_of_nothing_but_zeros_ranks_by_place(make):
 
 
 @every_dtype
-@pytest.mark.parametrize("memory", [0, 50, 2000])
+@pytest.mark.parametrize("sample_size", [0, 50, 2000])
 @pytest.mark.parametrize("forgetting", [1e-300, 1e-20])
 def test_what_is_forgotten_altogether_leaves_finite_answers(forgetting, memory, dtype):
-    model = OMVFS(3, forgetting=forgetting, memory=memory, random_state=0)
+    model = OMVFS(3, forgetting=forgetting, sample_size=memory, random_state=0)
     for seed in range(4):
         model.partial_fit(two_views(seed, 20, dtype))
     assert all(np.isfinite(V).all() for V in model.V_.values())

@@ -17,7 +17,7 @@ from support import clustered, fingerprint
 # Of every parameter a value that is not its default.
 OTHER = {
     "n_clusters": 3,
-    "n_features_to_select": 2,
+    "n_features_per_view": 2,
     "views": [5, 7],
     "solver": "paper",
     "criterion": "norm",
@@ -28,7 +28,7 @@ OTHER = {
     "orthogonality": 1.0,
     "batch_size": 15,
     "window": 3,
-    "memory": 10,
+    "sample_size": 10,
     "forgetting": 0.5,
     "graph": "none",
     "n_neighbors": 3,

@@ -61,7 +61,7 @@ class OfflineSelector(MultiViewSelector):
         self
         """
         batch = as_views(X, views=self.views, negative=self._negative)
-        sizes_by_view(self.n_features_to_select, batch.schema)
+        sizes_by_view(self.n_features_per_view, batch.schema)
         with self._drawing_if_it_becomes():
             found = self._score_views(batch)
             self._become(X, batch, _view_scores=found.scores, **found.attributes)
@@ -137,7 +137,7 @@ class PerViewStreamSelector(StreamSelector[Seen]):
         return {name: self._score_state(each, seen.n_rows) for name, each in seen.states.items()}
 
     def _empty(self, first: Views) -> Seen:
-        sizes_by_view(self.n_features_to_select, first.schema)
+        sizes_by_view(self.n_features_per_view, first.schema)
         return Seen(0, {name: self._start(X) for name, X in first.blocks.items()})
 
     def _advance(self, known: Seen, chunk: Views, **starts: Any) -> Update[Seen]:

@@ -45,7 +45,7 @@ class ACSL(OfflineSelector):
     ----------
     n_clusters : int, default=8
         Eigenvectors c; at most as many as there are rows.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
@@ -104,7 +104,7 @@ class ACSL(OfflineSelector):
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(300, n_features=(80, 60), n_informative=(20, 15), random_state=0)
     >>> views = {name: normalize(X.astype(float)) for name, X in planted.views.items()}
-    >>> selector = ACSL(n_clusters=5, n_features_to_select=10).fit(views)
+    >>> selector = ACSL(n_clusters=5, n_features_per_view=10).fit(views)
     >>> bool(planted.informative["view_0"][selector.top_features("view_0", 10)].mean() > 0.4)
     True
     """
@@ -116,7 +116,7 @@ class ACSL(OfflineSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
         graph_weight: float = 1.0,
         regression_weight: float = 1.0,
@@ -126,7 +126,7 @@ class ACSL(OfflineSelector):
         tol: float = 1e-4,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.graph_weight = graph_weight
         self.regression_weight = regression_weight

@@ -51,7 +51,7 @@ class FSDS(PerViewStreamSelector):
     ----------
     n_clusters : int, default=8
         k: leading directions that score the features.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
@@ -70,7 +70,7 @@ class FSDS(PerViewStreamSelector):
         Score of every feature by view; larger is better.
     sketches_ : dict of str to ndarray of shape (n_features_of_view, fewer than sketch_size)
         Sketch of every view.
-    n_rows_seen_ : int
+    n_samples_seen_ : int
         Rows seen.
 
     Notes
@@ -98,7 +98,7 @@ class FSDS(PerViewStreamSelector):
     >>> rng = np.random.default_rng(0)
     >>> X = 0.1 * rng.standard_normal((500, 30))
     >>> X[:, :4] += rng.standard_normal((500, 2)) @ rng.standard_normal((2, 4))
-    >>> sorted(FSDS(n_clusters=2, n_features_to_select=4).fit(X).get_support(indices=True))
+    >>> sorted(FSDS(n_clusters=2, n_features_per_view=4).fit(X).get_support(indices=True))
     [np.int64(0), np.int64(1), np.int64(2), np.int64(3)]
     """
 
@@ -108,14 +108,14 @@ class FSDS(PerViewStreamSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
         sketch_size: int | None = None,
         ridge_exponent: float = 3.0,
         batch_size: int = 200,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.sketch_size = sketch_size
         self.ridge_exponent = ridge_exponent

@@ -47,7 +47,7 @@ class JMVFG(OfflineSelector):
     ----------
     n_clusters : int, default=8
         Clusters c; fewer are found where there are fewer rows, or different rows.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
@@ -103,7 +103,7 @@ class JMVFG(OfflineSelector):
     --------
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(300, n_features=(80, 60), n_informative=(20, 15), random_state=0)
-    >>> selector = JMVFG(n_clusters=5, n_features_to_select=10, random_state=0)
+    >>> selector = JMVFG(n_clusters=5, n_features_per_view=10, random_state=0)
     >>> selector.fit_transform(planted.views).shape
     (300, 20)
     >>> bool(planted.informative["view_1"][selector.top_features("view_1", 10)].mean() > 0.4)
@@ -117,7 +117,7 @@ class JMVFG(OfflineSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
         sparsity: float = 1.0,
         smoothness: float = 1.0,
@@ -128,7 +128,7 @@ class JMVFG(OfflineSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.sparsity = sparsity
         self.smoothness = smoothness

@@ -25,7 +25,7 @@ class LaplacianScore(GraphSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
@@ -51,14 +51,14 @@ class LaplacianScore(GraphSelector):
     def __init__(
         self,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
         n_neighbors: int = 5,
         weights: str = "heat",
         width: float | None = None,
         graph: Any = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.n_neighbors = n_neighbors
         self.weights = weights

@@ -32,7 +32,7 @@ class MCFS(GraphSelector):
     ----------
     n_clusters : int, default=8
         Eigenvectors. The paper takes the number of clusters.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
@@ -67,7 +67,7 @@ class MCFS(GraphSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
         n_nonzero: int = 100,
         n_neighbors: int = 5,
@@ -77,7 +77,7 @@ class MCFS(GraphSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.n_nonzero = n_nonzero
         self.n_neighbors = n_neighbors

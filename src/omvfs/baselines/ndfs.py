@@ -34,7 +34,7 @@ class NDFS(FactorSelector):
     ----------
     n_clusters : int, default=8
         Number of clusters K; fewer if a view has fewer different rows.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
@@ -84,7 +84,7 @@ class NDFS(FactorSelector):
     --------
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(400, n_features=(300,), n_informative=(30,), random_state=0)
-    >>> selector = NDFS(5, n_features_to_select=30, random_state=0).fit(planted.views)
+    >>> selector = NDFS(5, n_features_per_view=30, random_state=0).fit(planted.views)
     >>> bool(planted.informative["view_0"][selector.get_support()].mean() > 0.3)
     True
     """
@@ -95,7 +95,7 @@ class NDFS(FactorSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
         sparsity: float = 0.1,
         graph_weight: float = 1.0,
@@ -106,7 +106,7 @@ class NDFS(FactorSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.sparsity = sparsity
         self.graph_weight = graph_weight

@@ -21,7 +21,7 @@ class RandomScore(OfflineSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
@@ -37,11 +37,11 @@ class RandomScore(OfflineSelector):
     def __init__(
         self,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
         random_state: Any = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.random_state = random_state
 
@@ -57,7 +57,7 @@ class ColumnSum(PerViewStreamSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
@@ -73,11 +73,11 @@ class ColumnSum(PerViewStreamSelector):
     def __init__(
         self,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
         batch_size: int = 1000,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.batch_size = batch_size
 
@@ -96,7 +96,7 @@ class Variance(PerViewStreamSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
@@ -112,11 +112,11 @@ class Variance(PerViewStreamSelector):
     def __init__(
         self,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
         batch_size: int = 1000,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.batch_size = batch_size
 

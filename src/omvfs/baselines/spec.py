@@ -34,7 +34,7 @@ class SPEC(GraphSelector):
     ----------
     n_clusters : int, default=8
         The K of style 3. Other styles do not use it.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
@@ -66,7 +66,7 @@ class SPEC(GraphSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
         style: int = 3,
         n_neighbors: int = 5,
@@ -76,7 +76,7 @@ class SPEC(GraphSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
         self.style = style
         self.n_neighbors = n_neighbors

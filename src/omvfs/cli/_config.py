@@ -13,7 +13,7 @@ from omvfs.selectors.settings import AUTO, checked
 # The table of parameters in the file.
 _TABLE = "parameters"
 # Options that are parameters of another name.
-_OTHERWISE = {"clusters": "n_clusters", "features": "n_features_to_select", "seed": "random_state"}
+_OTHERWISE = {"clusters": "n_clusters", "features": "n_features_per_view", "seed": "random_state"}
 # What an option is by default that is a parameter.
 DEFAULTS: dict[str, Any] = OMVFS().get_params()
 

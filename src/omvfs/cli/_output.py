@@ -109,7 +109,7 @@ def _about(result: Result, inputs: Sequence[str]) -> dict[str, Any]:
     selector = result.selector
     return {
         "inputs": [without_secrets(each) for each in inputs],
-        "rows": selector.n_rows_seen_,
+        "rows": selector.n_samples_seen_,
         "prepare": list(result.preparation.steps),
         "parameters": selector.get_params(),
         "versions": {

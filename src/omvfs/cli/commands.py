@@ -100,14 +100,14 @@ def select(
     features: Annotated[
         Any,
         parameter(
-            "n_features_to_select",
+            "n_features_per_view",
             "-n",
             "--features",
             parser=number_or_auto,
             metavar="N|auto",
             help="Features per view; auto for as many as are enough.",
         ),
-    ] = DEFAULTS["n_features_to_select"],
+    ] = DEFAULTS["n_features_per_view"],
     out: Annotated[
         Path,
         typer.Option("-o", "--out", parser=local, metavar="PATH", help="Folder of the results."),
@@ -196,7 +196,7 @@ def select(
             _write_selected(result.selector, inputs, out / "data", view, key, drop)
     if isinstance(opened, Joined) and opened.n_left_out:
         say(f"{opened.n_left_out:,} rows left out: not all files have their keys.", err=True)
-    say(f"{result.selector.n_rows_seen_:,} rows; ranking in {out / 'ranking.csv'}")
+    say(f"{result.selector.n_samples_seen_:,} rows; ranking in {out / 'ranking.csv'}")
     if sentence := verdict(result.selector):
         say(sentence)
 
@@ -239,7 +239,7 @@ def transform(
     features: Annotated[
         Any,
         parameter(
-            "n_features_to_select",
+            "n_features_per_view",
             "-n",
             parser=number_or_auto,
             metavar="N|auto",
@@ -254,7 +254,7 @@ def transform(
     check_key(inputs, key)
     selector = OMVFS.load(model)
     if features is not None:
-        selector.set_params(n_features_to_select=features)
+        selector.set_params(n_features_per_view=features)
     n_rows = _write_selected(selector, inputs, out, view, key, drop)
     say(f"{n_rows:,} rows; selected features in {out}")
 

@@ -29,7 +29,7 @@ LITTLE_MEMORY = "OMVFS, memory 300"
 METHODS: dict[str, Callable[[int], MultiViewSelector]] = {
     OURS: OMVFS,
     # Its usual reservoir of 2,000 rows holds some sets whole; this one none.
-    LITTLE_MEMORY: lambda n_clusters: OMVFS(n_clusters, memory=300),
+    LITTLE_MEMORY: lambda n_clusters: OMVFS(n_clusters, sample_size=300),
     PRINTED: OMVFS.as_published,
     "FSDS": FSDS,
     "LapScore": lambda n_clusters: LaplacianScore(),

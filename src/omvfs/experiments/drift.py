@@ -141,7 +141,7 @@ def _model(method: str, drifting: DriftingStream, sizes: Sequence[int]) -> Multi
     fading = {"forgetting": FORGETTING} if method == FADING else {}
     name = OURS if method == FADING else method
     K = drifting.rows.n_classes
-    return make(name, K, 0, n_features_to_select=max(sizes), **fading)
+    return make(name, K, 0, n_features_per_view=max(sizes), **fading)
 
 
 def _afresh(segment: LabelledSet, drifting: DriftingStream, sizes: Sequence[int]) -> Any:

@@ -29,7 +29,7 @@ CHANCE = 0.05
 MOST = 0.9
 
 # From the printed method to ours, a change at a time; each rung keeps those before it.
-_BARE: Row = {"graph": "none", "memory": 0, "criterion": "norm", "diversity": 0.0}
+_BARE: Row = {"graph": "none", "sample_size": 0, "criterion": "norm", "diversity": 0.0}
 LADDER: Mapping[str, Row] = {
     "as published": {"solver": "paper"},
     "start of U from the clusters so far": {"solver": "paper", "warm": True},
@@ -42,7 +42,7 @@ LADDER: Mapping[str, Row] = {
 # And OMVFS without one of them.
 WITHOUT: Mapping[str, Row] = {
     "OMVFS without graph": {"graph": "none"},
-    "OMVFS without memory": {"memory": 0},
+    "OMVFS without memory": {"sample_size": 0},
     "OMVFS with the norm as score": {"criterion": "norm"},
     "OMVFS with repetition": {"diversity": 0.0},
 }
@@ -166,7 +166,7 @@ def climb(place: Place, part: str, data: str, rung: str, order: int, n_rows: int
     params = dict({**LADDER, **WITHOUT}[rung])
     warm = params.pop("warm", False)
     make: Callable[..., OMVFS] = OMVFS.as_published if "solver" in params else OMVFS
-    model = make(rows.n_classes, n_features_to_select=max(SIZES), random_state=order, **params)
+    model = make(rows.n_classes, n_features_per_view=max(SIZES), random_state=order, **params)
     for start in range(0, len(rows.labels), BATCH):
         chunk = shuffled.take(slice(start, start + BATCH))
         first = start == 0

@@ -318,7 +318,7 @@ class Queries:
         known is of recent rows.
         """
         n, state = self._settings.recent_rows, self.state
-        few = state.statistics.decayed_n_rows <= self._settings.memory
+        few = state.statistics.decayed_n_rows <= self._settings.sample_size
         if not n or few or len(state.reservoir.live) < n:
             return []
         return state.window.last(n)

@@ -23,7 +23,7 @@ class Settings:
     orthogonality: float
     n_neighbors: int
     window: int | None
-    memory: int
+    sample_size: int
     forgetting: float
     scale_columns: bool
     n_init: int
@@ -33,5 +33,5 @@ class Settings:
     @property
     def recent_rows(self) -> int:
         """How many of the most recent rows are held beside the reservoir, enough to compare."""
-        half = self.memory // 2
+        half = self.sample_size // 2
         return half if self.solver == "constrained" and half >= _FEWEST_RECENT else 0

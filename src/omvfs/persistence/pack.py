@@ -207,7 +207,7 @@ class _Reader:
         n = len(labels)
         if labels.dtype != np.intp or labels.ndim != 1 or ((labels < 0) | (labels >= self.K)).any():
             raise ValueError("the reservoir's labels are no clusters")
-        if n > self.settings.memory:
+        if n > self.settings.sample_size:
             raise ValueError(f"the reservoir holds {n:,} rows; it has room for fewer")
         weights = self._floats("reservoir/weights", (n,))
         with np.errstate(over="ignore"):
@@ -215,14 +215,14 @@ class _Reader:
                 raise ValueError("the squares of the reservoir's weights overflow")
         counted = Indicator(labels, weights, self.K)
         kinds = self.meta["reservoir"]
-        expected = 0 if self._paper else min(self.settings.memory, n_rows)
+        expected = 0 if self._paper else min(self.settings.sample_size, n_rows)
         if n != expected or bool(kinds) != bool(n):
             raise ValueError(f"the reservoir holds {n:,} rows of {len(kinds)} views")
         blocks = self._blocks("reservoir", kinds, n) if kinds else ()
         shares = self._floats("reservoir/shares", (n,))
         if (shares > 1).any():
             raise ValueError("more than all is left of a row of the reservoir")
-        reservoir = Reservoir.of(self.settings.memory, counted, shares, blocks)
+        reservoir = Reservoir.of(self.settings.sample_size, counted, shares, blocks)
         if "reservoir/keys" not in self.arrays:
             return reservoir
         return replace(reservoir, keys=self._floats("reservoir/keys", (n,), np.float64))

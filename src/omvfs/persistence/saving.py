@@ -120,7 +120,7 @@ class Persistent:
         >>> X = np.random.default_rng(0).random((40, 6))
         >>> path = tempfile.mkdtemp() + "/model.omvfs"
         >>> OMVFS(2, random_state=0).fit(X).save(path)
-        >>> OMVFS.load(path).n_rows_seen_
+        >>> OMVFS.load(path).n_samples_seen_
         40
         """
         return cls._of(*checkpoint.read(path), path)

@@ -108,7 +108,7 @@ def run(
     >>> from omvfs.formats import ArraySource
     >>> rows = ArraySource(np.random.default_rng(0).random((100, 5)))
     >>> result = run(rows, OMVFS(2, batch_size=30, random_state=0))
-    >>> result.selector.n_rows_seen_, result.finished
+    >>> result.selector.n_samples_seen_, result.finished
     (100, True)
     """
     preparation, cursor, digest = Preparation(tuple(prepare)), None, Digest()
@@ -121,7 +121,7 @@ def run(
         selector, preparation, cursor, digest = restore(
             kept, selector, tuple(prepare), source.identity
         )
-    before = selector.n_rows_seen_ if cursor is not None else 0
+    before = selector.n_samples_seen_ if cursor is not None else 0
     started, saved_at, finished = time.perf_counter(), 0, True
     n_chunks = 0
     chunks = chunks_with_digests(source, selector.batch_size, cursor, digest)
@@ -140,7 +140,7 @@ def run(
         if save:
             save_run(save_to, selector, preparation, cursor, digest, source.identity)
             saved_at = n_chunks
-        seen = selector.n_rows_seen_
+        seen = selector.n_samples_seen_
         seconds = time.perf_counter() - started
         for listener in listeners:
             listener(Status(seen, seen - before, source.n_rows, seconds, save))

@@ -44,7 +44,7 @@ def sizes_by_view(size: SelectSize, schema: Schema) -> dict[str, int]:
     >>> sizes_by_view(0.5, schema), sizes_by_view({"text": 100, "image": None}, schema)
     ({'text': 5, 'image': 2}, {'text': 10, 'image': 4})
     """
-    sizes = by_view("n_features_to_select", size, select_size, schema.names)
+    sizes = by_view("n_features_per_view", size, select_size, schema.names)
     views = zip(schema.names, sizes, schema.widths, strict=True)
     return {
         view: max(1, round(own * width)) if isinstance(own, float) else min(own or width, width)
@@ -55,11 +55,11 @@ def sizes_by_view(size: SelectSize, schema: Schema) -> dict[str, int]:
 class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
     """Base of selectors that score the features of each view.
 
-    A subclass takes the parameters `views` and `n_features_to_select`, reads its first batch with
+    A subclass takes the parameters `views` and `n_features_per_view`, reads its first batch with
     `as_views` and `_become`, later ones with `_read_next`, and provides `view_scores_`.
     """
 
-    n_features_to_select: SelectSize
+    n_features_per_view: SelectSize
     # Whether the views are clustered together, and whether features are scored by the factor that
     # explains the data rather than by a regression on the clusters; None where there are none.
     is_multi_view: ClassVar[bool] = False
@@ -126,7 +126,7 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
 
     def _sizes(self) -> dict[str, int]:
         """Return how many features are selected by view name."""
-        return sizes_by_view(self.n_features_to_select, self.schema_)
+        return sizes_by_view(self.n_features_per_view, self.schema_)
 
     @alone
     def transform(self, X: Any) -> Block:

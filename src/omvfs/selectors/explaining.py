@@ -181,7 +181,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
         --------
         >>> from omvfs import OMVFS
         >>> rows = [[3, 1, 0, 0, 1], [2, 1, 0, 0, 1], [0, 0, 3, 0, 1], [0, 0, 3, 1, 1]] * 10
-        >>> selector = OMVFS(2, n_features_to_select=2, random_state=0).fit({"text": rows})
+        >>> selector = OMVFS(2, n_features_per_view=2, random_state=0).fit({"text": rows})
         >>> selector.explain("text", 2)
         Feature 2 of view 'text': rank 1 of 5, score 1.5, selected
           stands for  cluster 0 (1.90 × even)
@@ -250,7 +250,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
         --------
         >>> from omvfs import OMVFS
         >>> rows = [[3, 1, 0, 0, 1], [2, 1, 0, 0, 1], [0, 0, 3, 0, 1], [0, 0, 3, 1, 1]] * 10
-        >>> selector = OMVFS(2, n_features_to_select=3, random_state=0).fit({"text": rows})
+        >>> selector = OMVFS(2, n_features_per_view=3, random_state=0).fit({"text": rows})
         >>> about = selector.cluster_features()
         >>> {k: [each.feature for each in own] for k, own in about.items()}
         {0: [2, 3], 1: [0]}

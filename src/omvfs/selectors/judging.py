@@ -16,7 +16,7 @@ from omvfs.threads import alone, on_one_thread
 class JudgesSelection:
     """Adds `selection_quality_` and `suggest_n_features` to the estimator."""
 
-    n_features_to_select: Any
+    n_features_per_view: Any
     schema_: Schema
     get_params: Any
     _journal: Journal[FittedState]
@@ -71,7 +71,7 @@ class JudgesSelection:
     def _sizes(self) -> dict[str, int]:
         """Return how many features are selected by view name, ``"auto"`` being what is enough."""
         names = self.schema_.names
-        asked = checked("n_features_to_select", self.n_features_to_select, names)
+        asked = checked("n_features_per_view", self.n_features_per_view, names)
         enough = self.suggest_n_features() if AUTO in asked else None
         sizes: list[Any] = [enough if size == AUTO else size for size in asked]
         return sizes_by_view(dict(zip(names, sizes, strict=True)), self.schema_)

@@ -65,7 +65,7 @@ _at_least_1 = partial(whole, least=1)
 
 PARAMETERS = {
     "n_clusters": Parameter(_at_least_1, "learns"),
-    "n_features_to_select": Parameter(_size, "ranks", per_view=True),
+    "n_features_per_view": Parameter(_size, "ranks", per_view=True),
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
     "solver": Parameter(partial(one_of, allowed=("constrained", "paper")), "learns"),
@@ -77,7 +77,7 @@ PARAMETERS = {
     "orthogonality": Parameter(_nonnegative, "learns"),
     "batch_size": Parameter(_at_least_1, "learns"),
     "window": Parameter(or_none(_at_least_1), "learns"),
-    "memory": Parameter(partial(whole, least=0), "learns"),
+    "sample_size": Parameter(partial(whole, least=0), "learns"),
     "forgetting": Parameter(partial(number, least=0.0, most=1.0, above=True), "learns"),
     "graph": Parameter(partial(one_of, allowed=("auto", *get_args(Graph))), "learns"),
     "n_neighbors": Parameter(_at_least_1, "learns"),
@@ -130,23 +130,23 @@ def check_judgeable(params: Mapping[str, Any], views: Sequence[str] | None = Non
 
     Examples
     --------
-    >>> check_judgeable({"n_features_to_select": "auto", "solver": "paper"})
+    >>> check_judgeable({"n_features_per_view": "auto", "solver": "paper"})
     Traceback (most recent call last):
-    ValueError: Got n_features_to_select='auto' with solver='paper'; expected a number, or \
+    ValueError: Got n_features_per_view='auto' with solver='paper'; expected a number, or \
 solver='constrained', whose rows can tell.
     """
-    if AUTO not in checked("n_features_to_select", params["n_features_to_select"], views):
+    if AUTO not in checked("n_features_per_view", params["n_features_per_view"], views):
         return
     if params["solver"] != "constrained":
         raise ValueError(
-            f"Got n_features_to_select={AUTO!r} with solver={params['solver']!r}; expected a "
+            f"Got n_features_per_view={AUTO!r} with solver={params['solver']!r}; expected a "
             "number, or solver='constrained', whose rows can tell."
         )
     least = ROWS_PER_CLUSTER * params["n_clusters"]
-    if params["memory"] < least:
+    if params["sample_size"] < least:
         raise ValueError(
-            f"Got n_features_to_select={AUTO!r} with memory={params['memory']}; expected a number, "
-            f"or a memory of at least {least:,} rows, {ROWS_PER_CLUSTER} for each cluster."
+            f"Got n_features_per_view={AUTO!r} with sample_size={params['sample_size']}; expected a "
+            f"number, or a sample of at least {least:,} rows, {ROWS_PER_CLUSTER} for each cluster."
         )
 
 
@@ -179,7 +179,7 @@ def resolve_ranking(params: Mapping[str, Any], schema: Schema) -> Ranking:
     schema : Schema
         Of the views.
     """
-    asked = checked("n_features_to_select", params["n_features_to_select"], schema.names)
+    asked = checked("n_features_per_view", params["n_features_per_view"], schema.names)
     # What is enough is found among fewer features than are taken one after another in any case.
     given = dict(zip(schema.names, (1 if size == AUTO else size for size in asked), strict=True))
     sizes = sizes_by_view(given, schema).values()

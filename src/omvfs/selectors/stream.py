@@ -185,7 +185,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
 
     @property
     @alone
-    def n_rows_seen_(self) -> int:
+    def n_samples_seen_(self) -> int:
         """Rows seen."""
         check_is_fitted(self)
         return self._journal.known.n_rows

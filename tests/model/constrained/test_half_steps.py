@@ -155,7 +155,7 @@ def test_the_bound_of_the_gaussian_graph_bounds_its_eigenvalues(seed, n, n_equal
         orthogonality=0.0,
         n_neighbors=3,
         window=None,
-        memory=0,
+        sample_size=0,
         forgetting=1.0,
         scale_columns=False,
         n_init=1,

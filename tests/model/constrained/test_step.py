@@ -90,7 +90,7 @@ def test_a_step_leaves_its_arguments_alone(kind, graph):
 @pytest.mark.parametrize(("dtype", "n_chunks"), [(np.float32, 200), (np.float64, 1100)])
 @pytest.mark.parametrize("sparsity", [0.0, 0.1])
 def test_a_cluster_that_fades_away_takes_nothing_along(dtype, n_chunks, sparsity):
-    forgetful = replace(SETTINGS, forgetting=0.5, sparsity=(sparsity,), memory=0, graph="none")
+    forgetful = replace(SETTINGS, forgetting=0.5, sparsity=(sparsity,), sample_size=0, graph="none")
     state = State.empty([6], np.dtype(dtype), forgetful, np.random.default_rng(0))
     labels = np.arange(12) % 3
     X = (np.arange(6) // 2 == labels[:, np.newaxis]).astype(dtype)
@@ -106,7 +106,7 @@ def test_a_cluster_that_fades_away_takes_nothing_along(dtype, n_chunks, sparsity
     ("dtype", "size"), [(np.float32, 1e-20), (np.float64, 1e-90), (np.float64, 1e-150)]
 )
 def test_rows_of_small_numbers_are_placed_like_others(dtype, size):
-    plain = replace(SETTINGS, sparsity=(0.0,), memory=0, graph="none")
+    plain = replace(SETTINGS, sparsity=(0.0,), sample_size=0, graph="none")
     labels = np.arange(30) % 3
     X = (np.arange(6) // 2 == labels[:, np.newaxis]).astype(dtype) * dtype(size)
     state = State.empty([6], np.dtype(dtype), plain, np.random.default_rng(0))
@@ -118,7 +118,7 @@ def test_rows_of_small_numbers_are_placed_like_others(dtype, size):
 
 
 def test_a_first_chunk_of_zeros_decides_nothing():
-    plain = replace(SETTINGS, memory=0)
+    plain = replace(SETTINGS, sample_size=0)
     state = begin(plain)
     nothing = [0 * X_v for X_v in chunk(0, 10)]
     state, _ = learned(state, nothing, plain)

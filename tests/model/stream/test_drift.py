@@ -25,7 +25,7 @@ def planted(n, **params):
 
 def fitted(data, order=None, **params):
     order = slice(None) if order is None else order
-    model = OMVFS(CLASSES, memory=MEMORY, n_init=8, random_state=0, **params)
+    model = OMVFS(CLASSES, sample_size=MEMORY, n_init=8, random_state=0, **params)
     return model.fit({view: X[order] for view, X in data.views.items()})
 
 
@@ -90,7 +90,7 @@ def test_as_long_as_the_memory_holds_all_rows_none_are_recent():
         np.testing.assert_array_equal(dense(held), dense(X[-MEMORY // 2 :]))
 
 
-@pytest.mark.parametrize("params", [{"solver": "paper"}, {"memory": 0}, {"memory": 79}])
+@pytest.mark.parametrize("params", [{"solver": "paper"}, {"sample_size": 0}, {"sample_size": 79}])
 def test_without_a_memory_no_rows_are_recent(params):
     X = np.random.default_rng(0).random((90, 5))
     learned = OMVFS(2, max_iter=3, random_state=0, **params).fit(X)._fitted
@@ -114,7 +114,7 @@ def test_asking_changes_nothing():
 def test_chunks_of_one_row_have_as_many_recent_rows(kind):
     data = planted(700, n_features=(40, 30), n_informative=(20, 10), random_state=0)
     views = {view: kind(dense(X)) for view, X in data.views.items()}
-    one_by_one = OMVFS(CLASSES, memory=100, n_init=1, max_iter=2, random_state=0)
+    one_by_one = OMVFS(CLASSES, sample_size=100, n_init=1, max_iter=2, random_state=0)
     for i in range(700):
         one_by_one.partial_fit({view: X[i : i + 1] for view, X in views.items()})
     learned = one_by_one._fitted
@@ -138,7 +138,7 @@ def test_other_settings_follow_too(params):
 @pytest.mark.parametrize("forgetting", [0.01, 0.5])
 def test_forgetting_may_leave_fewer_rows_than_there_are_recent_ones(forgetting):
     rng = np.random.default_rng(0)
-    model = OMVFS(2, memory=200, forgetting=forgetting, n_init=1, random_state=0)
+    model = OMVFS(2, sample_size=200, forgetting=forgetting, n_init=1, random_state=0)
     model.partial_fit(rng.random((10_000 if forgetting > 0.1 else 100_000, 3)))
     for _ in range(5):
         model.partial_fit(rng.random((1, 3)))
@@ -152,7 +152,7 @@ def test_forgetting_may_leave_fewer_rows_than_there_are_recent_ones(forgetting):
 def test_rows_with_heavy_tails_that_do_not_change_are_not_noticed(seed):
     # Neighbours move a quarter of such rows: recent ones must be placed as the others are.
     X = np.random.default_rng(seed).pareto(1.2, (4000, 20))
-    assert not changed(OMVFS(2, memory=1000, n_init=4, random_state=0).fit(X))
+    assert not changed(OMVFS(2, sample_size=1000, n_init=4, random_state=0).fit(X))
 
 
 def test_empty_rows_do_no_harm():
@@ -160,7 +160,7 @@ def test_empty_rows_do_no_harm():
     views = {view: dense(X) for view, X in data.views.items()}
     for X in views.values():
         X[-300:] = 0
-    model = OMVFS(CLASSES, memory=MEMORY, n_init=2, random_state=0).fit(views)
+    model = OMVFS(CLASSES, sample_size=MEMORY, n_init=2, random_state=0).fit(views)
     assert all(np.isfinite(scores).all() for scores in model.view_scores_.values())
 
 
@@ -197,7 +197,9 @@ def test_scaled_columns_are_compared_in_one_scale():
     views = {"a": dense(data.views["view_0"]), "b": dense(data.views["view_1"])}
     larger = {**views, "a": views["a"] * factors}
     plain, scaled = (
-        OMVFS(CLASSES, memory=MEMORY, n_init=4, sparsity=0.0, scale_columns=True, random_state=0)
+        OMVFS(
+            CLASSES, sample_size=MEMORY, n_init=4, sparsity=0.0, scale_columns=True, random_state=0
+        )
         .fit(each)
         .view_scores_
         for each in (views, larger)

@@ -148,7 +148,7 @@ def _solved(
     elif prior.A.any():
         directions = Directions.of(prior, settings.sparsity).written_out()
     elif start_U is None:
-        directions = fresh_start(X, draft.rng, settings, on_the_way=settings.memory > 0)
+        directions = fresh_start(X, draft.rng, settings, on_the_way=settings.sample_size > 0)
     else:
         directions = unit_directions([X_v.T @ start_U for X_v in X])
     U = None
@@ -158,7 +158,7 @@ def _solved(
     n = X[0].shape[0]
     # The reservoir is soon clustered anew: no graph, and little effort.
     first = not prior.A.any() and start_U is None and start_V is None
-    soon_anew = first and n < settings.memory
+    soon_anew = first and n < settings.sample_size
     graph = no_graph if soon_anew else graph_term(X, settings)
     max_iter = min(settings.max_iter, ITERATIONS) if soon_anew else settings.max_iter
     found = solve(X, directions, prior, graph, beta=settings.sparsity, max_iter=max_iter, U=U)
