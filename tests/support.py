@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
+from omvfs import OMVFSPaper
 from omvfs.data import views
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.selectors.stream import Journal
@@ -101,7 +102,7 @@ def nbytes(thing):
 def unit_indicator(model):
     """Return U of the rows in the window; of the constrained solver with columns of norm 1."""
     U = model._fitted.state.window.indicator()
-    if model.solver == "paper":
+    if isinstance(model, OMVFSPaper):
         return U
     norms = np.linalg.norm(U, axis=0)
     return U / np.where(norms > 0, norms, 1)

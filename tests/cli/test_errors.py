@@ -49,7 +49,7 @@ def said_once(capsys, sentence):
         (["--checkpoint-every", "0"], "'--checkpoint-every'"),
         (["--negative", "foo"], "'--negative': Got negative='foo'; expected 'error', 'clip'"),
         (["--prepare", "foo"], "Got preparation 'foo'"),
-        (["--forgetting", "2"], "'--forgetting': Got forgetting=2.0"),
+        (["--half-life", "0"], "'--half-life': Got half_life=0.0"),
         (["--recency", "-1"], "'--recency': Got recency=-1.0"),
         (["--seed", "-1"], "'--seed': Got random_state=-1"),
         (["-o", "s3://bucket/out"], "s3://bucket/out is not of this machine"),

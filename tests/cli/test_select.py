@@ -113,7 +113,7 @@ def test_where_nobody_can_judge_nothing_is_said(folder, tmp_path, capsys):
         assert capsys.readouterr().out == alone
     assert run_app(["select", str(folder), "-k", "31", "-n", "auto", *where]) == 3
     assert "300 rows to judge" in capsys.readouterr().err
-    config.write_text('[parameters]\nsolver = "paper"\n')
+    config.write_text("[parameters]\nsample_size = 10\n")
     given = ["-n", "auto", "--config", str(config), "-o", str(tmp_path / "other")]
     assert run_app(["select", str(folder), *given]) == 2
     assert not (tmp_path / "other").exists()
@@ -141,7 +141,7 @@ def test_an_option_that_is_a_parameter_has_its_default():
     own = {"clusters": "n_clusters", "features": "n_features_per_view"}
     defaults = OMVFS().get_params()
     shared = {name for name in options if own.get(name, name) in defaults}
-    assert shared >= {"clusters", "features", "batch_size", "negative", "forgetting", "recency"}
+    assert shared >= {"clusters", "features", "batch_size", "negative", "half_life", "recency"}
     for name in shared:
         assert options[name].default == defaults[own.get(name, name)]
     assert options["seed"].default == 0  # a run can be repeated

@@ -38,7 +38,7 @@ def test_they_rank_and_change_nothing(criterion, dtype):
     np.testing.assert_array_equal(model.set_params(criterion="separation").scores_, before)
 
 
-@pytest.mark.parametrize("params", [{"sample_size": 0}, {"solver": "paper"}])
+@pytest.mark.parametrize("params", [{"sample_size": 0}])
 @pytest.mark.parametrize("criterion", SETS)
 def test_without_rows_balanced_stands_in(criterion, params):
     X = two_views(0, 60)

@@ -129,15 +129,23 @@ class FSDS(PerViewStreamSelector):
         return {name: sketch.B.copy() for name, sketch in self._journal.known.states.items()}
 
     def _start(self, X: Block) -> Sketch:
-        n_clusters = whole("n_clusters", self.n_clusters, least=1)
         number("ridge_exponent", self.ridge_exponent, least=0.0)
+        return Sketch(self._size(X.shape[1]), np.zeros((X.shape[1], 0)))
+
+    def _size(self, width: int) -> int:
+        """Return how many directions a sketch of so many features has."""
+        n_clusters = whole("n_clusters", self.n_clusters, least=1)
         if self.sketch_size is None:
-            size = max(math.isqrt(X.shape[1]), n_clusters + 1)
-        else:
-            size = whole("sketch_size", self.sketch_size, least=2)
-        return Sketch(size, np.zeros((X.shape[1], 0)))
+            return max(math.isqrt(width), n_clusters + 1)
+        return whole("sketch_size", self.sketch_size, least=2)
 
     def _learn(self, state: Sketch, X: Block) -> Sketch:
+        if (size := self._size(X.shape[1])) != state.size:
+            raise ValueError(
+                f"Got n_clusters={self.n_clusters} and sketch_size={self.sketch_size}, a sketch of "
+                f"{size} directions, but what was learned so far has {state.size}; expected the "
+                "same for every chunk. Set it back, or call fit() to start anew."
+            )
         return Sketch(state.size, compress(state.B, X, state.size))
 
     def _score_state(self, state: Sketch, n_rows: int) -> NDArray[np.float64]:

@@ -128,9 +128,10 @@ def select(
             help="What to do with negative values.",
         ),
     ] = DEFAULTS["negative"],
-    forgetting: Annotated[
-        float, parameter("forgetting", help="What a chunk leaves of all before it.")
-    ] = DEFAULTS["forgetting"],
+    half_life: Annotated[
+        float | None,
+        parameter("half_life", help="Rows after which a row counts half; by default none fades."),
+    ] = DEFAULTS["half_life"],
     recency: Annotated[
         float, parameter("recency", help="Say of the most recent rows if they differ; 0 for none.")
     ] = DEFAULTS["recency"],

@@ -1,6 +1,7 @@
 """Why a feature was chosen, and what a cluster is about, in the names of the data."""
 
 import numbers
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -237,7 +238,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
         Parameters
         ----------
         k : int or None, default=None
-            The cluster, as `labels_` and `predict` number it; None for all.
+            The cluster, as `predict` numbers it; None for all.
         n : int, default=10
             Features of a cluster at most.
 
@@ -307,9 +308,14 @@ class ExplainingSelector(StreamSelector[FittedState]):
         return notes
 
     @property
+    @abstractmethod
+    def _all_params(self) -> dict[str, Any]:
+        """The parameters, with those that are not for the user to choose."""
+
+    @property
     def _ranking(self) -> Ranking:
         """How features are ranked, by the parameters as they are now."""
-        return resolve_ranking(self.get_params(deep=False), self.schema_)
+        return resolve_ranking(self._all_params, self.schema_)
 
     def _about(self, clusters: Sequence[int], n: int) -> dict[int, list[ClusterFeature]]:
         """Return the features that stand for some clusters most, n of each at most."""

@@ -127,7 +127,7 @@ class FittedState:
                 f"Got {n:,} rows to judge a selection by, those of the reservoir that are not "
                 f"forgotten; expected at least {ROWS_PER_CLUSTER * K:,}, {ROWS_PER_CLUSTER} for "
                 f"each of {K} clusters, and more than one cluster that has any. Learn from more "
-                "rows, with a larger sample or less forgetting; or give a number of features."
+                "rows, with a larger sample or half-life; or give a number of features."
             )
         return SelectionQuality.of(
             sizes, found, dict(zip(self.schema.names, self.schema.widths, strict=True))

@@ -138,7 +138,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
             journal = Journal(self._empty(batch))
             for chunk in rechunk([batch], self.batch_size, negative=self._negative_mode):
                 journal.take(self._advance(journal.known, chunk))
-            self._become(X, batch, _journal=journal)
+            self._become(X, batch, _journal=journal, **self._of_all_rows(journal.known, batch))
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -202,6 +202,10 @@ class StreamSelector(MultiViewSelector, Generic[T]):
 
     def _read_first(self, X: Any) -> Views:
         return as_views(X, views=self.views, negative=self._negative_mode)
+
+    def _of_all_rows(self, known: T, rows: Views) -> dict[str, Any]:
+        """Return what is to be remembered of rows that were all given at once."""
+        return {}
 
     @abstractmethod
     def _empty(self, first: Views) -> T:
