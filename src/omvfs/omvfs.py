@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.data.split import Remainder
 from omvfs.data.views import Views
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
@@ -48,6 +49,8 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: widths, or columns by view name. Not for input that comes
         as views already.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     criterion : {"auto", "separation", "signal", "balanced", "information", "contrast", "norm"} \
             or callable, default="auto"
         What makes features good. See ``docs/method.md``. "separation" asks it of each by itself,
@@ -100,10 +103,13 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     ----------
     view_scores_ : dict of str to ndarray of shape (n_features_of_view,)
         Score of every feature by view; larger is better.
-    scores_ : ndarray of shape (n_features,)
-        The same, view after view.
-    ranking_ : ndarray of shape (n_features,)
-        Rank of every feature within its view, view after view; 1 is the best.
+    scores_ : ndarray of shape (n_features_in_,)
+        The same in the order of the columns of X, NaN for those in no view; of several views, view
+        after view.
+    ranking_ : ndarray of shape (n_features_in_,)
+        Rank of every feature within its view, in the same order; 1 is the best, 0 in no view.
+    view_ranking_, view_support_ : dict of str to ndarray of shape (n_features_of_view,)
+        Rank of every feature, and whether it is selected, by view.
     selection_quality_ : SelectionQuality
         How much of the clusters the best features alone reproduce, by their number, all views
         together and each alone; ``print`` shows a table.
@@ -149,7 +155,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     >>> selector = OMVFS(n_clusters=5, n_features_per_view=20, random_state=0)
     >>> selector.fit_transform(planted.views).shape
     (600, 40)
-    >>> bool(planted.informative["view_1"][selector.top_features("view_1", 10)].mean() > 0.8)
+    >>> bool(planted.informative["view_1"][selector.view_ranking_["view_1"] <= 10].mean() > 0.8)
     True
     """
 
@@ -168,6 +174,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         *,
         n_features_per_view: SelectSize | Any = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         criterion: Criterion = "auto",
         diversity: float = 4.0,
         recency: float = 0.5,
@@ -188,6 +195,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         self.n_clusters = n_clusters
         self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.criterion = criterion
         self.diversity = diversity
         self.recency = recency

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from omvfs.data.split import Remainder
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
 from omvfs.omvfs import OMVFS
@@ -26,6 +27,8 @@ class OMVFSPaper(OMVFS):
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: widths, or columns by view name.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     criterion : {"norm", "balanced", "information", "contrast"} or callable, default="norm"
         What makes features good; see `OMVFS`.
     graph_weight : float or mapping of str to float, default=1.0
@@ -68,10 +71,10 @@ class OMVFSPaper(OMVFS):
     --------
     >>> from omvfs import OMVFSPaper
     >>> from omvfs.datasets import make_planted
-    >>> planted = make_planted(200, n_features=(60, 40), random_state=0)
+    >>> planted = make_planted(200, n_features=(300, 200), random_state=0)
     >>> paper = OMVFSPaper(n_clusters=5, max_iter=20, random_state=0).fit(planted.views)
     >>> {view: V.shape for view, V in paper.V_.items()}
-    {'view_0': (60, 5), 'view_1': (40, 5)}
+    {'view_0': (300, 5), 'view_1': (200, 5)}
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {
@@ -88,6 +91,7 @@ class OMVFSPaper(OMVFS):
         *,
         n_features_per_view: SelectSize | Any = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         criterion: Criterion = "norm",
         graph_weight: float | Mapping[str, float] = 1.0,
         sparsity: float | Mapping[str, float] = 1.0,
@@ -106,6 +110,7 @@ class OMVFSPaper(OMVFS):
         self.n_clusters = n_clusters
         self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.criterion = criterion
         self.graph_weight = graph_weight
         self.sparsity = sparsity

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.baselines._base import PerViewStreamSelector
+from omvfs.data.split import Remainder
 from omvfs.data.views import Block
 from omvfs.model.arrays import dense
 from omvfs.parameters import number, whole
@@ -55,6 +56,8 @@ class FSDS(PerViewStreamSelector):
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     sketch_size : int or None, default=None
         ℓ: directions of the sketch, one of which is spent on each compression. By default √d for d
         features, rounded down, and in views so small that this is not above `n_clusters`,
@@ -110,6 +113,7 @@ class FSDS(PerViewStreamSelector):
         *,
         n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         sketch_size: int | None = None,
         ridge_exponent: float = 3.0,
         batch_size: int = 200,
@@ -117,6 +121,7 @@ class FSDS(PerViewStreamSelector):
         self.n_clusters = n_clusters
         self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.sketch_size = sketch_size
         self.ridge_exponent = ridge_exponent
         self.batch_size = batch_size

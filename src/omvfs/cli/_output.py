@@ -5,7 +5,6 @@ import json
 import platform
 import sys
 from collections.abc import Sequence
-from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -22,18 +21,6 @@ from omvfs.formats import Source
 from omvfs.formats.addresses import without_secrets
 from omvfs.pipeline.loop import Result, Status
 
-# Of `ranking.csv`, and of a feature in `ranking.json`.
-COLUMNS = (
-    "view",
-    "rank",
-    "feature",
-    "name",
-    "score",
-    "selected",
-    "cluster",
-    "share_of_rows",
-    "repeats",
-)
 # How what a spreadsheet would compute begins, and what keeps it from that.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
 
@@ -84,18 +71,18 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
         What was read.
     """
     selector = result.selector
-    chosen, rows = _ranked(selector)
+    columns, chosen, rows = _ranked(selector)
     with Staging(out) as staging:
         with _text(staging.folder / "ranking.csv", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(COLUMNS)
+            writer.writerow(columns)
             writer.writerows(map(_for_spreadsheets, rows))
         with _text(staging.folder / "ranking.json") as file:
             # A feature a line, one by one: all of them together may be large. One encoder for all,
             # as json.dumps would make one for each.
             encode = json.JSONEncoder(ensure_ascii=False).encode
             file.write(f'{{\n "selected": {encode(chosen)},\n "features": [\n  ')
-            features = (encode(dict(zip(COLUMNS, row, strict=True))) for row in rows)
+            features = (encode(dict(zip(columns, row, strict=True))) for row in rows)
             file.write(next(features))
             file.writelines(f",\n  {feature}" for feature in features)
             file.write("\n ]\n}")
@@ -171,30 +158,17 @@ def verdict(selector: OMVFS) -> str:
     return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
 
 
-def _ranked(selector: OMVFS) -> tuple[dict[str, list[str]], list[tuple[Any, ...]]]:
-    """Return the names of the selected features by view, and a row a feature, the best first."""
-    schema, support, notes = selector.schema_, selector.view_support_, selector.feature_notes()
-    scores, ranking = selector.view_scores_, selector.view_ranking_
-    chosen: dict[str, list[str]] = {}
-    rows: list[tuple[Any, ...]] = []
-    for view, width, known in zip(schema.names, schema.widths, schema.feature_names, strict=True):
-        names = list(map(str, range(width) if known is None else known))
-        own, order = notes[view], np.argsort(ranking[view])
-        shares = own.share_of_rows
-        columns = (
-            repeat(view),
-            range(1, width + 1),
-            order.tolist(),
-            [names[j] for j in order.tolist()],
-            scores[view][order].astype(float).tolist(),
-            support[view][order].tolist(),
-            [None if k < 0 else k for k in own.cluster[order].tolist()],
-            repeat(None) if shares is None else shares[order].tolist(),
-            [None if j < 0 else names[j] for j in own.repeats[order].tolist()],
-        )
-        chosen[view] = [names[j] for j in order[support[view][order]].tolist()]
-        rows += zip(*columns, strict=False)
-    return chosen, rows
+def _ranked(
+    selector: OMVFS,
+) -> tuple[list[str], dict[str, list[str]], list[tuple[Any, ...]]]:
+    """Return columns, names of the selected features by view, and a row a feature."""
+    table = selector.ranking_table()
+    columns = [each.tolist() if isinstance(each, np.ndarray) else each for each in table.values()]
+    chosen: dict[str, list[str]] = {view: [] for view in selector.schema_.names}
+    for view, name, selected in zip(table["view"], table["name"], table["selected"], strict=True):
+        if selected:
+            chosen[view].append(name)
+    return list(table), chosen, list(zip(*columns, strict=True))
 
 
 def _memory() -> str:

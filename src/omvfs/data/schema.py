@@ -50,6 +50,18 @@ class Schema:
             raise ValueError(f"Got view {view!r}; the views are {listed(self.names)}.")
         return self.names.index(view)
 
+    def names_of(self, view: str) -> tuple[str, ...]:
+        """Return the names of the features of a view; without names, their numbers from 0.
+
+        Examples
+        --------
+        >>> Schema(("text", "image"), (3, 2), (None, ("red", "blue"))).names_of("text")
+        ('0', '1', '2')
+        """
+        v = self.number_of(view)
+        names = self.feature_names[v]
+        return tuple(map(str, range(self.widths[v]))) if names is None else names
+
     def _check_names(self, batch: "Schema") -> None:
         missing = [name for name in self.names if name not in batch.names]
         unknown = [name for name in batch.names if name not in self.names]

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -10,9 +10,12 @@ from omvfs.data.blocks import Names
 from omvfs.data.schema import listed
 
 Columns: TypeAlias = Sequence[int] | Mapping[str, Any]
+Remainder = Literal["error", "drop"]
 
 
-def columns_by_view(views: Columns, width: int, names: Names | None) -> dict[str, Any]:
+def columns_by_view(
+    views: Columns, width: int, names: Names | None, remainder: Remainder = "error"
+) -> dict[str, Any]:
     """Bring ``views=`` into one form.
 
     Parameters
@@ -23,11 +26,13 @@ def columns_by_view(views: Columns, width: int, names: Names | None) -> dict[str
         Number of features of X.
     names : ndarray of str objects, or None
         Column names of X.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns that are in no view, or leave them out.
 
     Returns
     -------
     columns : dict of str to (slice or ndarray of int)
-        The columns of each view, all of them in range.
+        The columns of each view, all of them in range, none of them in two views.
 
     Examples
     --------
@@ -37,7 +42,38 @@ def columns_by_view(views: Columns, width: int, names: Names | None) -> dict[str
     if not isinstance(views, Mapping):
         return _by_width(views, width)
     check_view_names(views)
-    return {view: _column_key(view, key, width, names) for view, key in views.items()}
+    keys = {view: _column_key(view, key, width, names) for view, key in views.items()}
+    _check_once(keys, width, names, remainder)
+    return keys
+
+
+def _check_once(
+    keys: Mapping[str, Any], width: int, names: Names | None, remainder: Remainder
+) -> None:
+    """Refuse columns that are in two views, and those that are in none unless they are dropped."""
+    if remainder not in get_args(Remainder):
+        raise ValueError(f"Got remainder={remainder!r}; expected {listed(get_args(Remainder))}.")
+
+    def called(column: int) -> str:
+        return repr(str(column) if names is None else names[column])
+
+    taken = np.zeros(width, np.intp)
+    for key in keys.values():
+        np.add.at(taken, np.arange(width)[key], 1)
+    if (taken > 1).any():
+        twice = int(np.argmax(taken > 1))
+        own = [view for view, key in keys.items() if twice in np.arange(width)[key]]
+        raise ValueError(
+            f"Column {called(twice)} is in views {listed(own)} at once, or twice in one; expected "
+            "it in one. Correct views=, or pass a dict of blocks."
+        )
+    if remainder == "error" and (taken == 0).any():
+        left = np.flatnonzero(taken == 0)
+        shown = ", ".join(map(called, left[:5])) + (", ..." if len(left) > 5 else "")
+        raise ValueError(
+            f"Got {len(left):,} of {width:,} columns in no view: {shown}. Add them to a view of "
+            "views=, or pass remainder='drop' to leave them out."
+        )
 
 
 def check_view_names(views: Mapping[Any, Any]) -> None:

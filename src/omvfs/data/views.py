@@ -22,7 +22,7 @@ from omvfs.data.blocks import (
 )
 from omvfs.data.collections import check_shapes, given_names, holds_views, named_blocks, row_key
 from omvfs.data.schema import Schema, listed
-from omvfs.data.split import Columns, columns_by_view
+from omvfs.data.split import Columns, Remainder, columns_by_view
 
 __all__ = ["Block", "Schema", "Views", "as_views", "hstack", "select_columns"]
 
@@ -304,6 +304,7 @@ def as_views(
     X: Any,
     *,
     views: Columns | None = None,
+    remainder: Remainder = "error",
     like: Schema | None = None,
     negative: Negative = "error",
 ) -> Views:
@@ -317,6 +318,8 @@ def as_views(
     views : sequence of int, or mapping of str to columns, default=None
         How to split one 2-D X: the widths of consecutive views, or by view name the columns as
         indices, slice, boolean mask or column names. By default X is one view, named ``X``.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     like : Schema, default=None
         Schema of an earlier batch, which this one must match. Views of the same names in another
         order are put into this order; feature names that this batch lacks are taken from it.
@@ -348,7 +351,7 @@ def as_views(
     """
     if negative not in get_args(Negative):
         raise ValueError(f"Got negative={negative!r}; expected 'error', 'clip' or 'allow'.")
-    batch = _read(X, views)
+    batch = _read(X, views, remainder)
     if not len(batch):
         raise ValueError(f"Got a chunk of 0 rows ({batch!r}); expected at least 1. Skip it.")
     if like is not None:
@@ -421,9 +424,9 @@ def _matched(batch: Views, like: Schema) -> Views:
     return Views._of({view: batch[view] for view in like.names}, feature_names, batch._known)
 
 
-def _read(X: Any, views: Columns | None) -> Views:
+def _read(X: Any, views: Columns | None, remainder: Remainder) -> Views:
     if not isinstance(X, Views) and not holds_views(X):
-        return _split(X, views)
+        return _split(X, views, remainder)
     if views is not None:
         raise ValueError(
             "Got views= and an X that already is a collection of views; expected one 2-D X to "
@@ -432,11 +435,11 @@ def _read(X: Any, views: Columns | None) -> Views:
     return X if isinstance(X, Views) else Views(X)
 
 
-def _split(X: Any, views: Columns | None) -> Views:
+def _split(X: Any, views: Columns | None, remainder: Remainder) -> Views:
     block, names = read_block(X)
     if views is None:
         return Views._of({"X": block}, {"X": names}, _READ)
-    columns = columns_by_view(views, block.shape[1], names)
+    columns = columns_by_view(views, block.shape[1], names, remainder)
     return Views._of(
         {view: take_columns(block, key) for view, key in columns.items()},
         {view: None if names is None else names[key] for view, key in columns.items()},

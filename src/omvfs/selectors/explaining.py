@@ -307,6 +307,19 @@ class ExplainingSelector(StreamSelector[FittedState]):
             )
         return notes
 
+    def _more_columns(self, order: Mapping[str, NDArray[np.intp]]) -> dict[str, Any]:
+        notes = self.feature_notes()
+        clusters: list[int | None] = []
+        shares: list[float | None] = []
+        repeats: list[str | None] = []
+        for view, places in order.items():
+            own, names = notes[view], self.schema_.names_of(view)
+            clusters += [None if k < 0 else k for k in own.cluster[places].tolist()]
+            known = own.share_of_rows
+            shares += [None] * len(places) if known is None else known[places].tolist()
+            repeats += [None if j < 0 else names[j] for j in own.repeats[places].tolist()]
+        return {"cluster": clusters, "share_of_rows": shares, "repeats": repeats}
+
     @property
     @abstractmethod
     def _all_params(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from omvfs.data.blocks import Negative
 from omvfs.data.collections import holds_views
 from omvfs.data.schema import Schema
+from omvfs.data.split import Remainder
 from omvfs.data.views import Views, as_views
 
 
@@ -29,11 +30,12 @@ def is_views(X: Any) -> bool:
 class ReadsViews(BaseEstimator):  # type: ignore[misc]
     """Base of estimators that read anything `as_views` accepts.
 
-    A subclass takes the parameter `views`, reads its first batch with `as_views` and `_become`,
-    and later ones with `_read_next`.
+    A subclass takes the parameters `views` and `remainder`, reads its first batch with `_split` and
+    `_become`, and later ones with `_read_next`.
     """
 
     views: Any
+    remainder: Remainder = "error"
     schema_: Schema
     n_features_in_: int
 
@@ -70,11 +72,15 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
                 passed.set_state(before)
             raise
 
+    def _split(self, X: Any, negative: Negative = "allow") -> Views:
+        """Read a batch as the parameters say."""
+        return as_views(X, views=self.views, remainder=self.remainder, negative=negative)
+
     def _read_next(self, X: Any, negative: Negative = "allow") -> Views:
         """Validate a later batch."""
         if is_views(X):
             return as_views(X, like=self.schema_, negative=negative)
-        batch = as_views(X, views=self.views, negative=negative)
+        batch = self._split(X, negative)
         validate_data(self, X, reset=False, skip_check_array=True)
         return as_views(batch, like=self.schema_, negative=negative)
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from omvfs.data.schema import Schema
+from omvfs.data.split import Remainder
 from omvfs.model.queries import ROWS_PER_CLUSTER
 from omvfs.model.ranking.criteria import Named
 from omvfs.model.ranking.request import Ranking
@@ -67,6 +68,7 @@ PARAMETERS = {
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
     "solver": Parameter(partial(one_of, allowed=("constrained", "paper")), "learns"),
+    "remainder": Parameter(partial(one_of, allowed=get_args(Remainder)), "reads"),
     "criterion": Parameter(_criterion, "ranks"),
     "diversity": Parameter(_nonnegative, "ranks"),
     "recency": Parameter(partial(number, least=0.0, most=1.0), "ranks"),
