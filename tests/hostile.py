@@ -53,7 +53,10 @@ def sound():
             rows(7, 1),
         ),
         (OMVFS(2, negative="shift", **quick).fit(split - 0.5), split[:7]),
-        (OMVFS(2, views={"a": [3, 1], "b": slice(5, 9)}, **quick).fit(split), split[:7]),
+        (
+            OMVFS(2, views={"a": [3, 1], "b": slice(5, 9)}, remainder="drop", **quick).fit(split),
+            split[:7],
+        ),
         (OMVFSPaper(2, **{**quick, "window": 3}).fit(rows()), rows(7, 1)),
     ]
 

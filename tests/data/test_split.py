@@ -22,7 +22,7 @@ from support import KINDS, counts, dense
 )
 def test_one_x_is_split_by_columns(kind, views, expected):
     X = counts(np.random.default_rng(0), 6, 5)
-    got = as_views(KINDS[kind](X), views=views)
+    got = as_views(KINDS[kind](X), views=views, remainder="drop")
     assert_sound(got)
     assert got.names == tuple(expected)
     for name, columns in expected.items():
@@ -43,6 +43,9 @@ def test_one_x_is_split_by_columns(kind, views, expected):
         ({"a": 3}, "expected at least one index"),
         ({"a": [True, False]}, "a mask of 5 entries"),
         ({"a": ["f0"]}, "View 'a' has columns by name, but X has no column names"),
+        ({"a": [0, 1], "b": [3]}, r"Got 2 of 5 columns in no view: '2', '4'.*remainder='drop'"),
+        ({"a": [0, 1, 2], "b": [2, 3, 4]}, "Column '2' is in views 'a', 'b'"),
+        ({"a": [0, 1, 1], "b": [2, 3, 4]}, "Column '1' is in views 'a' at once, or twice in one"),
     ],
 )
 def test_a_bad_split_is_refused(views, message):

@@ -56,7 +56,12 @@ CASES = {
         lambda **k: two_views(**k)["image"] - 0.5,
     ),
     "named": (
-        OMVFS(2, views={"b": slice(4, None), "a": [0, 2]}, random_state=np.random.RandomState(3)),
+        OMVFS(
+            2,
+            views={"b": slice(4, None), "a": [0, 2]},
+            remainder="drop",
+            random_state=np.random.RandomState(3),
+        ),
         frame,
     ),
     "by view": (
