@@ -206,6 +206,7 @@ def test_a_file_of_options_is_as_good_as_typing_them(folder, tmp_path, capsys):
         ("clusters = ", "is no TOML"),
         ("cluster = 3", "has 'cluster'; expected"),
         ("[parameters]\nwindows = 3", "'windows'; expected"),
+        ("[parameters]\nviews = [10, 18]", "'views'; expected"),
         ("parameters = 3", "parameters 3"),
         ("clusters = 'many'", "'--clusters'"),
     ],
@@ -238,13 +239,13 @@ def test_what_needs_rows_is_empty_without_a_reservoir_and_repeats_are_named(fold
     np.save(folder / "view_1_image.npy", np.c_[X, 2 * X[:, 0]])
     config = tmp_path / "run.toml"
     columns = {}
-    for memory in (0, 2000):
-        config.write_text(f"[parameters]\nmemory = {memory}\n")
-        out = tmp_path / str(memory)
+    for size in (0, 2000):
+        config.write_text(f"[parameters]\nsample_size = {size}\n")
+        out = tmp_path / str(size)
         options = ["-k", "3", "--config", str(config), "-o", str(out)]
         assert run_app(["select", str(folder), *options]) == 0
         table = (out / "ranking.csv").read_text(encoding="utf-8").splitlines()
-        columns[memory] = list(csv.DictReader(table))
+        columns[size] = list(csv.DictReader(table))
     assert {row["share_of_rows"] + row["repeats"] for row in columns[0]} == {""}
     assert "" not in {row["cluster"] for row in columns[0]}
     repeats = {row["name"]: row["repeats"] for row in columns[2000] if row["view"] == "image"}

@@ -11,6 +11,7 @@ from omvfs.formats.opening import named_files
 from omvfs.persistence.checkpoint import previous
 from omvfs.pipeline.preparation import Preparation
 from omvfs.selectors.settings import check_all, check_judgeable
+from omvfs.wording import sentence_of
 
 
 def local(given: str | Path) -> Path:
@@ -104,7 +105,7 @@ def check_parameters(selector: OMVFS, prepare: Sequence[str]) -> None:
         check_judgeable(selector.get_params())
         Preparation(tuple(prepare))
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise typer.BadParameter(sentence_of(error)) from error
 
 
 def _shown(folder: Path) -> list[Path]:

@@ -80,10 +80,7 @@ def told(sentence: str, code: int, arguments: Sequence[str], debug: bool) -> int
     if debug:
         lines = discreet(traceback.format_exc(), arguments).split("\n")
         sys.stderr.write("\n".join(map(shown, lines)))
-    # What errors of the library say to those who call it from Python.
-    sentence = re.sub(r"[,;] (or )?call fit\(\) to start anew", "", " ".join(sentence.split()))
-    sentence = re.sub(r"\bbegin anew\b(?! with)", "begin anew with --overwrite", sentence)
-    sys.stderr.write(f"omvfs: {shown(discreet(sentence, arguments))}\n")
+    sys.stderr.write(f"omvfs: {shown(discreet(' '.join(sentence.split()), arguments))}\n")
     return code
 
 

@@ -1,7 +1,5 @@
 """The commands, each a few lines over the library."""
 
-import os
-import select as polling
 import sys
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -10,39 +8,30 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer.main import get_command
 
 from omvfs import OMVFS, __version__
 from omvfs.cli._about import COLUMNS, figures, remarks
 from omvfs.cli._checks import check_free, check_key, check_out, check_parameters, local
 from omvfs.cli._config import (
     DEFAULTS,
-    number_or_auto,
+    how_many,
+    options_of,
     parameter,
     parameters_of,
     read_config,
 )
-from omvfs.cli._messages import (
-    discreet,
-    of_anything,
-    of_missing,
-    of_system,
-    say,
-    shown,
-    told,
-)
+from omvfs.cli._ending import ended
+from omvfs.cli._messages import say, shown
 from omvfs.cli._output import Bar, verdict, write_results
 from omvfs.cli._rows import as_they_came, chunks_of, no_rows, selected, write_rows
-from omvfs.cli._signals import Interrupted, Stop
+from omvfs.cli._signals import Stop
 from omvfs.data.schema import Schema
-from omvfs.disk import BusyError, locked, settle, sweep
+from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
 from omvfs.persistence import checkpoint
 from omvfs.pipeline.loop import run
 from omvfs.selectors.settings import NegativeMode
-
-FAILED, USAGE, BAD_DATA, BAD_FILE, INTERRUPTED = 1, 2, 3, 4, 130
-# Older versions of typer use click, newer ones have their own copy of it.
-_ClickError: Any = typer.BadParameter.__bases__[0].__bases__[0]
 
 app = typer.Typer(
     name="omvfs",
@@ -103,8 +92,8 @@ def select(
             "n_features_per_view",
             "-n",
             "--features",
-            parser=number_or_auto,
-            metavar="N|auto",
+            parser=how_many,
+            metavar="N|auto|all|VIEW=N,...",
             help="Features per view; auto for as many as are enough.",
         ),
     ] = DEFAULTS["n_features_per_view"],
@@ -241,8 +230,9 @@ def transform(
         parameter(
             "n_features_per_view",
             "-n",
-            parser=number_or_auto,
-            metavar="N|auto",
+            "--features",
+            parser=how_many,
+            metavar="N|auto|all|VIEW=N,...",
             help="Features per view.",
         ),
     ] = None,
@@ -335,53 +325,7 @@ def run_app(arguments: list[str]) -> int:
     arguments : list of str
         Among them, anywhere, ``--debug`` to show where an error comes from.
     """
-    debug = "--debug" in arguments
-
-    def failed(sentence: str, code: int) -> int:
-        return told(sentence, code, arguments, debug)
-
-    try:
-        given = [each for each in arguments if each != "--debug"]
-        code: Any = app(given, standalone_mode=False)
-        sys.stdout.flush()
-        return int(code or 0)
-    except typer.Exit as done:
-        return done.exit_code
-    except _ClickError as error:
-        if isinstance(error.message, str):
-            error.message = shown(discreet(error.message, arguments))
-        error.show()
-        return int(error.exit_code)
-    except Interrupted as end:
-        return failed("Interrupted.", end.code)
-    except (typer.Abort, KeyboardInterrupt):
-        return failed("Interrupted.", INTERRUPTED)
-    except ImportError as error:
-        return failed(of_missing(error), USAGE)
-    except (SystemExit, BrokenPipeError) as end:
-        # Typer exits when a pipe breaks, be it that of the output, whose reader has enough.
-        broken = end if isinstance(end, BrokenPipeError) else end.__context__
-        if not isinstance(broken, BrokenPipeError):
-            raise
-        return 0 if _has_no_reader() else failed(of_system(broken), BAD_FILE)
-    except BusyError as error:
-        return failed(str(error), FAILED)
-    except OSError as error:
-        return failed(of_system(error), BAD_FILE)
-    except (ValueError, TypeError) as error:
-        return failed(str(error), BAD_DATA)
-    except Exception as error:  # what nobody thought of is a sentence too
-        return failed(of_anything(error), FAILED)
-
-
-def _has_no_reader() -> bool:
-    """Tell whether nobody reads the output any more; if so, let nothing more be said of it."""
-    out = sys.__stdout__
-    assert out is not None
-    if hasattr(polling, "poll"):
-        poll = polling.poll()
-        poll.register(out, 0)
-        if not poll.poll(0):
-            return False
-    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-    return True
+    given = [each for each in arguments if each != "--debug"]
+    return ended(
+        lambda: app(given, standalone_mode=False), arguments, lambda: options_of(get_command(app))
+    )
