@@ -119,6 +119,10 @@ def test_what_is_wrong_is_told_in_options(capsys):
         said = " ".join(capsys.readouterr().err.split())
         assert sentence in said, given
         assert not PYTHON.search(said), given
+        # What was learned is kept, and that is said; nothing else is.
+        left = [str(path) for path in Path().glob("*/*") if path.parent.name != "done"]
+        assert left == (["out/model.omvfs"] if "go on with --resume" in said else []), given
+        assert Path("out").exists() is bool(left), given
         shutil.rmtree("out", ignore_errors=True)
 
 

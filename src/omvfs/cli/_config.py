@@ -152,3 +152,18 @@ def options_of(command: Any) -> dict[str, str]:
         for each in own.params
         if each.param_type_name == "option"
     }
+
+
+def is_given(context: typer.Context, option: str) -> bool:
+    """Tell whether an option is not just what it is by default: it was typed, or is in the file.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    option : str
+        Its name.
+    """
+    source = context.get_parameter_source(option)
+    own = _OTHERWISE.get(option, option)
+    return (source is not None and source.name != "DEFAULT") or own in context.meta.get(_TABLE, {})

@@ -67,7 +67,7 @@ def _place(address: str) -> str:
 
 
 def told(sentence: str, code: int, arguments: Sequence[str], debug: bool) -> int:
-    """Say what went wrong, where from if asked, and return the exit code.
+    """Say what went wrong and what notes the error has, where from if asked; return the exit code.
 
     Parameters
     ----------
@@ -80,7 +80,9 @@ def told(sentence: str, code: int, arguments: Sequence[str], debug: bool) -> int
     if debug:
         lines = discreet(traceback.format_exc(), arguments).split("\n")
         sys.stderr.write("\n".join(map(shown, lines)))
-    sys.stderr.write(f"omvfs: {shown(discreet(' '.join(sentence.split()), arguments))}\n")
+    notes = getattr(sys.exception(), "__notes__", ())
+    line = " ".join(" ".join([sentence, *notes]).split())
+    sys.stderr.write(f"omvfs: {shown(discreet(line, arguments))}\n")
     return code
 
 

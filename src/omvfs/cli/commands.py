@@ -1,6 +1,7 @@
 """The commands, each a few lines over the library."""
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -12,10 +13,19 @@ from typer.main import get_command
 
 from omvfs import OMVFS, __version__
 from omvfs.cli._about import COLUMNS, figures, remarks
-from omvfs.cli._checks import check_free, check_key, check_out, check_parameters, local
+from omvfs.cli._checks import (
+    check_free,
+    check_key,
+    check_out,
+    check_parameters,
+    leaving_no_folder,
+    local,
+    telling_of_checkpoint,
+)
 from omvfs.cli._config import (
     DEFAULTS,
     how_many,
+    is_given,
     options_of,
     parameter,
     parameters_of,
@@ -23,9 +33,10 @@ from omvfs.cli._config import (
 )
 from omvfs.cli._ending import ended
 from omvfs.cli._messages import say, shown
-from omvfs.cli._output import Bar, verdict, write_results
+from omvfs.cli._output import Bar, write_results
 from omvfs.cli._rows import as_they_came, chunks_of, no_rows, selected, write_rows
 from omvfs.cli._signals import Stop
+from omvfs.cli._summary import summarise
 from omvfs.data.schema import Schema
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
@@ -149,14 +160,17 @@ def select(
     check_key(inputs, key)
     if resume and overwrite:
         raise typer.BadParameter("--resume goes on, --overwrite begins anew: give one of them.")
-    check_out(out, inputs, write_data)
-    with locked(out):
+    model = out / "model.omvfs"
+    with ExitStack() as stack:
+        stack.enter_context(leaving_no_folder(out))
+        check_out(out, inputs, write_data)
+        stack.enter_context(locked(out))
         check_free(out, resume, overwrite)
         settle(out)
         sweep(out / "data")
-        model = out / "model.omvfs"
         if resume and checkpoint.kept(model) == checkpoint.previous(model):
             say(f"There is no {model}; going on from the one before it, {model}.1.", err=True)
+        stack.enter_context(telling_of_checkpoint(model))
         opened = _opened(inputs, view, key, drop)
         with opened as source, Stop() as stop, Bar(Console(stderr=True), source) as bar:
             result = run(
@@ -180,14 +194,13 @@ def select(
             raise typer.Exit(stop.code)
         if not began:
             raise no_rows(inputs)
-        write_results(out, result, inputs)
+        chosen = write_results(out, result, inputs)
         if write_data:
             _write_selected(result.selector, inputs, out / "data", view, key, drop)
     if isinstance(opened, Joined) and opened.n_left_out:
         say(f"{opened.n_left_out:,} rows left out: not all files have their keys.", err=True)
-    say(f"{result.selector.n_samples_seen_:,} rows; ranking in {out / 'ranking.csv'}")
-    if sentence := verdict(result.selector):
-        say(sentence)
+    asked = is_given(context, "clusters")
+    summarise(result.selector, chosen, out, asked_clusters=asked, wrote_data=write_data)
 
 
 @app.command()
