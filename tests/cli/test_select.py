@@ -152,7 +152,7 @@ def test_an_option_that_is_a_parameter_has_its_default():
         (["select", "nowhere"], 4, "There is no file nowhere"),
         (["select", "{data}", "--prepare", "sound:l2"], 3, "Got preparation 'sound:l2'"),
         (["select", "{data}", "-k", "many"], 2, "-k"),
-        (["select"], 2, "inputs"),
+        (["select"], 2, "DATA"),
         (["unknown"], 2, "unknown"),
     ],
 )
