@@ -19,6 +19,7 @@ OTHER = {
     "n_clusters": 3,
     "n_features_per_view": 2,
     "views": [5, 7],
+    "remainder": "drop",
     "solver": "paper",
     "criterion": "norm",
     "diversity": 0.0,

@@ -59,7 +59,7 @@ class Bar:
         self._progress.stop()
 
 
-def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
+def write_results(out: Path, result: Result, inputs: Sequence[str]) -> dict[str, list[str]]:
     """Write the ranking as CSV and JSON, and how it was made.
 
     Parameters
@@ -69,12 +69,17 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
     result : Result
     inputs : sequence of str
         What was read.
+
+    Returns
+    -------
+    dict of str to list of str
+        Names of the selected features by view, the best first.
     """
     selector = result.selector
     columns, chosen, rows = _ranked(selector)
     with Staging(out) as staging:
         with _text(staging.folder / "ranking.csv", newline="") as file:
-            writer = csv.writer(file)
+            writer = csv.writer(_PlainEnds(file))
             writer.writerow(columns)
             writer.writerows(map(_for_spreadsheets, rows))
         with _text(staging.folder / "ranking.json") as file:
@@ -89,6 +94,33 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
         with _text(staging.folder / "run.json") as file:
             json.dump(_about(result, inputs), file, indent=1, ensure_ascii=False)
         staging.publish()
+    return chosen
+
+
+class _PlainEnds:
+    r"""A file in which the rows of a CSV end as lines do.
+
+    Not by ``lineterminator="\n"``: for some versions of Python a carriage return in a name would
+    then need no quotes, and readers would take it for the end of a row.
+
+    Parameters
+    ----------
+    file : file
+
+    Examples
+    --------
+    >>> import io
+    >>> csv.writer(_PlainEnds(text := io.StringIO())).writerow(["a", "b\r"])
+    7
+    >>> text.getvalue()
+    'a,"b\r"\n'
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, row: str) -> int:
+        return self._file.write(row.removesuffix("\r\n") + "\n")
 
 
 def _about(result: Result, inputs: Sequence[str]) -> dict[str, Any]:
@@ -129,33 +161,6 @@ def _for_spreadsheets(row: tuple[Any, ...]) -> list[Any]:
     return [
         f"'{each}" if isinstance(each, str) and each.startswith(_FORMULA) else each for each in row
     ]
-
-
-def verdict(selector: OMVFS) -> str:
-    """Tell how good the selection is and how many features would do; nothing if nobody can.
-
-    Nor if views differ in the number of their features that are selected, but for those that have
-    no more.
-
-    Parameters
-    ----------
-    selector : OMVFS
-    """
-    sizes = [int(mask.sum()) for mask in selector.view_support_.values()]
-    asked = max(sizes)
-    alike = [min(asked, width) for width in selector.schema_.widths]
-    if sizes != alike or not hasattr(selector, "selection_quality_"):
-        return ""
-    quality = selector.selection_quality_
-    enough, most = quality.levels_off_at, int(quality.sizes[-1])
-    best, there = (f"{100 * quality.at(n):.0f} %" for n in (asked, enough))
-    named = f"{asked:,} feature{'s' if asked > 1 else ''}"
-    if asked > most:
-        named = f"The best {most:,} of {named}"
-    sentence = f"{named} a view reproduce{'s' if asked == 1 else ''} {best} of the clusters"
-    if enough < min(asked, most):
-        return f"{sentence}; {enough:,} would do for {there}."
-    return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
 
 
 def _ranked(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from omvfs.data.compressed import check_compressed
+from omvfs.wording import Sentence, Setting
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Names: TypeAlias = NDArray[np.object_]
@@ -223,9 +224,14 @@ def check_values(block: Block, view: str, names: Names | None, negative: Negativ
         return _clipped(block)
     entry = int(np.argmax(values < 0))
     raise ValueError(
-        f"Negative values in data: view {view!r} holds {values[entry]:g} at "
-        f"{_place(block, entry, names)}; expected values >= 0. "
-        'Pass negative="clip" to set them to 0, or negative="shift" to shift the column up.'
+        Sentence(
+            f"Negative values in data: view {view!r} holds {values[entry]:g} at "
+            f"{_place(block, entry, names)}; expected values >= 0. Pass ",
+            Setting("negative", "clip"),
+            " to set them to 0, or ",
+            Setting("negative", "shift"),
+            " to shift the column up.",
+        )
     )
 
 
@@ -262,7 +268,7 @@ def _why_not_finite(block: Any, view: str, names: Names | None) -> str:
     return (
         f"Input X contains a value too large for {values.dtype}: view {view!r} holds "
         f"{values[entry]:g} at {_place(block, entry, names)}; expected a finite sum of squares. "
-        "Scale the view down" + (", or pass float64." if values.dtype == np.float32 else ".")
+        "Scale the view down" + (", or give it as float64." if values.dtype == np.float32 else ".")
     )
 
 

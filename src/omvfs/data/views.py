@@ -347,7 +347,7 @@ def as_views(
     >>> as_views({"text": np.array([[1.0, -2.0]])})
     Traceback (most recent call last):
     ValueError: Negative values in data: view 'text' holds -2 at row 0, column 1; expected
-    values >= 0. Pass negative="clip" to set them to 0, or negative="shift" to shift the column up.
+    values >= 0. Pass negative='clip' to set them to 0, or negative='shift' to shift the column up.
     """
     if negative not in get_args(Negative):
         raise ValueError(f"Got negative={negative!r}; expected 'error', 'clip' or 'allow'.")

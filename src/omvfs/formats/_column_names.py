@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from omvfs.data.schema import Schema, listed
-from omvfs.formats._base import SourceError
+from omvfs.formats._base import DROP, KEY, SourceError
+from omvfs.wording import Sentence
 
 _LONG = {"row", "feature", "value"}
 _CALLED = re.compile("(.+?)__(.+)", re.DOTALL)
@@ -54,9 +55,14 @@ def columns_by_view(
     if called and odd and schema is None:
         more = f" and {len(odd) - 5:,} more" if len(odd) > 5 else ""
         raise SourceError(
-            f"{where} has columns called 'view__feature' and others: {listed(odd[:5])}{more}. "
-            "Leave those out by their names: drop=[...], or --drop NAME; or name the key of the "
-            "rows: key=..., or --key NAME."
+            Sentence(
+                f"{where} has columns called 'view__feature' and others: {listed(odd[:5])}{more}. "
+                "Leave those out by their names: ",
+                DROP,
+                "; or name the key of the rows: ",
+                KEY,
+                ".",
+            )
         )
     found: dict[str, list[str]] = {}
     for name in called or names:

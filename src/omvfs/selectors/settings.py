@@ -13,6 +13,7 @@ from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Graph, Settings
 from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
 from omvfs.selectors.base import sizes_by_view
+from omvfs.wording import Sentence, Setting
 
 NegativeMode = Literal["error", "clip", "shift"]
 Role = Literal["learns", "ranks", "reads", "seeds"]
@@ -53,10 +54,7 @@ def _criterion(name: str, value: Any) -> Any:
 def _size(name: str, value: Any) -> Any:
     if isinstance(value, str) and value == AUTO:
         return AUTO
-    try:
-        return select_size(name, value)
-    except ValueError as error:
-        raise ValueError(str(error).replace(", or None", f", {AUTO!r}, or None")) from None
+    return select_size(name, value, also=f", {AUTO!r}")
 
 
 _nonnegative = partial(number, least=0.0)
@@ -137,12 +135,16 @@ of at least 80 rows, 10 for each cluster.
     """
     if AUTO not in checked("n_features_per_view", params["n_features_per_view"], views):
         return
+    got = Sentence("Got ", Setting("n_features_per_view", AUTO), " with ")
     least = ROWS_PER_CLUSTER * params["n_clusters"]
     if params["sample_size"] < least:
         raise ValueError(
-            f"Got n_features_per_view={AUTO!r} with sample_size={params['sample_size']}; expected "
-            f"a number, or a sample of at least {least:,} rows, {ROWS_PER_CLUSTER} for each "
-            "cluster."
+            Sentence(
+                got,
+                Setting("sample_size", params["sample_size"]),
+                f"; expected a number, or a sample of at least {least:,} rows, {ROWS_PER_CLUSTER} "
+                "for each cluster.",
+            )
         )
 
 
