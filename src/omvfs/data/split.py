@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from omvfs.data.blocks import Names
+from omvfs.data.containers import Names
 from omvfs.data.schema import listed
 
 Columns: TypeAlias = Sequence[int] | Mapping[str, Any]

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from omvfs.data.blocks import Negative
 from omvfs.data.collections import holds_views
+from omvfs.data.containers import for_sklearn
 from omvfs.data.schema import Schema
 from omvfs.data.split import Remainder
 from omvfs.data.views import Views, as_views
@@ -46,7 +47,7 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
             if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
         else:
-            validate_data(self, X, reset=True, skip_check_array=True)
+            validate_data(self, for_sklearn(X), reset=True, skip_check_array=True)
         self.schema_ = batch.schema
 
     def _become(self, X: Any, batch: Views, **learned: Any) -> None:
@@ -81,7 +82,7 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
         if is_views(X):
             return as_views(X, like=self.schema_, negative=negative)
         batch = self._split(X, negative)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        validate_data(self, for_sklearn(X), reset=False, skip_check_array=True)
         return as_views(batch, like=self.schema_, negative=negative)
 
     def __sklearn_tags__(self) -> Tags:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.data.blocks import Names, take_columns
+from omvfs.data.blocks import take_columns
+from omvfs.data.containers import Names
 from omvfs.data.schema import listed
 from omvfs.data.views import Block, as_views, hstack
 from omvfs.disk import replacing_text
