@@ -36,12 +36,15 @@ class Labels(NamedTuple):
     Attributes
     ----------
     names : ndarray of str objects, or None
-        Of the columns, if they are strings.
+        Of the columns, if they are strings; those of several levels are joined by ``__``.
+    views : list of str, or None
+        The first level of every column, where there are several.
     index : object or None
         Of the rows, as pandas has it.
     """
 
     names: Names | None = None
+    views: list[str] | None = None
     index: Any = None
 
 
@@ -52,13 +55,17 @@ def labels_of(X: Any) -> Labels:
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame([[1, 2]], index=["a"], columns=["x", "y"])
-    >>> labels_of(frame).names
-    array(['x', 'y'], dtype=object)
+    >>> labels_of(frame).names, labels_of(pd.concat({"text": frame}, axis=1)).views
+    (array(['x', 'y'], dtype=object), ['text', 'text'])
     """
     columns, index = _axes(X)
     if columns is None:
         return Labels(index=index)
     columns = list(columns)
+    views = None
+    if columns and all(isinstance(column, tuple) for column in columns):
+        views = [str(column[0]) for column in columns]
+        columns = ["__".join(map(str, column)) for column in columns]
     n_strings = sum(isinstance(column, str) for column in columns)
     if 0 < n_strings < len(columns):
         raise TypeError(
@@ -74,7 +81,7 @@ def labels_of(X: Any) -> Labels:
             f"Expected unique column names, got {most!r} {n} times. Rename them; for AnnData, "
             "X.var_names_make_unique()."
         )
-    return Labels(as_names(columns), index)
+    return Labels(as_names(columns), views, index)
 
 
 def as_names(names: Iterable[str]) -> Names:
@@ -141,8 +148,15 @@ def modalities_of(X: Any) -> Mapping[str, Any] | None:
 
 def for_sklearn(X: Any) -> Any:
     """Return X, or a frame of no rows that has the names of its columns, if only we know them."""
-    columns, _ = _axes(X) if _is_annotated(X) or _is_data_array(X) else (None, None)
-    return X if columns is None else columns.to_frame().iloc[:, :0].T
+    labels = labels_of(X)
+    if labels.names is not None and (_is_annotated(X) or _is_data_array(X)):
+        columns, _ = _axes(X)
+        empty = columns.to_frame().iloc[:, :0].T
+    elif labels.views is not None:
+        empty = X.iloc[:0]
+    else:
+        return X
+    return empty.set_axis(labels.names, axis=1)
 
 
 def _has(X: Any, *names: str) -> bool:

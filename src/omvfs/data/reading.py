@@ -6,7 +6,7 @@ from omvfs.data.blocks import Block, read_block, take_columns
 from omvfs.data.collections import fitting, named_blocks
 from omvfs.data.containers import Names, modalities_of
 from omvfs.data.rows import aligned
-from omvfs.data.split import Columns, Remainder, columns_by_view
+from omvfs.data.split import Columns, Remainder, columns_by_view, own_names
 
 
 class Read(NamedTuple):
@@ -63,12 +63,12 @@ def read_one(X: Any, views: Columns | None, remainder: Remainder = "error") -> R
     >>> read_one([[1, 2, 3]], [2, 1]).blocks
     {'view_0': array([[1., 2.]]), 'view_1': array([[3.]])}
     """
-    block, (names, rows) = read_block(X)
+    block, (names, _, rows) = read_block(X)
     _, index = aligned({}, {"X": rows})
-    if views is None:
+    columns = columns_by_view(views, X, block.shape[1], remainder)
+    if columns is None:
         return Read({"X": block}, {"X": names}, index)
-    columns = columns_by_view(views, block.shape[1], names, remainder)
     blocks = {view: take_columns(block, key) for view, key in columns.items()}
     if names is None:
         return Read(blocks, dict.fromkeys(columns), index)
-    return Read(blocks, {view: names[key] for view, key in columns.items()}, index)
+    return Read(blocks, {view: own_names(view, names[key]) for view, key in columns.items()}, index)

@@ -331,9 +331,12 @@ def as_views(
         of numbers, AnnData or xarray's DataArray; all else, and what is not in memory, is refused
         by its name. A list is read as views only if every element has a 2-D shape, else as one
         array. Views whose rows have labels are put in the order of the first of them.
-    views : sequence of int, or mapping of str to columns, default=None
-        How to split one 2-D X: the widths of consecutive views, or by view name the columns as
-        indices, slice, boolean mask or column names. By default X is one view, named ``X``.
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
+        How to split one 2-D X: by column names ``view__feature``, by the widths of consecutive
+        views, or by view name the columns as indices, slice, boolean mask, column names, or a
+        callable that finds them in X, such as scikit-learn's `make_column_selector`. By default X
+        is one view, named ``X``; where columns have levels, the first of them makes the views.
+        A ``view__`` that all features of a view begin with is no part of their names.
     remainder : {"error", "drop"}, default="error"
         Refuse columns of one 2-D X that are in no view, or leave them out.
     like : Schema, default=None

@@ -14,7 +14,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from omvfs.data.schema import Schema
-from omvfs.data.split import columns_by_view
 from omvfs.data.views import Block, Views, hstack, select_columns
 from omvfs.model.arrays import squared_row_norms
 from omvfs.parameters import by_view, select_size
@@ -72,8 +71,6 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
     # explains the data rather than by a regression on the clusters; None where there are none.
     is_multi_view: ClassVar[bool] = False
     embeds_directly: ClassVar[bool | None] = None
-    # Of one 2-D X that was split, which column is which feature, view after view.
-    _columns: NDArray[np.intp] | None
     _plain: bool
 
     @property
@@ -298,16 +295,7 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
 
     def _remember(self, X: Any, batch: Views) -> None:
         super()._remember(X, batch)
-        plain = not is_views(X)
-        self._plain = plain and self.views is None
-        self._columns = self._columns_of() if plain and self.views is not None else None
-
-    def _columns_of(self) -> NDArray[np.intp]:
-        """Return which column of one 2-D X is which feature, view after view."""
-        width = self.n_features_in_
-        names = getattr(self, "feature_names_in_", None)
-        keys = columns_by_view(self.views, width, names, self.remainder)
-        return np.concatenate([np.arange(width)[key] for key in keys.values()])
+        self._plain = not is_views(X) and self._columns is None
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Show what is there, and not all that can be worked out: that may take a while."""
