@@ -14,9 +14,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from omvfs.data.schema import Schema
-from omvfs.data.views import Block, Views, hstack, select_columns
+from omvfs.data.views import Views, hstack, select_columns
 from omvfs.model.arrays import squared_row_norms
 from omvfs.parameters import by_view, select_size
+from omvfs.selectors.output import selected_by_view, with_index
 from omvfs.selectors.reading import ReadsViews, is_views
 from omvfs.selectors.selection import Chosen, Selection
 from omvfs.threads import alone
@@ -212,7 +213,7 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         return Selection(tuple(chosen), of_one, tuple(self.get_feature_names_out()))
 
     @alone
-    def transform(self, X: Any) -> Block:
+    def transform(self, X: Any) -> Any:
         """Return the selected features: of one 2-D X its columns, of views one after another.
 
         Parameters
@@ -222,29 +223,35 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
 
         Returns
         -------
-        array or CSR matrix
-            Sparse if any view is.
+        array, CSR matrix or frame
+            Sparse if any view is; a frame where `set_output` asks for one, its rows called as those
+            of X.
         """
         check_is_fitted(self)
         batch, support = self._read_next(X), self.view_support_
         chosen = hstack(list(select_columns(batch, support).values()))
-        if self._columns is None:
-            return chosen
-        places = self._columns[np.concatenate(list(support.values()))]
-        order = np.argsort(places)
-        return chosen if (np.diff(places) > 0).all() else chosen[:, order]
+        if self._columns is not None:
+            places = self._columns[np.concatenate(list(support.values()))]
+            order = np.argsort(places)
+            chosen = chosen if (np.diff(places) > 0).all() else chosen[:, order]
+        return with_index(self, chosen, batch.index)
 
     @alone
-    def transform_views(self, X: Any) -> dict[str, Block]:
+    def transform_views(self, X: Any) -> dict[str, Any]:
         """Return the selected features by view name, each in the kind it came.
 
         Parameters
         ----------
         X : anything `as_views` accepts
             Rows with the views that were fitted.
+
+        Returns
+        -------
+        dict of str to (array, CSR matrix or frame)
+            Frames where `set_output` asks for them.
         """
         check_is_fitted(self)
-        return select_columns(self._read_next(X), self.view_support_)
+        return selected_by_view(self, self._read_next(X), self.view_support_)
 
     @alone
     def score(self, X: Any, y: Any = None) -> float:
