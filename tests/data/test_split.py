@@ -56,7 +56,7 @@ def test_one_x_is_split_by_columns(kind, views, expected):
         ({"a": [0, 1, 1], "b": [2, 3, 4]}, "Column '1' is in views 'a' at once, or twice in one"),
         ({"a": lambda X: [X.shape[1]]}, r"View 'a' has columns \[5\], but X has 5 features"),
         ({"a": lambda X: []}, r"View 'a' has columns \[\]; expected at least one index"),
-        ("prefix", 'views="prefix", but X has no column names.*set_output'),
+        ("prefix", 'views="prefix", but X has no column names.*ViewTransformer'),
         ("suffix", "Got views='suffix'; expected 'prefix', widths, or columns by view name"),
     ],
 )

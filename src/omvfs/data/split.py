@@ -144,7 +144,8 @@ def _by_name(views: str | None, X: Any) -> dict[str, Any] | None:
         if labels.names is None:
             raise ValueError(
                 'Got views="prefix", but X has no column names; expected names "view__feature". '
-                'Pass a data frame, as ColumnTransformer gives by set_output(transform="pandas").'
+                'Pass a data frame, as ColumnTransformer gives by set_output(transform="pandas"), '
+                "or views, as omvfs.ViewTransformer gives in its place."
             )
         told = [view_of(name) for name in labels.names]
         odd = [name for name, view in zip(labels.names, told, strict=True) if view is None]
