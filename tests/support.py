@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 from omvfs import OMVFSPaper
-from omvfs.data import views
+from omvfs.data import reading
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.selectors.stream import Journal
 
@@ -46,14 +46,14 @@ def damaged(data, content, most=4):
 
 def reads_of_blocks(monkeypatch):
     """Return a dict that holds for every view the rows of each block that is read from now on."""
-    read, reads = views.read_block, {}
+    read, reads = reading.read_block, {}
 
     def counted(X, view=None):
-        block, names = read(X, view)
+        block, labels = read(X, view)
         reads.setdefault(view, []).append(block.shape[0])
-        return block, names
+        return block, labels
 
-    monkeypatch.setattr(views, "read_block", counted)
+    monkeypatch.setattr(reading, "read_block", counted)
     return reads
 
 

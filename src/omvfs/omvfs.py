@@ -46,9 +46,9 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views: widths, or columns by view name. Not for input that comes
-        as views already.
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
+        How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
+        for each view, see `as_views`. Not for input that comes as views already.
     remainder : {"error", "drop"}, default="error"
         Refuse columns of one 2-D X that are in no view, or leave them out.
     criterion : {"auto", "separation", "signal", "balanced", "information", "contrast", "norm"} \

@@ -24,7 +24,7 @@ class RandomScore(OfflineSelector):
     ----------
     n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
     remainder : {"error", "drop"}, default="error"
         Refuse columns of one 2-D X that are in no view, or leave them out.
@@ -64,7 +64,7 @@ class ColumnSum(PerViewStreamSelector):
     ----------
     n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
     remainder : {"error", "drop"}, default="error"
         Refuse columns of one 2-D X that are in no view, or leave them out.
@@ -107,7 +107,7 @@ class Variance(PerViewStreamSelector):
     ----------
     n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
     remainder : {"error", "drop"}, default="error"
         Refuse columns of one 2-D X that are in no view, or leave them out.

@@ -168,9 +168,9 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
     ----------
     n_clusters : int, default=8
         Number of clusters K.
-    views : sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views: widths, or columns by view name. Not for input that comes
-        as views already.
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
+        How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
+        for each view, see `as_views`. Not for input that comes as views already.
     remainder : {"error", "drop"}, default="error"
         Refuse columns of one 2-D X that are in no view, or leave them out.
     n_init : int, default=10

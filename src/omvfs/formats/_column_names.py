@@ -1,14 +1,13 @@
 """Columns of a table that are called ``view__feature``."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from omvfs.data.schema import Schema, listed
+from omvfs.data.split import view_of
 from omvfs.formats._base import DROP, KEY, SourceError
 from omvfs.wording import Sentence
 
 _LONG = {"row", "feature", "value"}
-_CALLED = re.compile("(.+?)__(.+)", re.DOTALL)
 
 
 def is_long(names: Iterable[str]) -> bool:
@@ -50,7 +49,7 @@ def columns_by_view(
     >>> columns_by_view(["a", "b", "c"], "rows", "x.csv", Schema(("rows",), (2,), (("c", "a"),)))
     {'rows': ['c', 'a']}
     """
-    called = {name: match[1] for name in names if (match := _CALLED.fullmatch(name))}
+    called = {name: own for name in names if (own := view_of(name)) is not None}
     odd = [name for name in names if name not in called]
     if called and odd and schema is None:
         more = f" and {len(odd) - 5:,} more" if len(odd) > 5 else ""

@@ -14,10 +14,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from omvfs.data.schema import Schema
-from omvfs.data.split import columns_by_view
-from omvfs.data.views import Block, Views, hstack, select_columns
+from omvfs.data.views import Views, hstack, select_columns
 from omvfs.model.arrays import squared_row_norms
 from omvfs.parameters import by_view, select_size
+from omvfs.selectors.output import selected_by_view, with_index
 from omvfs.selectors.reading import ReadsViews, is_views
 from omvfs.selectors.selection import Chosen, Selection
 from omvfs.threads import alone
@@ -72,8 +72,6 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
     # explains the data rather than by a regression on the clusters; None where there are none.
     is_multi_view: ClassVar[bool] = False
     embeds_directly: ClassVar[bool | None] = None
-    # Of one 2-D X that was split, which column is which feature, view after view.
-    _columns: NDArray[np.intp] | None
     _plain: bool
 
     @property
@@ -215,7 +213,7 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         return Selection(tuple(chosen), of_one, tuple(self.get_feature_names_out()))
 
     @alone
-    def transform(self, X: Any) -> Block:
+    def transform(self, X: Any) -> Any:
         """Return the selected features: of one 2-D X its columns, of views one after another.
 
         Parameters
@@ -225,29 +223,35 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
 
         Returns
         -------
-        array or CSR matrix
-            Sparse if any view is.
+        array, CSR matrix or frame
+            Sparse if any view is; a frame where `set_output` asks for one, its rows called as those
+            of X.
         """
         check_is_fitted(self)
         batch, support = self._read_next(X), self.view_support_
         chosen = hstack(list(select_columns(batch, support).values()))
-        if self._columns is None:
-            return chosen
-        places = self._columns[np.concatenate(list(support.values()))]
-        order = np.argsort(places)
-        return chosen if (np.diff(places) > 0).all() else chosen[:, order]
+        if self._columns is not None:
+            places = self._columns[np.concatenate(list(support.values()))]
+            order = np.argsort(places)
+            chosen = chosen if (np.diff(places) > 0).all() else chosen[:, order]
+        return with_index(self, chosen, batch.index)
 
     @alone
-    def transform_views(self, X: Any) -> dict[str, Block]:
+    def transform_views(self, X: Any) -> dict[str, Any]:
         """Return the selected features by view name, each in the kind it came.
 
         Parameters
         ----------
         X : anything `as_views` accepts
             Rows with the views that were fitted.
+
+        Returns
+        -------
+        dict of str to (array, CSR matrix or frame)
+            Frames where `set_output` asks for them.
         """
         check_is_fitted(self)
-        return select_columns(self._read_next(X), self.view_support_)
+        return selected_by_view(self, self._read_next(X), self.view_support_)
 
     @alone
     def score(self, X: Any, y: Any = None) -> float:
@@ -298,16 +302,7 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
 
     def _remember(self, X: Any, batch: Views) -> None:
         super()._remember(X, batch)
-        plain = not is_views(X)
-        self._plain = plain and self.views is None
-        self._columns = self._columns_of() if plain and self.views is not None else None
-
-    def _columns_of(self) -> NDArray[np.intp]:
-        """Return which column of one 2-D X is which feature, view after view."""
-        width = self.n_features_in_
-        names = getattr(self, "feature_names_in_", None)
-        keys = columns_by_view(self.views, width, names, self.remainder)
-        return np.concatenate([np.arange(width)[key] for key in keys.values()])
+        self._plain = not is_views(X) and self._columns is None
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Show what is there, and not all that can be worked out: that may take a while."""

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.data.blocks import Names, take_columns
+from omvfs.data.blocks import take_columns
+from omvfs.data.containers import Names, labels_of
 from omvfs.data.schema import listed
 from omvfs.data.views import Block, as_views, hstack
 from omvfs.disk import replacing_text
@@ -147,7 +148,9 @@ class Selection:
     def _one(self, X: Any) -> tuple[Block, Names | None]:
         if is_views(X):
             raise ValueError("Got several views; expected one 2-D X, as was fitted.")
-        batch = as_views(X, negative="allow")
+        # Levels of columns would make views of it again.
+        whole = None if labels_of(X).views is None else {_ONE: slice(None)}
+        batch = as_views(X, views=whole, negative="allow")
         return batch[_ONE], batch.feature_names[_ONE]
 
     def save(self, path: str | os.PathLike[str]) -> None:

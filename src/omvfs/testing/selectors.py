@@ -249,6 +249,15 @@ def _reads_frames(make: Make) -> None:
     assert list(out.index) == list(frame.index), "Pandas output: the index is lost."
     chosen = pipe[0].transform(frame)[list(out.columns)]
     _equal(out, chosen, "Pandas output is not the selected columns.")
+    frames = {view: pd.DataFrame(X, index=frame.index[::-1]) for view, X in data.items()}
+    moved = {**frames, "image": frames["image"].sort_index()}
+    message = "Rows of frames do not go together by their index."
+    _equal(make().fit(moved).scores_, make().fit(frames).scores_, message)
+    selector = make(n_features_per_view=2).set_output(transform="pandas").fit(frames)
+    parts = [selector.transform(moved), *selector.transform_views(moved).values()]
+    assert all(list(out.index) == list(frame.index[::-1]) for out in parts), (
+        "Pandas output of views: the index is lost."
+    )
 
 
 # What comes out
