@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.persistence import checkpoint
 from omvfs.persistence.checkpoint import CheckpointError
+from streams import taken
 from support import counts
 
 NUMBERS = (
@@ -57,7 +58,7 @@ def sound():
             OMVFS(2, views={"a": [3, 1], "b": slice(5, 9)}, remainder="drop", **quick).fit(split),
             split[:7],
         ),
-        (OMVFSPaper(2, **{**quick, "window": 3}).fit(rows()), rows(7, 1)),
+        (OMVFSPaper(2, window=3, **taken(OMVFSPaper, **quick)).fit(rows()), rows(7, 1)),
     ]
 
 
