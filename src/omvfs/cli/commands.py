@@ -132,7 +132,11 @@ def select(
         float, parameter("forgetting", help="What a chunk leaves of all before it.")
     ] = DEFAULTS["forgetting"],
     recency: Annotated[
-        float, parameter("recency", help="Say of the most recent rows if they differ; 0 for none.")
+        float,
+        parameter(
+            "recency",
+            help="Share of the places that the most recent rows have if they differ; 0 for none.",
+        ),
     ] = DEFAULTS["recency"],
     view: _Views = None,
     key: _Key = None,
