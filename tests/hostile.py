@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.persistence import checkpoint
 from omvfs.persistence.checkpoint import CheckpointError
 from support import counts
@@ -49,12 +49,15 @@ def sound():
     return [
         (OMVFS(2, sample_size=10, batch_size=10, **quick).fit(rows()), rows(7, 1)),
         (
-            OMVFS(2, sample_size=80, scale_columns=True, forgetting=0.9, **quick).fit(rows()),
+            OMVFS(2, sample_size=80, scale_columns=True, half_life=100, **quick).fit(rows()),
             rows(7, 1),
         ),
         (OMVFS(2, negative="shift", **quick).fit(split - 0.5), split[:7]),
-        (OMVFS(2, views={"a": [3, 1], "b": slice(5, 9)}, **quick).fit(split), split[:7]),
-        (OMVFS.as_published(2, **{**quick, "window": 3}).fit(rows()), rows(7, 1)),
+        (
+            OMVFS(2, views={"a": [3, 1], "b": slice(5, 9)}, remainder="drop", **quick).fit(split),
+            split[:7],
+        ),
+        (OMVFSPaper(2, **{**quick, "window": 3}).fit(rows()), rows(7, 1)),
     ]
 
 

@@ -28,7 +28,7 @@ def users(request):
 ASKED = {
     "view_scores_": lambda model, X: model.view_scores_,
     "V_": lambda model, X: model.V_,
-    "labels_": lambda model, X: model.labels_,
+    "window_labels_": lambda model, X: model.window_labels_,
     "predict": lambda model, X: model.predict(X),
     "explained_share": lambda model, X: model.explained_share(X),
 }

@@ -6,7 +6,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import BASELINES
 from omvfs.testing import check_selector
 from support import KINDS, counts, dense
@@ -21,7 +21,7 @@ def small(estimator, **params):
     return estimator.set_params(**{name: wanted[name] for name in wanted if name in own}, **params)
 
 
-SELECTORS = {"constrained": OMVFS, "published": OMVFS.as_published, **BASELINES}
+SELECTORS = {"constrained": OMVFS, "published": OMVFSPaper, **BASELINES}
 
 # Little and random data: there is nothing to converge to.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import make_planted
-from streams import every_dtype, every_solver, learned, two_views
+from streams import every_dtype, every_solver, learned, taken, two_views
 from support import clustered
 
 RULES = ["separation", "balanced", "information", "contrast", "norm"]
@@ -92,15 +92,16 @@ def test_an_even_feature_stands_for_no_cluster_however_frequent():
 @every_dtype
 @pytest.mark.parametrize(
     "params",
-    [{}, {"scale_columns": True}, {"diversity": 0.0}, {"forgetting": 0.8}, {"sample_size": 0}],
-    ids=["default", "scaled", "not discounted", "forgetting", "no memory"],
+    [{}, {"scale_columns": True}, {"diversity": 0.0}, {"half_life": 600}, {"sample_size": 0}],
+    ids=["default", "scaled", "not discounted", "fading", "no sample"],
 )
 def test_it_agrees_with_the_ranking_and_changes_nothing(make, dtype, params):
     X = two_views(3, 60, dtype, sp.csr_array)
-    model = make(3, n_features_per_view=4, batch_size=20, random_state=0, **params).fit(X)
+    params = taken(make, n_features_per_view=4, batch_size=20, random_state=0, **params)
+    model = make(3, **params).fit(X)
     before, scores, ranking = learned(model), model.view_scores_, model.view_ranking_
     support, notes, V = model.view_support_, model.feature_notes(), model.V_
-    no_rows = model.sample_size == 0 or model.solver == "paper"
+    no_rows = isinstance(model, OMVFSPaper) or model.sample_size == 0
     model.cluster_features()
     assert (model.cluster_shares_ is None) == no_rows
     for view, n_features in (("text", 12), ("image", 7)):
@@ -120,7 +121,7 @@ def test_it_agrees_with_the_ranking_and_changes_nothing(make, dtype, params):
             told = why.correlation is not None and why.correlation**2 >= 0.5
             assert notes[view].repeats[j] == (why.repeats if told else -1)
             assert f"rank {why.rank} of {n_features}" in repr(why)
-    if model.solver == "constrained":
+    if not isinstance(model, OMVFSPaper):
         for view in V:
             found = [np.argmax(model.explain(view, j).strengths) for j in range(len(V[view]))]
             masses = model._fitted.queries.state.statistics.masses

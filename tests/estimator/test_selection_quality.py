@@ -91,9 +91,7 @@ def test_auto_selects_as_many_features_as_are_enough(model, planted, tmp_path):
     np.testing.assert_array_equal(loaded.get_support(), model.get_support())
 
 
-@pytest.mark.parametrize(
-    "params", [{"sample_size": 0}, {"solver": "paper"}, {"n_clusters": 20}, {"n_clusters": 1}]
-)
+@pytest.mark.parametrize("params", [{"sample_size": 0}, {"n_clusters": 20}, {"n_clusters": 1}])
 def test_too_few_rows_cannot_judge(params):
     model = OMVFS(**{"n_clusters": 3, "random_state": 0, **params}).fit(two_views(0, 60))
     assert not hasattr(model, "selection_quality_")
@@ -104,15 +102,14 @@ def test_too_few_rows_cannot_judge(params):
 
 
 def test_rows_that_are_forgotten_do_not_count():
-    model = OMVFS(5, forgetting=0.01, batch_size=20, random_state=0).fit(two_views(0, 600))
-    with pytest.raises(ValueError, match=r"Got 20 rows .* at least 50, .* less forgetting"):
+    model = OMVFS(5, half_life=3, batch_size=20, random_state=0).fit(two_views(0, 600))
+    with pytest.raises(ValueError, match=r"Got 20 rows .* at least 50, .* half-life"):
         model.suggest_n_features()
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"solver": "paper"}, "solver='paper'; expected a number, or solver='constrained'"),
         ({"sample_size": 29}, "sample_size=29; expected a number, or a sample of at least 30 rows"),
     ],
 )

@@ -13,15 +13,15 @@ from threadpoolctl import threadpool_limits
 
 from aside import run_aside
 from faults import good
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import FSDS
 from support import fingerprint
 
 quick = {"n_features_per_view": 3, "max_iter": 2, "random_state": 0}
 MAKE = {
     "constrained": lambda: OMVFS(2, n_init=2, sample_size=100, **quick),
-    "forgetting": lambda: OMVFS(2, n_init=2, forgetting=0.9, **quick),
-    "paper": lambda: OMVFS.as_published(2, **quick),
+    "fading": lambda: OMVFS(2, n_init=2, half_life=200, **quick),
+    "paper": lambda: OMVFSPaper(2, **quick),
     "FSDS": lambda: FSDS(2, n_features_per_view=3),
 }
 every_stream = pytest.mark.parametrize("make", MAKE.values(), ids=MAKE.keys())
@@ -156,7 +156,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert run_aside(code, seconds=30).split() == ["8"]
 
 
-@pytest.mark.parametrize("make", [OMVFS, OMVFS.as_published], ids=["constrained", "paper"])
+@pytest.mark.parametrize("make", [OMVFS, OMVFSPaper], ids=["constrained", "paper"])
 def test_the_bits_do_not_depend_on_the_threads_of_blas(make):
     rng, found = np.random.default_rng(0), []
     X = {"a": rng.random((300, 700)), "b": rng.random((300, 400))}

@@ -53,8 +53,8 @@ def test_a_file_that_was_replaced_is_told(tmp_path, name):
     sentence = refused(open_source(path), tmp_path)
     assert str(path) in sentence
     assert "among the first 310" in sentence
-    assert "--overwrite" in sentence
-    assert "-o" in sentence
+    assert "resume=False" in sentence
+    assert "save_to" in sentence
 
 
 @pytest.mark.parametrize("name", NAMES)

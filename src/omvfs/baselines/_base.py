@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Negative
-from omvfs.data.views import Block, Views, as_views
+from omvfs.data.views import Block, Views
 from omvfs.model.state import Update
 from omvfs.parameters import seed_of
 from omvfs.selectors.base import MultiViewSelector, sizes_by_view
@@ -60,7 +60,7 @@ class OfflineSelector(MultiViewSelector):
         -------
         self
         """
-        batch = as_views(X, views=self.views, negative=self._negative)
+        batch = self._split(X, self._negative)
         sizes_by_view(self.n_features_per_view, batch.schema)
         with self._drawing_if_it_becomes():
             found = self._score_views(batch)

@@ -12,6 +12,7 @@ from omvfs.baselines._graphs import neighbour_graph
 from omvfs.baselines._learned_graph import learned_graph, shares
 from omvfs.baselines._ridge import enough, ridge_factor
 from omvfs.baselines._spectral import FloatArray
+from omvfs.data.split import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
@@ -47,8 +48,10 @@ class ACSL(OfflineSelector):
         Eigenvectors c; at most as many as there are rows.
     n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     graph_weight : float, default=1.0
         α: how much S follows F, and F follows S.
     regression_weight : float, default=1.0
@@ -105,7 +108,7 @@ class ACSL(OfflineSelector):
     >>> planted = make_planted(300, n_features=(80, 60), n_informative=(20, 15), random_state=0)
     >>> views = {name: normalize(X.astype(float)) for name, X in planted.views.items()}
     >>> selector = ACSL(n_clusters=5, n_features_per_view=10).fit(views)
-    >>> bool(planted.informative["view_0"][selector.top_features("view_0", 10)].mean() > 0.4)
+    >>> bool(planted.informative["view_0"][selector.view_ranking_["view_0"] <= 10].mean() > 0.4)
     True
     """
 
@@ -118,6 +121,7 @@ class ACSL(OfflineSelector):
         *,
         n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         graph_weight: float = 1.0,
         regression_weight: float = 1.0,
         sparsity: float = 1.0,
@@ -128,6 +132,7 @@ class ACSL(OfflineSelector):
         self.n_clusters = n_clusters
         self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.graph_weight = graph_weight
         self.regression_weight = regression_weight
         self.sparsity = sparsity

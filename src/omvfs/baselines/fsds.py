@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.baselines._base import PerViewStreamSelector
+from omvfs.data.split import Remainder
 from omvfs.data.views import Block
 from omvfs.model.arrays import dense
 from omvfs.parameters import number, whole
@@ -53,8 +54,10 @@ class FSDS(PerViewStreamSelector):
         k: leading directions that score the features.
     n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     sketch_size : int or None, default=None
         ℓ: directions of the sketch, one of which is spent on each compression. By default √d for d
         features, rounded down, and in views so small that this is not above `n_clusters`,
@@ -110,6 +113,7 @@ class FSDS(PerViewStreamSelector):
         *,
         n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         sketch_size: int | None = None,
         ridge_exponent: float = 3.0,
         batch_size: int = 200,
@@ -117,6 +121,7 @@ class FSDS(PerViewStreamSelector):
         self.n_clusters = n_clusters
         self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.sketch_size = sketch_size
         self.ridge_exponent = ridge_exponent
         self.batch_size = batch_size
@@ -129,15 +134,23 @@ class FSDS(PerViewStreamSelector):
         return {name: sketch.B.copy() for name, sketch in self._journal.known.states.items()}
 
     def _start(self, X: Block) -> Sketch:
-        n_clusters = whole("n_clusters", self.n_clusters, least=1)
         number("ridge_exponent", self.ridge_exponent, least=0.0)
+        return Sketch(self._size(X.shape[1]), np.zeros((X.shape[1], 0)))
+
+    def _size(self, width: int) -> int:
+        """Return how many directions a sketch of so many features has."""
+        n_clusters = whole("n_clusters", self.n_clusters, least=1)
         if self.sketch_size is None:
-            size = max(math.isqrt(X.shape[1]), n_clusters + 1)
-        else:
-            size = whole("sketch_size", self.sketch_size, least=2)
-        return Sketch(size, np.zeros((X.shape[1], 0)))
+            return max(math.isqrt(width), n_clusters + 1)
+        return whole("sketch_size", self.sketch_size, least=2)
 
     def _learn(self, state: Sketch, X: Block) -> Sketch:
+        if (size := self._size(X.shape[1])) != state.size:
+            raise ValueError(
+                f"Got n_clusters={self.n_clusters} and sketch_size={self.sketch_size}, a sketch of "
+                f"{size} directions, but what was learned so far has {state.size}; expected the "
+                "same for every chunk. Set it back, or call fit() to start anew."
+            )
         return Sketch(state.size, compress(state.B, X, state.size))
 
     def _score_state(self, state: Sketch, n_rows: int) -> NDArray[np.float64]:

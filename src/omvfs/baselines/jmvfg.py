@@ -13,6 +13,7 @@ from omvfs.baselines._learned_graph import learned_graph, shares, squared_distan
 from omvfs.baselines._projections import orthonormal
 from omvfs.baselines._ridge import solve_ridge
 from omvfs.baselines._spectral import FloatArray, in_double
+from omvfs.data.split import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
@@ -49,8 +50,10 @@ class JMVFG(OfflineSelector):
         Clusters c; fewer are found where there are fewer rows, or different rows.
     n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     sparsity : float, default=1.0
         η: weight of ‖W‖_{2,1}, above 0.
     smoothness : float, default=1.0
@@ -106,7 +109,7 @@ class JMVFG(OfflineSelector):
     >>> selector = JMVFG(n_clusters=5, n_features_per_view=10, random_state=0)
     >>> selector.fit_transform(planted.views).shape
     (300, 20)
-    >>> bool(planted.informative["view_1"][selector.top_features("view_1", 10)].mean() > 0.4)
+    >>> bool(planted.informative["view_1"][selector.view_ranking_["view_1"] <= 10].mean() > 0.4)
     True
     """
 
@@ -119,6 +122,7 @@ class JMVFG(OfflineSelector):
         *,
         n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         sparsity: float = 1.0,
         smoothness: float = 1.0,
         graph_weight: float = 0.001,
@@ -130,6 +134,7 @@ class JMVFG(OfflineSelector):
         self.n_clusters = n_clusters
         self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.sparsity = sparsity
         self.smoothness = smoothness
         self.graph_weight = graph_weight

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
 from omvfs.baselines._ridge import solve_ridge
 from omvfs.baselines._spectral import FloatArray
+from omvfs.data.split import Remainder
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian, split_signs
@@ -36,8 +37,10 @@ class NDFS(FactorSelector):
         Number of clusters K; fewer if a view has fewer different rows.
     n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     sparsity : float, default=0.1
         β: weight of ‖W‖_{2,1}.
     graph_weight : float, default=1.0
@@ -97,6 +100,7 @@ class NDFS(FactorSelector):
         *,
         n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         sparsity: float = 0.1,
         graph_weight: float = 1.0,
         orthogonality: float = 1e8,
@@ -108,6 +112,7 @@ class NDFS(FactorSelector):
         self.n_clusters = n_clusters
         self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.sparsity = sparsity
         self.graph_weight = graph_weight
         self.orthogonality = orthogonality

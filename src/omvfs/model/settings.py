@@ -1,9 +1,12 @@
 """What the model is told."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 Graph = Literal["neighbors", "gaussian", "none"]
+# What a chunk leaves of all before it at least, so that nothing is divided by 0.
+_LEAST_LEFT = 1e-300
 # Fewer recent rows would tell of themselves more than of a change.
 _FEWEST_RECENT = 40
 
@@ -24,11 +27,17 @@ class Settings:
     n_neighbors: int
     window: int | None
     sample_size: int
-    forgetting: float
+    half_life: float | None
     scale_columns: bool
     n_init: int
     max_iter: int
     tol: float
+
+    def decay(self, n_rows: int) -> float:
+        """Return ρ = ½^(rows / half-life), what so many rows leave of all before them."""
+        if self.half_life is None:
+            return 1.0
+        return max(math.pow(0.5, n_rows / self.half_life), _LEAST_LEFT)
 
     @property
     def recent_rows(self) -> int:

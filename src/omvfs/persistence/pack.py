@@ -334,6 +334,12 @@ def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
             f"Got criterion={params['criterion']!r}, which cannot be saved. Set a name before, as "
             "by set_params(criterion='balanced'), and the callable again after loading."
         )
+    views = params.get("views")
+    if isinstance(views, Mapping) and any(map(callable, views.values())):
+        raise TypeError(
+            "Got views= with callables, which cannot be saved. Set what they found before, as by "
+            "set_params(views={view: columns})."
+        )
     return {name: _pack(value) for name, value in params.items()}
 
 
@@ -347,7 +353,9 @@ def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
     """
     params = {name: _unpack(value) for name, value in packed.items()}
     if not _are_columns(params.get("views")):
-        raise ValueError(f"Got views={params['views']!r}; expected widths, or columns by view.")
+        raise ValueError(
+            f"Got views={params['views']!r}; expected 'prefix', widths, or columns by view."
+        )
     return params
 
 
@@ -355,7 +363,9 @@ def _are_columns(views: Any) -> bool:
     """Tell whether a value is of a form that one X can be split by."""
     if isinstance(views, Mapping):
         return all(isinstance(name, str) and _are_places(each) for name, each in views.items())
-    return views is None or (isinstance(views, list) and all(type(n) is int for n in views))
+    if views is None or (isinstance(views, str) and views == "prefix"):
+        return True
+    return isinstance(views, list) and all(type(n) is int for n in views)
 
 
 def _are_places(columns: Any) -> bool:

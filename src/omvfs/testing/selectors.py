@@ -159,6 +159,34 @@ def _supports_columns_of_x(make: Make) -> None:
     chosen = [np.take(columns[view], np.flatnonzero(own.view_support_[view])) for view in columns]
     message = "get_support() is not in the order of the columns of X."
     _equal(own.get_support(indices=True), np.sort(np.concatenate(chosen)), message)
+    X, support = wide_rows()[:, :8], own.get_support()
+    _equal(dense(own.transform(X)), X[:, support], "transform(X) is not X[:, get_support()].")
+    back = own.inverse_transform(own.transform(X))
+    _equal(back, np.where(support, X, 0), "inverse_transform() does not put columns back.")
+    for view, places in columns.items():
+        _equal(own.scores_[places], own.view_scores_[view], "scores_ is not in the order of X.")
+        _equal(own.ranking_[places], own.view_ranking_[view], "ranking_ is not in X's order.")
+    with _refused("Columns in no view", "2 of 10 columns in no view: '8', '9'.*remainder='drop'"):
+        make(views=columns).fit(wide_rows()[:, :10])
+    spare = make(views=columns, remainder="drop").fit(wide_rows()[:, :10])
+    _equal(np.isnan(spare.scores_), np.arange(10) >= 8, "Columns in no view have scores.")
+    _equal(spare.ranking_[8:], [0, 0], "Columns in no view have ranks.")
+    _equal(spare.scores_[:8], own.scores_, "Columns in no view change the scores of others.")
+
+
+def _freezes_a_selection(make: Make) -> None:
+    X = wide_rows()[:, :8]
+    by_view = {view: X[:, places] for view, places in {"odd": [7, 5, 3], "even": [0, 2]}.items()}
+    split = {"odd": [7, 5, 3, 1], "even": [0, 2, 4, 6]}
+    for rows, views in ((X, None), (X, split), (by_view, None)):
+        selector = make(views=views, n_features_per_view=2).fit(rows)
+        frozen, before = selector.selection(), dense(selector.transform(rows))
+        selector.set_params(n_features_per_view=1)
+        _equal(dense(frozen.transform(rows)), before, "A selection does not do as transform().")
+        assert len(frozen.get_feature_names_out()) == before.shape[1], "A selection lacks names."
+        table = selector.ranking_table()
+        n_selected = sum(table["selected"])
+        assert n_selected == len(selector.schema_.names), "A table has others selected."
 
 
 def _names_the_best(make: Make) -> None:
@@ -166,8 +194,9 @@ def _names_the_best(make: Make) -> None:
     selector = make().fit(Views(make_views(), feature_names=names))
     best = {view: np.argsort(ranking) for view, ranking in selector.view_ranking_.items()}
     expected = [f"word{j}" for j in best["text"][:3]]
-    assert list(selector.top_features("text", 3)) == expected, "top_features: not the best first."
-    _equal(selector.top_features("image", 100), best["image"], "top_features: not by number.")
+    assert selector.top_features("text", 3) == expected, "top_features: not the best first."
+    numbers = [str(j) for j in best["image"]]
+    assert selector.top_features("image", 100) == numbers, "top_features: not by number."
     with _refused("top_features of an unknown view", "'sound'.*'text', 'image'"):
         selector.top_features("sound")
 
@@ -211,15 +240,24 @@ def _reads_frames(make: Make) -> None:
     for split in ([2, 1], {"view_0": ["a", "b"], "view_1": slice(2, 3)}):
         own = make(views=split, n_features_per_view=1).fit(pd.DataFrame(X, columns=list("abc")))
         best = "ab"[own.view_ranking_["view_0"].argmin()]
-        expected = [f"view_0__{best}", "view_1__c"]
-        assert list(own.get_feature_names_out()) == expected, "Names of a split frame: no view."
+        expected = [best, "c"]
+        assert list(own.get_feature_names_out()) == expected, "Names of a split frame are others."
     frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(50) + 100)
     pipe = make_pipeline(Normalizer(), make(views=[2, 1], n_features_per_view=1))
     out = pipe.set_output(transform="pandas").fit_transform(frame)
     assert list(out.columns) == list(pipe[-1].get_feature_names_out()), "Pandas output: names."
     assert list(out.index) == list(frame.index), "Pandas output: the index is lost."
-    chosen = [name.split("__")[1] for name in out.columns]
-    _equal(out, pipe[0].transform(frame)[chosen], "Pandas output is not the selected columns.")
+    chosen = pipe[0].transform(frame)[list(out.columns)]
+    _equal(out, chosen, "Pandas output is not the selected columns.")
+    frames = {view: pd.DataFrame(X, index=frame.index[::-1]) for view, X in data.items()}
+    moved = {**frames, "image": frames["image"].sort_index()}
+    message = "Rows of frames do not go together by their index."
+    _equal(make().fit(moved).scores_, make().fit(frames).scores_, message)
+    selector = make(n_features_per_view=2).set_output(transform="pandas").fit(frames)
+    parts = [selector.transform(moved), *selector.transform_views(moved).values()]
+    assert all(list(out.index) == list(frame.index[::-1]) for out in parts), (
+        "Pandas output of views: the index is lost."
+    )
 
 
 # What comes out
@@ -278,11 +316,6 @@ def _forms_are_alike(make: Make) -> None:
         (make(views={"text": slice(0, 9), "image": slice(9, 15)}), wide, "one array, split"),
     ]:
         _equal(selector.fit(X).scores_, expected.scores_, f"{form} gives other scores.")
-    names = [
-        list(own.get_feature_names_out())
-        for own in (make().fit(list(data.values())), make(views=[9, 6]).fit(wide))
-    ]
-    assert names[0] == names[1], "A list of views has other names than one array, split by widths."
     swapped = {"image": data["image"], "text": data["text"]}
     expected.set_params(n_features_per_view=4)
     message = "Views in another order after fit are not put in order."
@@ -403,6 +436,7 @@ _CHECKS = (
     _ranks_by_scores,
     _selects_as_many_as_asked,
     _supports_columns_of_x,
+    _freezes_a_selection,
     _names_the_best,
     _names_columns,
     _reads_frames,

@@ -156,7 +156,7 @@ def test_the_bound_of_the_gaussian_graph_bounds_its_eigenvalues(seed, n, n_equal
         n_neighbors=3,
         window=None,
         sample_size=0,
-        forgetting=1.0,
+        half_life=None,
         scale_columns=False,
         n_init=1,
         max_iter=1,
