@@ -64,10 +64,10 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         How strongly a feature that repeats a better one is discounted; 0 for not at all. Needs the
         reservoir, so without effect for ``sample_size=0``.
     recency : float, default=0.5
-        Say of the most recent rows, between 0 and 1. If they have changed, a feature is worth its
-        share of what features tell of all rows, or `recency` times its share of what they tell of
-        recent ones, whichever is more. Looked at once more rows have come than the reservoir holds;
-        not for a sample below 80.
+        Share of the places, between 0 and 1, that the most recent rows have if they have changed:
+        of any number of best features, so many at most are chosen by what they tell of recent rows
+        alone, as two halves of these agree, and the others by all rows. Looked at once more rows
+        have come than the reservoir holds; not for a sample below 80.
     graph_weight : float or mapping of str to float, default=3.0
         α: how much neighbouring rows pull each other into one cluster, for all views or by view.
     sparsity : float or mapping of str to float, default=0.1

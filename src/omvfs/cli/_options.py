@@ -151,8 +151,8 @@ Recency = Annotated[
         "recency",
         metavar="X",
         rich_help_panel=LEARNING,
-        help="If the latest rows differ from those before: how much they count beside all rows, "
-        "from 0 (nothing) to 1 (as much).",
+        help="If the latest rows differ from those before: share of the selected features that are "
+        "chosen by them, from 0 (none) to 1 (all).",
     ),
 ]
 Seed = Annotated[

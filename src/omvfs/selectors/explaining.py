@@ -218,7 +218,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
             correlation=None if repeated < 0 else float(found.correlations[j]),
             displaced=tuple(_name(self.schema_, v, i) for i in displaced),
             ranks=queries.ranks(v, j, ranking),
-            is_recent=queries.is_boosted(v, j, float(found.own[j]), ranking),
+            is_recent=queries.is_recent(v, j, float(found.own[j]), ranking),
         )
 
     @alone
