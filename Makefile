@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: demo test lint format bench bench-quick bench-full experiments experiments-quick clean
+.PHONY: demo test test-faults lint format bench bench-quick bench-full experiments experiments-quick clean
 
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo
@@ -12,6 +12,10 @@ demo: $(STAMP)
 # The same examples every time; pytest called by hand draws new ones.
 test: lint
 	$(BIN)/pytest -n 2 --hypothesis-profile=ci
+
+# All faults of docs/reliability.md, up to half an hour on two cores; SHORT=--short for a look.
+test-faults: $(STAMP)
+	PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m reliability $(if $(SHORT),$(SHORT),--write docs/reliability.md)
 
 # An interrupted run continues; AGAIN=--again starts anew, and also forgets what only bench-full finds.
 SPEED = $(BIN)/python benchmarks/speed.py --json docs/performance.json --write docs/performance.md

@@ -9,7 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from omvfs import OMVFS
+from omvfs import OMVFS, cli
+from omvfs.cli._signals import Interrupted
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
@@ -76,3 +77,20 @@ def test_a_signal_while_the_results_are_written_leaves_them_whole_or_not_there(t
     results = {"ranking.csv", "ranking.json", "run.json"}
     assert {file.name for file in out.iterdir()} in ({"model.omvfs"}, {"model.omvfs"} | results)
     assert OMVFS.load(out / "model.omvfs").n_samples_seen_ in (100, 200)
+
+
+@pytest.mark.parametrize("name", ["watch", "let_go"])
+def test_a_signal_on_the_way_in_or_out_is_told_too(name, monkeypatch, capsys):
+    def interrupted():
+        raise Interrupted(signal.SIGTERM)
+
+    monkeypatch.setattr(cli, name, interrupted)
+    monkeypatch.setattr(cli, "_run", lambda: 0)
+    others = {"watch", "let_go"} - {name}
+    for other in others:
+        monkeypatch.setattr(cli, other, lambda: None)
+    monkeypatch.setattr(sys, "argv", ["omvfs", "--debug"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert capsys.readouterr().err == "omvfs: Interrupted.\n"

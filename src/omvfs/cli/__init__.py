@@ -8,20 +8,20 @@ from omvfs.cli._signals import Interrupted, let_go, watch
 
 def main() -> None:
     """Run the command that the arguments ask for."""
-    watch()
-    if "--debug" not in sys.argv:
-        # What goes wrong while things are cleared away is not for users; what matters is told.
-        sys.unraisablehook = lambda _: None
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A name that the terminal has no letters for is shown all the same.
-        sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        # Within: a signal may come while these very lines see to it.
+        watch()
+        if "--debug" not in sys.argv:
+            # What goes wrong while things are cleared away is not for users; what matters is told.
+            sys.unraisablehook = lambda _: None
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A name that the terminal has no letters for is shown all the same.
+            sys.stdout.reconfigure(errors="backslashreplace")
         code = _run()
+        let_go()
     except Interrupted as interrupted:
         sys.stderr.write("omvfs: Interrupted.\n")
         code = interrupted.code
-    finally:
-        let_go()
     sys.exit(code)
 
 

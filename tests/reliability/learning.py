@@ -1,0 +1,229 @@
+"""Learning that is interrupted at any line, or done in two threads at once."""
+
+import copy
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import omvfs
+from faults import everything, good
+from omvfs import OMVFS, OMVFSPaper
+from reliability.attempts import Outcome, tried
+from support import fingerprint
+
+STRIDE = 7919  # a prime
+HOME = str(Path(omvfs.__file__).parent)
+
+
+def _fitted(n: int, make: Callable[..., OMVFS] = OMVFS, **named: Any) -> OMVFS:
+    model = make(3, random_state=0, **named)
+    for seed in range(n):
+        model.partial_fit(good(seed))
+    return model
+
+
+def _seeded() -> OMVFS:
+    return OMVFS(3, n_init=2, random_state=np.random.RandomState(3))
+
+
+def _other_views(model: OMVFS) -> OMVFS:
+    return model.fit({"one": good(7)["image"], "other": good(7)["text"]})
+
+
+Learn = Callable[[OMVFS], Any]
+# What is learned by whom.
+CASES: dict[str, tuple[Callable[[], OMVFS], Learn]] = {
+    "first chunk": (lambda: _fitted(0, n_init=2), lambda m: m.partial_fit(good(0))),
+    "second chunk": (lambda: _fitted(1, n_init=2), lambda m: m.partial_fit(good(1))),
+    "re-clustering": (lambda: _fitted(3, n_init=2), lambda m: m.partial_fit(good(3))),
+    "fit": (lambda: OMVFS(3, n_init=2, batch_size=8, random_state=0), lambda m: m.fit(good(0))),
+    "fit of other views": (lambda: _fitted(2, n_init=2), _other_views),
+    "shifted": (
+        lambda: _fitted(1, n_init=2, negative="shift"),
+        lambda m: m.partial_fit({k: v * 1.0 for k, v in good(1).items()}),
+    ),
+    "as published": (
+        lambda: _fitted(1, OMVFSPaper, max_iter=3),
+        lambda m: m.partial_fit(good(1)),
+    ),
+    "of a RandomState": (_seeded, lambda m: m.partial_fit(good(0))),
+}
+
+
+class At:
+    """Counts the lines of the library that are run, and interrupts before the n-th."""
+
+    def __init__(self, n: int = -1) -> None:
+        self.n, self.seen = n, 0
+
+    def __call__(self, frame: Any, event: str, argument: Any) -> Any:
+        return self._line if frame.f_code.co_filename.startswith(HOME) else None
+
+    def _line(self, frame: Any, event: str, argument: Any) -> Any:
+        if event == "line":
+            self.seen += 1
+            if self.seen == self.n:
+                raise KeyboardInterrupt
+        return self._line
+
+
+def _traced(at: At, learn: Learn, model: OMVFS) -> bool:
+    """Learn, and tell whether it came to its end."""
+    sys.settrace(at)
+    try:
+        learn(model)
+        return True
+    except KeyboardInterrupt:
+        return False
+    finally:
+        sys.settrace(None)
+
+
+def state(model: OMVFS) -> Any:
+    """Return all that is learned, and where a generator that was passed stands."""
+    passed = model.random_state
+    if isinstance(passed, np.random.RandomState):
+        passed = fingerprint(list(passed.get_state()))
+    held = everything(model)
+    held.pop("random_state", None)
+    return held, passed
+
+
+@cache
+def _known(case: str) -> tuple[OMVFS, int, tuple[Any, Any], tuple[Any, Any]]:
+    """Return a model, how many lines its learning takes, and it before and after, and later."""
+    make, learn = CASES[case]
+    model = make()
+    before, after = copy.deepcopy(model), copy.deepcopy(model)
+    at = At()
+    assert _traced(at, learn, after)
+    states = state(before), state(after)
+    learn(before)
+    learn(after)
+    return model, at.seen, states, (state(before), state(after))
+
+
+def interrupted(numbers: range, seed: int) -> Iterator[Outcome]:
+    """Interrupt learning at one of its lines: it is as before or as after, never half."""
+    for number in numbers:
+        case = list(CASES)[number % len(CASES)]
+        model, n_lines, states, later = _known(case)
+        # Every line once, far from the one before, if there are as many attempts.
+        n = 1 + (number // len(CASES) * STRIDE + seed) % n_lines
+        name = f"{number}: line {n} of {n_lines}, {case}"
+        yield tried(name, lambda m=model, c=case, n=n, s=states, o=later: _once(m, c, n, s, o))
+
+
+def _once(model: OMVFS, case: str, n: int, states: tuple[Any, Any], later: tuple[Any, Any]) -> str:
+    learn, model = CASES[case][1], copy.deepcopy(model)
+    _traced(At(n), learn, model)
+    found = state(model)
+    if found not in states:
+        parts = {k for k in {**found[0], **states[0][0]} if found[0].get(k) != states[0][0].get(k)}
+        return f"half a state: {sorted(parts)} are not as before"
+    learn(model)
+    return "" if state(model) == later[states.index(found)] else "learns on otherwise"
+
+
+# Threads
+
+
+def _together(works: list[Callable[[], Any]]) -> list[BaseException]:
+    """Do things at once; return the errors."""
+    errors: list[BaseException] = []
+    begin = threading.Barrier(len(works))
+
+    def run(work: Callable[[], Any]) -> None:
+        begin.wait()
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    pool = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in pool:
+            thread.start()
+        for thread in pool:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(before)
+    if any(thread.is_alive() for thread in pool):
+        errors.append(TimeoutError("threads wait for each other"))
+    return errors
+
+
+def two_learn(number: int) -> str:
+    """Learn from two threads: no row is lost."""
+    model, n = _fitted(number % 2, n_init=1, sample_size=30), 4
+    sizes = [[3 + i for i in range(n)], [9 + i for i in range(n)]]
+
+    def learn(own: list[int], seed: int) -> None:
+        for i, size in enumerate(own):
+            model.partial_fit(good(seed + i, size))
+
+    errors = _together([lambda k=k: learn(sizes[k], number + 10 * k) for k in (0, 1)])
+    if errors:
+        return f"{errors[0]!r}"
+    expected = 15 * (number % 2) + sum(map(sum, sizes))
+    if model.n_samples_seen_ != expected or len(model.history_) != 2 * n + number % 2:
+        return f"{model.n_samples_seen_} rows of {expected}, {len(model.history_)} chunks"
+    return "" if np.isfinite(model.scores_).all() else "scores that are not finite"
+
+
+ASKED: dict[str, Callable[[OMVFS], Any]] = {
+    "scores": lambda m: m.view_scores_,
+    "V": lambda m: m.V_,
+    "labels": lambda m: m.window_labels_,
+    "rows and chunks": lambda m: (m.n_samples_seen_,),
+    "predict": lambda m: m.predict(good(99)),
+    "transform": lambda m: m.transform(good(99)),
+}
+
+
+@cache
+def _answers(asked: str) -> tuple[Any, ...]:
+    model, found = _fitted(1, n_init=1, sample_size=30), []
+    for seed in range(1, 7):
+        found.append(fingerprint(ASKED[asked](model)))
+        model.partial_fit(good(seed))
+    return (*found, fingerprint(ASKED[asked](model)))
+
+
+def reads_beside(number: int) -> str:
+    """Ask while another thread learns: the answer is that before or after a chunk."""
+    asked = list(ASKED)[number % len(ASKED)]
+    allowed, model, torn = _answers(asked), _fitted(1, n_init=1, sample_size=30), []
+    over = threading.Event()
+
+    def learn() -> None:
+        try:
+            for seed in range(1, 7):
+                model.partial_fit(good(seed))
+        finally:
+            over.set()
+
+    def read() -> None:
+        while not over.is_set():
+            if fingerprint(ASKED[asked](model)) not in allowed:
+                torn.append(asked)
+
+    errors = _together([learn, read])
+    if errors:
+        return f"{errors[0]!r}"
+    return f"torn: {asked}, {len(torn)} times" if torn else ""
+
+
+def threads(numbers: range, seed: int) -> Iterator[Outcome]:
+    """Learn from two threads at once, and ask from one while another learns."""
+    for number in numbers:
+        work = two_learn if number % 2 else reads_beside
+        label = f"{number}: {(work.__doc__ or '').partition(':')[0].lower()}"
+        yield tried(label, lambda work=work, n=number: work(n // 2 + 1000 * seed))
