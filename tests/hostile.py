@@ -162,7 +162,7 @@ def ask_everything(model, X):
 
 
 ASKED = (
-    *("view_scores_", "ranking_", "V_", "labels_", "n_iter_", "history_", "n_samples_seen_"),
+    *("view_scores_", "ranking_", "V_", "window_labels_", "n_iter_", "history_", "n_samples_seen_"),
     *("cluster_shares_", "selection_quality_", "view_support_"),
 )
 

@@ -37,7 +37,7 @@ ASKED = {
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED.keys())
 def test_what_is_asked_has_one_thread(monkeypatch, users, ask):
     X, seen = np.random.default_rng(0).random((40, 6)), []
-    model = OMVFS(2, random_state=0).fit(X)
+    model = OMVFS(2, random_state=0).partial_fit(X)
     genuine = recluster.recluster
 
     def look(*args, **kwargs):

@@ -22,8 +22,8 @@ def folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     path = tmp_path / "data"
     path.mkdir()
-    sp.save_npz(path / "view_0_text.npz", sp.csr_array(counts(rng, 300, 20)))
-    np.save(path / "view_1_image.npy", counts(rng, 300, 8))
+    sp.save_npz(path / "view_0_text.npz", sp.csr_array(counts(rng, 120, 20)))
+    np.save(path / "view_1_image.npy", counts(rng, 120, 8))
     (path / "features_0_text.txt").write_text("\n".join(WORDS), encoding="utf-8")
     return "data"
 
@@ -39,7 +39,7 @@ def test_the_ten_best_features_of_every_view_are_shown(folder, n, capsys):
     said = said_by(capsys, "select", folder, "-k", "3", "-n", str(n)).splitlines()
     model = OMVFS.load("out/model.omvfs")
     best = {view: np.argsort(ranks)[: min(n, 10)] for view, ranks in model.view_ranking_.items()}
-    assert said[0] == "300 rows in 3 clusters."
+    assert said[0] == "120 rows in 3 clusters."
     assert said[2] == "  text: " + ", ".join(WORDS[j] for j in best["text"])
     assert said[3] == "  image: columns " + ", ".join(map(str, best["image"]))
     assert said[-1] == f"All features by rank: {os.path.join('out', 'ranking.csv')}"
@@ -60,14 +60,14 @@ def test_of_many_views_some_are_shown(tmp_path, capsys):
 
 
 def test_clusters_that_nobody_asked_for_are_told(folder, tmp_path, capsys):
-    told = "300 rows in 8 clusters (the default: -k sets another number).\n"
+    told = "120 rows in 8 clusters (the default: -k sets another number).\n"
     assert said_by(capsys, "select", folder).startswith(told)
     for text in ("clusters = 8", "[parameters]\nn_clusters = 8"):
         (tmp_path / "run.toml").write_text(text)
         said = said_by(capsys, "select", folder, "--overwrite", "--config", "run.toml")
-        assert said.startswith("300 rows in 8 clusters.\n")
+        assert said.startswith("120 rows in 8 clusters.\n")
     said = said_by(capsys, "select", folder, "--overwrite", "-k", "8")
-    assert said.startswith("300 rows in 8 clusters.\n")
+    assert said.startswith("120 rows in 8 clusters.\n")
 
 
 def test_lines_of_the_ranking_end_as_lines_do(folder):
@@ -89,18 +89,18 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("typed", SIZES)
-def test_features_are_asked_for_by_view_and_by_share(folder, typed, tmp_path):
-    assert run_app(["select", folder, "-k", "3", "-n", typed]) == 0
-    with open("out/ranking.json", encoding="utf-8") as file:
-        chosen = json.load(file)["selected"]
-    assert tuple(map(len, chosen.values())) == SIZES[typed]
-    # The same of another run's model, and from a file.
-    assert run_app(["select", folder, "-k", "3", "-o", "other"]) == 0
-    assert run_app(["transform", "other/model.omvfs", folder, "-n", typed, "-o", "few"]) == 0
-    views, _ = load_folder("few")
-    assert tuple(views.widths.values()) == SIZES[typed]
-    assert set(views.feature_names["text"]) == set(chosen["text"])
+def test_features_are_asked_for_by_view_and_by_share(folder):
+    assert run_app(["select", folder, "-k", "2"]) == 0
+    for number, (typed, sizes) in enumerate(SIZES.items()):
+        where = f"selected_{number}"
+        assert run_app(["transform", "out/model.omvfs", folder, "-n", typed, "-o", where]) == 0
+        views, _ = load_folder(where)
+        assert tuple(views.widths.values()) == sizes
+        assert run_app(["select", folder, "-k", "2", "-n", typed, "--resume"]) == 0
+        with open("out/ranking.json", encoding="utf-8") as file:
+            chosen = json.load(file)["selected"]
+        assert tuple(map(len, chosen.values())) == sizes
+        assert set(views.feature_names["text"]) == set(chosen["text"])
 
 
 def test_features_by_view_may_come_from_a_file(folder, tmp_path):

@@ -95,7 +95,7 @@ quick = {"n_init": 2, "max_iter": 2, "batch_size": 10}
 CALLS = {
     "first chunk": (lambda rng: OMVFS(3, random_state=rng, **quick), "partial_fit", good(0)),
     "first chunk, paper": (
-        lambda rng: OMVFSPaper(3, random_state=rng, **quick),
+        lambda rng: OMVFSPaper(3, random_state=rng, max_iter=2, batch_size=10),
         "partial_fit",
         good(0),
     ),

@@ -99,7 +99,8 @@ def test_who_has_texts_as_json_lines_reads_words_in_the_end(posts, tmp_path, cap
     # The best are named at the end, not numbered.
     assert all(row["name"] in said for row in chosen if row["rank"] == "1")
     omvfs("transform", out / "model.omvfs", path, "-o", tmp_path / "few.jsonl")
-    kept = {word for line in (tmp_path / "few.jsonl").open() for word in json.loads(line)["words"]}
+    written = (tmp_path / "few.jsonl").read_text(encoding="utf-8").splitlines()
+    kept = {word for line in written for word in json.loads(line)["words"]}
     assert kept <= {row["name"] for row in chosen if row["view"] == "words"}
 
 

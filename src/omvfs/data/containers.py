@@ -79,7 +79,7 @@ def labels_of(X: Any) -> Labels:
         ((most, n),) = Counter(columns).most_common(1)
         raise ValueError(
             f"Expected unique column names, got {most!r} {n} times. Rename them; for AnnData, "
-            "X.var_names_make_unique()."
+            "var_names_make_unique does that."
         )
     return Labels(as_names(columns), views, index)
 

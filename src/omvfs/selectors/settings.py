@@ -13,7 +13,7 @@ from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Graph, Settings
 from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
 from omvfs.selectors.base import sizes_by_view
-from omvfs.wording import Sentence, Setting
+from omvfs.wording import Clause, Sentence, Setting
 
 NegativeMode = Literal["error", "clip", "shift"]
 Role = Literal["learns", "ranks", "reads", "seeds"]
@@ -65,8 +65,8 @@ PARAMETERS = {
     "n_features_per_view": Parameter(_size, "ranks", per_view=True),
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
-    "solver": Parameter(partial(one_of, allowed=("constrained", "paper")), "learns"),
     "remainder": Parameter(partial(one_of, allowed=get_args(Remainder)), "reads"),
+    "solver": Parameter(partial(one_of, allowed=("constrained", "paper")), "learns"),
     "criterion": Parameter(_criterion, "ranks"),
     "diversity": Parameter(_nonnegative, "ranks"),
     "recency": Parameter(partial(number, least=0.0, most=1.0), "ranks"),
@@ -159,9 +159,15 @@ def check_unchanged(learned: Settings, asked: Settings) -> None:
         was, now = getattr(learned, each.name), getattr(asked, each.name)
         if was != now:
             raise ValueError(
-                f"Got {each.name}={_plain(now)!r}, but what was learned so far is of {each.name}="
-                f"{_plain(was)!r}; expected the same for every chunk. Set it back, or call fit() "
-                "to start anew."
+                Sentence(
+                    "Got ",
+                    Setting(each.name, _plain(now)),
+                    ", but what was learned so far is of ",
+                    Setting(each.name, _plain(was)),
+                    "; expected the same for all rows. Set it back",
+                    Clause("or start anew", ", or call fit() to start anew"),
+                    ".",
+                )
             )
 
 
