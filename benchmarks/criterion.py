@@ -9,6 +9,7 @@ chunks.
 
 import numpy as np
 
+from omvfs import OMVFSPaper
 from omvfs.model.graph.similarity import gaussian, laplacian
 from omvfs.model.objective import l21, orthogonality_gap, reconstruction, smoothness
 
@@ -34,7 +35,7 @@ def compare(models, chunks):
         for name, model in models.items():
             V = [V_v.astype(np.float64) for V_v in model.V_.values()]
             taken = {"one cluster": one_cluster(X, V), "best": best(X, V)}
-            if model.solver != "paper":
+            if not isinstance(model, OMVFSPaper):
                 taken["own"] = one_cluster(X, V, model.predict(chunk))
             elif place == "last chunk":
                 taken["own"] = model._fitted.state.window.indicator()[-X[0].shape[0] :]

@@ -37,7 +37,7 @@ def in_memory(args):
         chunks = [chunk.views for chunk in source.chunks(args.batch_size)]
     selector = OMVFS(
         args.clusters,
-        n_features_to_select=args.features,
+        n_features_per_view=args.features,
         batch_size=args.batch_size,
         random_state=0,
     )

@@ -12,7 +12,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import IncrementalPCA, MiniBatchNMF, TruncatedSVD
 from sklearn.preprocessing import normalize
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import FSDS, MVUFS, LaplacianScore
 from omvfs.datasets import make_twin
 from omvfs.experiments.timing import shown, timed
@@ -92,12 +92,12 @@ METHODS = {
     ),
     "FSDS": Method(lambda K: FSDS(K), rows=10 * CHUNK, quick_rows=2 * CHUNK, whole=True),
     "paper": Method(
-        lambda K: OMVFS.as_published(K, random_state=0),
+        lambda K: OMVFSPaper(K, random_state=0),
         rows=3 * CHUNK,
         quick_rows=CHUNK,
         whole=True,
         slow=True,
-        note='`OMVFS.as_published`, `solver="paper"`',
+        note="`OMVFSPaper`",
     ),
     "LaplacianScore": Method(
         lambda K: LaplacianScore(),

@@ -52,7 +52,7 @@ def measured(name, order, place, n_seeds):
     """Return qualities and truths over sizes and over rules, and the number suggested."""
     rows = load(name, place)
     rows = rows.take(np.random.default_rng(order).permutation(len(rows.labels)))
-    model = OMVFS(rows.n_classes, random_state=order, n_features_to_select=640).fit(rows.views)
+    model = OMVFS(rows.n_classes, random_state=order, n_features_per_view=640).fit(rows.views)
     some, sizes, few = rows.take(slice(JUDGED)), sizes_of(name), OF_RULES.get(name, (80, 240))
     quality = model.selection_quality_
     found = {

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from support import counts, dense, fingerprint
 
-SOLVERS = {"constrained": OMVFS, "paper": functools.partial(OMVFS.as_published, max_iter=20)}
+SOLVERS = {"constrained": OMVFS, "paper": functools.partial(OMVFSPaper, max_iter=20)}
 every_solver = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS.keys())
 
 

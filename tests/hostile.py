@@ -7,9 +7,10 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.persistence import checkpoint
 from omvfs.persistence.checkpoint import CheckpointError
+from streams import taken
 from support import counts
 
 NUMBERS = (
@@ -44,14 +45,20 @@ def rows(n=20, seed=0):
 
 def sound():
     """Return models of several kinds that have learned, and rows that fit each."""
-    quick = {"n_init": 2, "max_iter": 3, "random_state": 0, "n_features_to_select": 3}
+    quick = {"n_init": 2, "max_iter": 3, "random_state": 0, "n_features_per_view": 3}
     split = np.random.default_rng(1).random((20, 17))
     return [
-        (OMVFS(2, memory=10, batch_size=10, **quick).fit(rows()), rows(7, 1)),
-        (OMVFS(2, memory=80, scale_columns=True, forgetting=0.9, **quick).fit(rows()), rows(7, 1)),
+        (OMVFS(2, sample_size=10, batch_size=10, **quick).fit(rows()), rows(7, 1)),
+        (
+            OMVFS(2, sample_size=80, scale_columns=True, half_life=100, **quick).fit(rows()),
+            rows(7, 1),
+        ),
         (OMVFS(2, negative="shift", **quick).fit(split - 0.5), split[:7]),
-        (OMVFS(2, views={"a": [3, 1], "b": slice(5, 9)}, **quick).fit(split), split[:7]),
-        (OMVFS.as_published(2, **{**quick, "window": 3}).fit(rows()), rows(7, 1)),
+        (
+            OMVFS(2, views={"a": [3, 1], "b": slice(5, 9)}, remainder="drop", **quick).fit(split),
+            split[:7],
+        ),
+        (OMVFSPaper(2, window=3, **taken(OMVFSPaper, **quick)).fit(rows()), rows(7, 1)),
     ]
 
 
@@ -155,7 +162,7 @@ def ask_everything(model, X):
 
 
 ASKED = (
-    *("view_scores_", "ranking_", "V_", "labels_", "n_iter_", "history_", "n_rows_seen_"),
+    *("view_scores_", "ranking_", "V_", "window_labels_", "n_iter_", "history_", "n_samples_seen_"),
     *("cluster_shares_", "selection_quality_", "view_support_"),
 )
 

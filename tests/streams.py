@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from omvfs import OMVFS, as_views
+from omvfs import OMVFS, OMVFSPaper, as_views
 from support import counts, fingerprint
 
-SOLVERS = {"constrained": OMVFS, "paper": OMVFS.as_published}
+
+def taken(make, **params):
+    """Those of some parameters that a class has."""
+    return {name: value for name, value in params.items() if name in make().get_params()}
+
+
+SOLVERS = {"constrained": OMVFS, "paper": OMVFSPaper}
 every_solver = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS.keys())
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 few = settings(max_examples=25, deadline=None)

@@ -7,7 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from omvfs.data import views
+from omvfs import OMVFSPaper
+from omvfs.data import reading
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.selectors.stream import Journal
 
@@ -45,14 +46,14 @@ def damaged(data, content, most=4):
 
 def reads_of_blocks(monkeypatch):
     """Return a dict that holds for every view the rows of each block that is read from now on."""
-    read, reads = views.read_block, {}
+    read, reads = reading.read_block, {}
 
     def counted(X, view=None):
-        block, names = read(X, view)
+        block, labels = read(X, view)
         reads.setdefault(view, []).append(block.shape[0])
-        return block, names
+        return block, labels
 
-    monkeypatch.setattr(views, "read_block", counted)
+    monkeypatch.setattr(reading, "read_block", counted)
     return reads
 
 
@@ -101,7 +102,7 @@ def nbytes(thing):
 def unit_indicator(model):
     """Return U of the rows in the window; of the constrained solver with columns of norm 1."""
     U = model._fitted.state.window.indicator()
-    if model.solver == "paper":
+    if isinstance(model, OMVFSPaper):
         return U
     norms = np.linalg.norm(U, axis=0)
     return U / np.where(norms > 0, norms, 1)

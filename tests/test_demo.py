@@ -21,8 +21,10 @@ def test_the_demo_shows_what_it_promises(capsys, monkeypatch):
         omvfs, column_sum, variance = map(float, the(rf"{view} .* (\S+)% +(\S+)% +(\S+)%$"))
         assert omvfs > 3 * max(column_sum, variance)
     for place in range(1, 10):
-        the(rf"{place} +(class|noise)\w+ +(class|noise)\w+$")
+        the(rf"{place} +([a-z]+_\d+) +([a-z]+_\d+)$")
         the(rf"{place} +pixel r\dc\d +(row|column|falling|rising) \S+ +wave -?\d down, \d across$")
+
+    the(r"omvfs info DATA, then omvfs select DATA .*--help")
 
     methods = "OMVFS", "column sum", "variance", "random", "all", "OMVFS's own clusters"
     nmi = {by: float(the(rf"{by} +(?:20|all) +(0\.\d+) +0\.\d+$")[0]) for by in methods}

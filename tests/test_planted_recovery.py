@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import normalize
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import make_planted, planted_stream
 from omvfs.evaluation import clustering_accuracy
 from support import dense, naive_objective, unit_indicator
@@ -64,7 +64,7 @@ def test_the_constrained_solver_ends_below_the_printed_one(seed, graph):
         X.append(rows / np.linalg.norm(rows, axis=1, keepdims=True))
     params = {"graph": graph, "graph_weight": 0.1, "sparsity": 0.1, "random_state": 0}
     values = []
-    for make in (OMVFS, OMVFS.as_published):
+    for make in (OMVFS, OMVFSPaper):
         model = make(5, **params).partial_fit(X)
         U = unit_indicator(model)
         values.append(naive_objective(X, U, list(model.V_.values()), 0.1, 0.1, graph))

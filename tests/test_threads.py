@@ -28,7 +28,7 @@ def users(request):
 ASKED = {
     "view_scores_": lambda model, X: model.view_scores_,
     "V_": lambda model, X: model.V_,
-    "labels_": lambda model, X: model.labels_,
+    "window_labels_": lambda model, X: model.window_labels_,
     "predict": lambda model, X: model.predict(X),
     "explained_share": lambda model, X: model.explained_share(X),
 }
@@ -37,7 +37,7 @@ ASKED = {
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED.keys())
 def test_what_is_asked_has_one_thread(monkeypatch, users, ask):
     X, seen = np.random.default_rng(0).random((40, 6)), []
-    model = OMVFS(2, random_state=0).fit(X)
+    model = OMVFS(2, random_state=0).partial_fit(X)
     genuine = recluster.recluster
 
     def look(*args, **kwargs):

@@ -4,13 +4,14 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.data.split import Remainder
 from omvfs.data.views import Views
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
@@ -25,9 +26,9 @@ from omvfs.selectors.settings import (
     NegativeMode,
     check_all,
     check_judgeable,
+    check_unchanged,
     checked,
     resolve,
-    resolve_ranking,
 )
 from omvfs.threads import alone, on_one_thread
 
@@ -42,14 +43,14 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     ----------
     n_clusters : int, default=8
         Number of consensus clusters K.
-    n_features_to_select : int, float, "auto", mapping of str to any of them, or None, default=100
+    n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views: widths, or columns by view name. Not for input that comes
-        as views already.
-    solver : {"constrained", "paper"}, default="constrained"
-        Satisfy UᵀU = I, U ≥ 0 exactly, or the printed multiplicative updates with a penalty.
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
+        How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
+        for each view, see `as_views`. Not for input that comes as views already.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     criterion : {"auto", "separation", "signal", "balanced", "information", "contrast", "norm"} \
             or callable, default="auto"
         What makes features good. See ``docs/method.md``. "separation" asks it of each by itself,
@@ -61,33 +62,30 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         (n_features, n_clusters), masses and sums the Σ u² and Σ u of each cluster. It is not saved.
     diversity : float, default=4.0
         How strongly a feature that repeats a better one is discounted; 0 for not at all. Needs the
-        memory, so without effect for ``solver="paper"`` or ``memory=0``.
+        reservoir, so without effect for ``sample_size=0``.
     recency : float, default=0.5
-        Say of the most recent rows, between 0 and 1. If they have changed, a feature is worth its
-        share of what features tell of all rows, or `recency` times its share of what they tell of
-        recent ones, whichever is more. Looked at once more rows have come than the reservoir holds;
-        not for ``solver="paper"`` or a memory below 80.
+        Share of the places, between 0 and 1, that the most recent rows have if they have changed:
+        of any number of best features, so many at most are chosen by what they tell of recent rows
+        alone, as two halves of these agree, and the others by all rows. Looked at once more rows
+        have come than the reservoir holds; not for a sample below 80.
     graph_weight : float or mapping of str to float, default=3.0
         α: how much neighbouring rows pull each other into one cluster, for all views or by view.
     sparsity : float or mapping of str to float, default=0.1
         β: weight of ‖V‖_{2,1}, for all views or by view.
-    orthogonality : float, default=1e7
-        γ: weight of the penalty on UᵀU − I. Only for ``solver="paper"``.
     batch_size : int, default=200
         m: rows of a chunk in `fit`. Each call of `partial_fit` is one chunk, of any size.
     window : int or None, default=2
-        s: chunks whose rows `labels_` tells of, and to which ``solver="paper"`` fits U; None never
-        drops one.
-    memory : int, default=2000
+        s: chunks whose rows `window_labels_` tells of; None never drops one.
+    sample_size : int, default=2000
         Rows of the reservoir, a uniform sample of the stream, which is clustered anew as the
         stream grows and when something is asked, and repetition is measured; with 0 neither is
-        done. Half as many of the most recent rows are held beside. Only for
-        ``solver="constrained"``.
-    forgetting : float, default=1.0
-        ρ: what a chunk leaves of all before it. Below 1, old rows fade.
-    graph : {"auto", "neighbors", "gaussian", "none"}, default="auto"
-        Similarity of rows: nearest neighbours by cosine (auto for "constrained"), the dense
-        Gaussian kernel of the paper (auto for "paper"), or none.
+        done. Half as many of the most recent rows are held beside.
+    half_life : float or None, default=None
+        Rows after which a row counts half, a quarter after twice as many, and so on: a chunk of m
+        rows leaves ρ = ½^(m / half_life) of all before it. By default no row fades.
+    graph : {"neighbors", "gaussian", "none"}, default="neighbors"
+        Similarity of rows: nearest neighbours by cosine, the dense Gaussian kernel of the paper, or
+        none.
     n_neighbors : int, default=20
         Neighbours of a row in the graph.
     scale_columns : bool, default=False
@@ -95,13 +93,9 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
     n_init : int, default=24
-        Random starts whenever the reservoir is clustered, at most 1,000. Only for
-        ``solver="constrained"``.
-    max_iter : int or None, default=None
-        Most iterations of the first chunk and whenever the reservoir is clustered, by default 20;
-        of every chunk for ``solver="paper"``, by default 200. At most 10,000.
-    tol : float, default=1e-6
-        Relative change of the objective at which ``solver="paper"`` stops.
+        Random starts whenever the reservoir is clustered, at most 1,000.
+    max_iter : int, default=20
+        Most iterations of the first chunk and whenever the reservoir is clustered, at most 10,000.
     random_state : int, RandomState instance or None, default=None
         Seed of every random choice.
 
@@ -109,16 +103,22 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     ----------
     view_scores_ : dict of str to ndarray of shape (n_features_of_view,)
         Score of every feature by view; larger is better.
-    scores_ : ndarray of shape (n_features,)
-        The same, view after view.
-    ranking_ : ndarray of shape (n_features,)
-        Rank of every feature within its view, view after view; 1 is the best.
+    scores_ : ndarray of shape (n_features_in_,)
+        The same in the order of the columns of X, NaN for those in no view; of several views, view
+        after view.
+    ranking_ : ndarray of shape (n_features_in_,)
+        Rank of every feature within its view, in the same order; 1 is the best, 0 in no view.
+    view_ranking_, view_support_ : dict of str to ndarray of shape (n_features_of_view,)
+        Rank of every feature, and whether it is selected, by view.
     selection_quality_ : SelectionQuality
         How much of the clusters the best features alone reproduce, by their number, all views
         together and each alone; ``print`` shows a table.
     V_ : dict of str to ndarray of shape (n_features_of_view, n_clusters)
         Feature matrices.
-    labels_ : ndarray
+    labels_ : ndarray of shape (n_rows,)
+        Consensus cluster of every row that `fit` was given, as `predict` tells it. Not there after
+        `partial_fit` or `load`: rows are not kept.
+    window_labels_ : ndarray
         Consensus cluster of every row in the window.
     cluster_shares_ : ndarray of shape (n_clusters,), or None
         Share of rows of each cluster, estimated on the reservoir; None without one.
@@ -127,7 +127,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         last 10,000 chunks are kept.
     n_iter_ : int
         Iterations done for the last chunk.
-    n_rows_seen_ : int
+    n_samples_seen_ : int
         Rows seen.
     n_features_in_ : int
         Features of all views together.
@@ -152,95 +152,66 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     >>> from omvfs import OMVFS
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(600, n_features=(300, 200), n_informative=(30, 20), random_state=0)
-    >>> selector = OMVFS(n_clusters=5, n_features_to_select=20, random_state=0)
+    >>> selector = OMVFS(n_clusters=5, n_features_per_view=20, random_state=0)
     >>> selector.fit_transform(planted.views).shape
     (600, 40)
-    >>> bool(planted.informative["view_1"][selector.top_features("view_1", 10)].mean() > 0.8)
+    >>> bool(planted.informative["view_1"][selector.view_ranking_["view_1"] <= 10].mean() > 0.8)
     True
     """
 
     is_multi_view = True
     embeds_directly = True
+    # Of what decides what is learned, what is not for the user to choose.
+    _fixed: ClassVar[Mapping[str, Any]] = {
+        "solver": "constrained",
+        "orthogonality": 0.0,
+        "tol": 0.0,
+    }
 
     def __init__(
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize | Any = 100,
+        n_features_per_view: SelectSize | Any = 100,
         views: Any = None,
-        solver: Literal["constrained", "paper"] = "constrained",
+        remainder: Remainder = "error",
         criterion: Criterion = "auto",
         diversity: float = 4.0,
         recency: float = 0.5,
         graph_weight: float | Mapping[str, float] = 3.0,
         sparsity: float | Mapping[str, float] = 0.1,
-        orthogonality: float = 1e7,
         batch_size: int = 200,
         window: int | None = 2,
-        memory: int = 2000,
-        forgetting: float = 1.0,
-        graph: Graph | Literal["auto"] = "auto",
+        sample_size: int = 2000,
+        half_life: float | None = None,
+        graph: Graph = "neighbors",
         n_neighbors: int = 20,
         scale_columns: bool = False,
         negative: NegativeMode = "error",
         n_init: int = 24,
-        max_iter: int | None = None,
-        tol: float = 1e-6,
+        max_iter: int = 20,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
-        self.solver = solver
+        self.remainder = remainder
         self.criterion = criterion
         self.diversity = diversity
         self.recency = recency
         self.graph_weight = graph_weight
         self.sparsity = sparsity
-        self.orthogonality = orthogonality
         self.batch_size = batch_size
         self.window = window
-        self.memory = memory
-        self.forgetting = forgetting
+        self.sample_size = sample_size
+        self.half_life = half_life
         self.graph = graph
         self.n_neighbors = n_neighbors
         self.scale_columns = scale_columns
         self.negative = negative
         self.n_init = n_init
         self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
-
-    @classmethod
-    def as_published(cls, n_clusters: int = 8, **params: Any) -> Self:
-        """Return the method as the paper prints it: its solver, graph, starts and criterion.
-
-        Parameters
-        ----------
-        n_clusters : int
-            Number of clusters K.
-        **params
-            Any other parameter, over the published ones.
-
-        Examples
-        --------
-        >>> OMVFS.as_published(4).solver
-        'paper'
-        """
-        published = {
-            "solver": "paper",
-            "graph": "gaussian",
-            "criterion": "norm",
-            "diversity": 0.0,
-            "recency": 0.0,
-            "graph_weight": 1.0,
-            "sparsity": 1.0,
-            "orthogonality": 1e7,
-            "window": 2,
-            "memory": 0,
-            "max_iter": 200,
-        }
-        return cls(n_clusters, **{**published, **params})
 
     def partial_fit(
         self, X: Any, y: Any = None, *, start_U: Any = None, start_V: Any = None
@@ -263,6 +234,22 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         self
         """
         return self._learn_chunk(X, start_U=start_U, start_V=start_V)
+
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
+        """Learn from X anew, and return the consensus cluster of every row.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+        y : ignored
+            For compatibility with scikit-learn.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            As ``fit(X).predict(X)``.
+        """
+        return self.fit(X, y).labels_
 
     @alone
     @on_one_thread
@@ -305,7 +292,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)
-        return self._fitted.scores(resolve_ranking(self.get_params(deep=False), self.schema_))
+        return self._fitted.scores(self._ranking)
 
     @property
     @alone
@@ -317,8 +304,21 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
 
     @property
     @alone
-    @on_one_thread
     def labels_(self) -> NDArray[np.intp]:
+        """Consensus cluster of every row that `fit` was given."""
+        check_is_fitted(self)
+        labels: NDArray[np.intp] | None = getattr(self, "_labels", None)
+        if labels is None or len(labels) != self._fitted.n_rows:
+            raise AttributeError(
+                "labels_ is of the rows of fit(); after partial_fit() or load() they are not known "
+                "any more. Use predict(X), or window_labels_ for the last chunks."
+            )
+        return labels.copy()
+
+    @property
+    @alone
+    @on_one_thread
+    def window_labels_(self) -> NDArray[np.intp]:
         """Consensus cluster of every row in the window."""
         check_is_fitted(self)
         return self._fitted.queries.window_labels()
@@ -357,16 +357,25 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
             )
         return self._negative_mode
 
+    @property
+    def _all_params(self) -> dict[str, Any]:
+        """The parameters, with those that are not for the user to choose."""
+        return {**self._fixed, **self.get_params(deep=False)}
+
     def _empty(self, first: Views) -> FittedState:
-        params = self.get_params(deep=False)
+        params = self._all_params
         check_all(params, first.names)
         check_judgeable(params, first.names)
         rng = np.random.default_rng(seed_of(self.random_state))
         settings = resolve(params, first.names)
         return FittedState.empty(first, settings, rng, shift=self.negative == "shift")
 
+    def _of_all_rows(self, known: FittedState, rows: Views) -> dict[str, Any]:
+        return {"_labels": known.predict(rows)}
+
     def _advance(self, known: FittedState, chunk: Views, **starts: Any) -> Update[FittedState]:
         started = time.perf_counter()
+        check_unchanged(known.settings, resolve(self._all_params, known.schema.names))
         update = known.after(chunk, **starts)
         assert update.info is not None
         return replace(update, info=replace(update.info, seconds=time.perf_counter() - started))

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from omvfs.data.schema import listed
+from omvfs.wording import Clause, Sentence, Setting, sentence_of
 
 # Given a name and a value, returns the value as the program takes it, or says what is wrong.
 Check = Callable[[str, Any], Any]
@@ -27,7 +28,7 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
         alike = np.ndim(value) == 0 and isinstance(value, bool | np.bool_) == isinstance(each, bool)
         if alike and value == each:
             return each
-    raise ValueError(f"Got {name}={value!r}; expected {listed(allowed)}.")
+    raise _refusal(name, value, listed(allowed))
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -43,7 +44,7 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     if is_whole and least <= int(value) and (most is None or int(value) <= most):
         return int(value)
     bounds = f"of at least {least}" + ("" if most is None else f" and at most {most:,}")
-    raise ValueError(f"Got {name}={value!r}; expected a whole number {bounds}.")
+    raise _refusal(name, value, f"a whole number {bounds}")
 
 
 def number(
@@ -70,15 +71,17 @@ def number(
         return given
     bounds = f"{'above' if above else 'of at least'} {least:g}"
     bounds += f" and at most {most:g}" if most < math.inf else ""
-    raise ValueError(f"Got {name}={value!r}; expected a finite number {bounds}.")
+    raise _refusal(name, value, f"a finite number {bounds}")
 
 
-def select_size(name: str, value: Any) -> int | float | None:
+def select_size(name: str, value: Any, also: str = "") -> int | float | None:
     """Return how many features to select: a number, a share of them, or None for all.
+
+    What is allowed `also` is for the error to tell.
 
     Examples
     --------
-    >>> select_size("n_features_to_select", 0.5)
+    >>> select_size("n_features_per_view", 0.5)
     0.5
     """
     is_whole = isinstance(value, numbers.Integral)
@@ -86,10 +89,10 @@ def select_size(name: str, value: Any) -> int | float | None:
         return None if value is None else int(value)
     if isinstance(value, numbers.Real) and not is_whole and 0 < float(value) <= 1:
         return float(value)
-    raise ValueError(
-        f"Got {name}={value!r}; expected a whole number of at least 1, a share above 0.0 and at "
-        "most 1.0, or None for all."
+    sizes = (
+        f"a whole number of at least 1, a share above 0.0 and at most 1.0{also}, or None for all"
     )
+    raise _refusal(name, value, Clause("sizes", sizes))
 
 
 def or_none(check: Check) -> Check:
@@ -124,10 +127,21 @@ def by_view(name: str, value: Any, check: Check, views: Sequence[str] | None) ->
         return (check(name, value),) * (1 if views is None else len(views))
     if views is not None and set(value) != set(views):
         raise ValueError(
-            f"Got {name} for views {listed(value)}; expected one for each of {listed(views)}, or "
-            "one for all."
+            Sentence(
+                "Got ",
+                Clause(name, name),
+                f" for views {listed(value)}; expected one for each of {listed(views)}, or one for "
+                "all.",
+            )
         )
-    return tuple(check(f"{name}[{view!r}]", value[view]) for view in views or value)
+    return tuple(_of_view(view, name, value[view], check) for view in views or value)
+
+
+def _of_view(view: str, name: str, value: Any, check: Check) -> Any:
+    try:
+        return check(name, value)
+    except ValueError as error:
+        raise ValueError(sentence_of(error).of_view(view)) from None
 
 
 def seed(name: str, value: Any) -> Any:
@@ -141,10 +155,8 @@ def seed(name: str, value: Any) -> Any:
     try:
         check_random_state(value)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"Got {name}={value!r}; expected a whole number from 0 to 2**32 - 1, a RandomState or "
-            "None."
-        ) from error
+        seeds = Clause("seeds", "a whole number from 0 to 2**32 - 1, a RandomState or None")
+        raise _refusal(name, value, seeds) from error
     return value
 
 
@@ -157,3 +169,7 @@ def seed_of(random_state: Any) -> int:
     True
     """
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _refusal(name: str, value: Any, expected: str | Clause) -> ValueError:
+    return ValueError(Sentence("Got ", Setting(name, value), "; expected ", expected, "."))

@@ -126,7 +126,7 @@ def test_smooth_features_beat_rough_ones():
     angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
     X = np.column_stack([np.sin(angle), np.sin(40 * angle), np.ones(200), np.cos(angle)])
     ring = np.roll(np.eye(200), 1, axis=0)
-    selector = LaplacianScore(graph=ring + ring.T, n_features_to_select=2).fit(X)
+    selector = LaplacianScore(graph=ring + ring.T, n_features_per_view=2).fit(X)
     # The neighbours of a wave of m periods are on average cos(2πm / n) times it.
     smooth, rough = np.cos(np.pi / 100 * np.array([1, 40]))
     np.testing.assert_allclose(selector.scores_, [smooth, rough, -2, smooth], rtol=1e-10)
@@ -168,7 +168,7 @@ def test_nothing_large_is_made_dense():
 
 def test_select_k_best_takes_the_function():
     X = counts(np.random.default_rng(0), 40, 9)
-    expected = LaplacianScore(n_features_to_select=3).fit(X).get_support()
+    expected = LaplacianScore(n_features_per_view=3).fit(X).get_support()
     for kind in KINDS.values():
         chosen = SelectKBest(laplacian_score, k=3).fit(kind(X), np.zeros(40)).get_support()
         np.testing.assert_array_equal(chosen, expected)

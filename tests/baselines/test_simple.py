@@ -26,7 +26,7 @@ def test_column_sum_and_variance_of_a_stream_are_those_of_all_its_rows(kind, dty
     wide = X.astype(np.float64)
     np.testing.assert_allclose(total.scores_, wide.mean(axis=0), rtol=rounding)
     np.testing.assert_allclose(variance.scores_, wide.var(axis=0), rtol=rounding, atol=rounding)
-    assert variance.n_rows_seen_ == len(X)
+    assert variance.n_samples_seen_ == len(X)
 
 
 def test_variance_is_exact_far_from_zero():
@@ -40,11 +40,11 @@ def test_variance_is_exact_far_from_zero():
 def test_a_failed_chunk_changes_nothing():
     X = sp.csr_array(counts(np.random.default_rng(0), 20, 5))
     selector = Variance().partial_fit(X)
-    before = selector.scores_, selector.n_rows_seen_
+    before = selector.scores_, selector.n_samples_seen_
     with pytest.raises(ValueError, match="features"):
         selector.partial_fit(X[:, :4])
     np.testing.assert_array_equal(selector.scores_, before[0])
-    assert selector.n_rows_seen_ == before[1]
+    assert selector.n_samples_seen_ == before[1]
 
 
 def test_random_scores_follow_the_seed_alone():

@@ -4,14 +4,14 @@ import criterion
 import numpy as np
 import pytest
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import make_twin
 
 
 def test_the_objective_is_that_of_the_equation():
     twin = make_twin("reuters", 120, n_features=(60, 50), n_words=(9, 9), n_classes=3)
     chunks = [chunk.views for chunk in twin.chunks(60)]
-    ours, paper = OMVFS(3, random_state=0), OMVFS.as_published(3, random_state=0, max_iter=20)
+    ours, paper = OMVFS(3, random_state=0), OMVFSPaper(3, random_state=0, max_iter=20)
     for chunk in chunks:
         ours.partial_fit(chunk)
         paper.partial_fit(chunk)

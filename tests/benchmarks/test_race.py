@@ -16,7 +16,7 @@ def test_a_race_runs_every_method_on_the_same_rows():
         times, ours, own = race.beside(3, chunks, method, repeats=2)
         assert len(times["own"]) == (1 if method.slow else 2), name
         assert len(times["omvfs"]) == 2
-        assert ours.n_rows_seen_ == 150
+        assert ours.n_samples_seen_ == 150
         assert own is not None
         assert name in race.result_line("set", name, {"rows": 150, "times": times})
 

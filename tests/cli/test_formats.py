@@ -277,9 +277,9 @@ def test_a_stopped_run_of_every_format_goes_on_where_it_was(name, tmp_path, monk
         patched.setattr(commands.Bar, "__call__", lambda _, status: seen.append(status.n_rows))
         patched.setattr(commands.Stop, "__call__", lambda _: seen[-1] >= 20)
         assert run_app(["select", *given, *options, "-o", str(out)]) == 130
-    assert seen[-1] == OMVFS.load(out / "model.omvfs").n_rows_seen_ == 28
+    assert seen[-1] == OMVFS.load(out / "model.omvfs").n_samples_seen_ == 28
     assert run_app(["select", *given, *options, "-o", str(out), "--resume"]) == 0
-    assert OMVFS.load(out / "model.omvfs").n_rows_seen_ == 60
+    assert OMVFS.load(out / "model.omvfs").n_samples_seen_ == 60
     assert ranking(out) == ranking(whole)
 
 
@@ -357,7 +357,7 @@ def run_section(data, capsys, *, n_rows=60):
         assert run_app(arguments) == 0, capsys.readouterr().err
     said = capsys.readouterr().out
     assert said.count(f"{n_rows} rows") >= 4
-    assert OMVFS.load("out/model.omvfs").n_rows_seen_ == n_rows
+    assert OMVFS.load("out/model.omvfs").n_samples_seen_ == n_rows
     for written in ("out", "reduced", "folder"):
         assert os.listdir(written)
     assert run_app(["info", "folder"]) == 0
@@ -375,7 +375,7 @@ def test_the_commands_of_the_readme_take_standard_input(name, here, capsys, monk
         with open(name) as file:
             monkeypatch.setattr(sys, "stdin", file)
             assert run_app(arguments) == 0, capsys.readouterr().err
-    assert OMVFS.load("out/model.omvfs").n_rows_seen_ == 60
+    assert OMVFS.load("out/model.omvfs").n_samples_seen_ == 60
     assert run_app(["info", "reduced"]) == run_app(["info", "folder"]) == 0
 
 
@@ -395,7 +395,7 @@ def test_the_line_of_python_in_the_readme_works():
     (line,) = re.findall(r"`(omvfs\.pipeline\.run\(.*?)`", SECTION)
     result = eval(line, {"omvfs": omvfs, "OMVFS": OMVFS, "open_source": open_source})
     assert result.finished
-    assert result.selector.n_rows_seen_ == 60
+    assert result.selector.n_samples_seen_ == 60
 
 
 def test_the_readme_promises_these_formats_and_no_others():

@@ -149,7 +149,7 @@ def results(out):
     return (
         sum(row["selected"] == "True" for row in table),
         len(ranking["selected"]["x"]),
-        about["parameters"]["n_features_to_select"],
+        about["parameters"]["n_features_per_view"],
     )
 
 

@@ -127,6 +127,25 @@ def test_a_terminal_is_shown_names_and_obeys_none(tmp_path):
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", seen)
 
 
+@pytest.mark.parametrize("how", ["terminal", "pipe"])
+def test_the_best_features_are_shown_and_none_is_obeyed(tmp_path, how, capsys):
+    names = [*HOSTILE, "wörd, with a comma", "long " * 30]
+    (tmp_path / "x.jsonl").write_text(lines_of(names).replace('"text"', json.dumps(HOSTILE[2])))
+    given = ["select", str(tmp_path / "x.jsonl"), "-k", "2", "-o", str(tmp_path / "out")]
+    if how == "terminal":
+        seen = names_on_a_terminal(given)
+    else:
+        assert run_app(given) == 0
+        seen = capsys.readouterr().out
+    in_one_line = " ".join(seen.split())
+    for name in names[:-1]:
+        assert shown(name) in in_one_line
+    assert shown(HOSTILE[2]) in seen.splitlines()[2]  # the view
+    assert "long long" in seen
+    assert names[-1] not in seen
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", seen)
+
+
 def test_errors_show_names_and_say_nothing_else(tmp_path, capsys):
     for name in HOSTILE:
         (tmp_path / "x.jsonl").write_text(json.dumps({name: [1.0]}) + "\n")
@@ -307,4 +326,4 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, capsys, request)
     request.getfixturevalue("small_files")
     assert run_app(["select", str(tmp_path / "x.npy"), "-o", str(tmp_path / "out")]) == 4
     assert f"{tmp_path / 'out/model.omvfs'}: " in capsys.readouterr().err
-    assert os.listdir(tmp_path / "out") == []
+    assert not (tmp_path / "out").exists()

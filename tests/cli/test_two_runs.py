@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from omvfs import OMVFS, disk
+from omvfs.cli._signals import Stop
 from omvfs.cli.commands import run_app
 from support import counts, fingerprint
 
@@ -55,7 +56,7 @@ def test_two_at_once_leave_the_result_of_one(rows, tmp_path):
     assert sorted(codes) in ([0, 1], [0, 2]), said
     assert not any("Traceback" in each for each in said)
     model = OMVFS.load(out / "model.omvfs")
-    assert (model.n_rows_seen_, model.n_clusters) == (120, (2, 3)[codes.index(0)])
+    assert (model.n_samples_seen_, model.n_clusters) == (120, (2, 3)[codes.index(0)])
 
 
 def test_nothing_of_a_run_before_is_overwritten_without_being_told_to(rows, tmp_path, capsys):
@@ -84,6 +85,34 @@ def test_nothing_of_a_run_before_is_overwritten_without_being_told_to(rows, tmp_
     assert second["ranking.csv"] != first["ranking.csv"]
 
 
+def test_an_interrupted_run_is_not_overwritten_without_being_told_to(
+    rows, tmp_path, monkeypatch, capsys
+):
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    command = ["select", str(rows), "-k", "3", "--batch-size", "20", "-o", str(out)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Stop, "__call__", lambda stop: True)
+        assert run_app(command) == 130
+    assert OMVFS.load(out / "model.omvfs").n_samples_seen_ == 20
+    stopped = contents(out)
+    assert list(stopped) == ["model.omvfs"]
+    capsys.readouterr()
+    assert run_app(command) == 2
+    assert "go on with --resume, begin anew with --over" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert contents(out) == stopped
+    assert run_app([*command[:-1], str(whole)]) == 0
+    expected = contents(whole)["ranking.csv"]
+    for option in ("--resume", "--overwrite"):
+        for name in contents(out):
+            (out / name).unlink()
+        (out / "model.omvfs").write_bytes(stopped["model.omvfs"])
+        assert run_app([*command, option]) == 0
+        assert contents(out)["ranking.csv"] == expected
+        assert (contents(out)["model.omvfs.1"] == stopped["model.omvfs"]) is True
+
+
 def test_a_run_goes_on_from_the_checkpoint_before_if_that_is_all_there_is(rows, tmp_path, capsys):
     out, whole = tmp_path / "out", tmp_path / "whole"
     options = ["-k", "3", "--batch-size", "10", "--checkpoint-every", "2"]
@@ -92,7 +121,7 @@ def test_a_run_goes_on_from_the_checkpoint_before_if_that_is_all_there_is(rows, 
     model = out / "model.omvfs"
     expected = fingerprint(OMVFS.load(model)._fitted)
     model.unlink()
-    assert OMVFS.load(f"{model}.1").n_rows_seen_ < 120
+    assert OMVFS.load(f"{model}.1").n_samples_seen_ < 120
     capsys.readouterr()
     assert run_app(["select", str(rows), *options, "-o", str(out), "--resume"]) == 0
     said = capsys.readouterr().err

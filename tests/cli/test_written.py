@@ -20,7 +20,7 @@ def test_files_of_the_same_name_are_written_apart(tmp_path):
     out, again = tmp_path / "out", tmp_path / "again"
     assert run_app(["select", *given, "-k", "3", "-n", "2", "-o", str(out), "--write-data"]) == 0
     assert run_app(["transform", str(out / "model.omvfs"), *given, "-o", str(again)]) == 0
-    support = OMVFS.load(out / "model.omvfs").set_params(n_features_to_select=2).view_support_
+    support = OMVFS.load(out / "model.omvfs").set_params(n_features_per_view=2).view_support_
     for written in (out / "data", again):
         assert sorted(f.name for f in written.iterdir()) == ["a_data.npy", "b_data.npy"]
         for view, X in (("a", TEXT), ("b", IMAGE)):

@@ -6,7 +6,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import BASELINES
 from omvfs.testing import check_selector
 from support import KINDS, counts, dense
@@ -21,7 +21,7 @@ def small(estimator, **params):
     return estimator.set_params(**{name: wanted[name] for name in wanted if name in own}, **params)
 
 
-SELECTORS = {"constrained": OMVFS, "published": OMVFS.as_published, **BASELINES}
+SELECTORS = {"constrained": OMVFS, "published": OMVFSPaper, **BASELINES}
 
 # Little and random data: there is nothing to converge to.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -47,7 +47,7 @@ def test_there_are_baselines():
 @every_selector
 def test_names_of_a_polars_frame_are_its_columns(make):
     X = counts(np.random.default_rng(0), 40, 3)
-    selector = small(make(), n_features_to_select=2)
+    selector = small(make(), n_features_per_view=2)
     selector.fit(pl.DataFrame({c: X[:, j] for j, c in enumerate("abc")}))
     assert list(selector.feature_names_in_) == ["a", "b", "c"]
     assert list(selector.get_feature_names_out()) == ["abc"[j] for j in selector.get_support(True)]
@@ -67,14 +67,14 @@ def test_input_that_is_clipped_is_left_alone(kind):
 @every_selector
 def test_a_pipeline_goes_on_behind_it(make):
     X = counts(np.random.default_rng(0), 40, 6) + 0.01
-    selector = small(make(), views=[4, 2], n_features_to_select=2)
+    selector = small(make(), views=[4, 2], n_features_per_view=2)
     labels = make_pipeline(selector, KMeans(2, n_init=1, random_state=0)).fit_predict(X)
     assert labels.shape == (40,)
 
 
 @every_selector
 def test_pandas_output_of_views(make):
-    selector = small(make(), n_features_to_select=2).set_output(transform="pandas")
+    selector = small(make(), n_features_per_view=2).set_output(transform="pandas")
     out = selector.fit_transform(two_views())
     assert list(out.columns) == list(selector.get_feature_names_out())
     assert out.shape == (50, 4)

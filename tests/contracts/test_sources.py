@@ -322,7 +322,7 @@ def test_every_block_is_read_once_on_its_way(make, prepare, tmp_path, monkeypatc
     reads = reads_of_blocks(monkeypatch)
     with make(tmp_path) as source:
         result = run(source, OMVFS(2, batch_size=10, random_state=0), prepare=prepare)
-    assert result.selector.n_rows_seen_ == N
+    assert result.selector.n_samples_seen_ == N
     reads.pop("other", None)
     text = HELD.get(make, [10, 10, 10, 10, N - 40])
     assert reads == {"text": text, "image": JOINED.get(make, text)}

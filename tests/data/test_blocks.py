@@ -209,7 +209,7 @@ def planted(value, kind, dtype="float64"):
         (1e200, "float64", r"too large for float64: view 'text' holds 1e\+200 at {place}.*Scale"),
         (-1e200, "float64", r"too large for float64: view 'text' holds -1e\+200 at {place}"),
         (1e20, "float32", r"too large for float32: view 'text' holds 1e\+20 at {place}.*float64"),
-        (-0.5, "float64", r"Negative values in data: view 'text' holds -0.5 at {place}.*\"clip\""),
+        (-0.5, "float64", r"Negative values in data: view 'text' holds -0.5 at {place}.*='clip'"),
     ],
 )
 def test_bad_values_are_named_with_their_place(kind, value, dtype, message):

@@ -2,10 +2,18 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.compose import make_column_selector
 
-from batches import assert_sound
+from batches import assert_sound, quick
+from omvfs.baselines import ColumnSum, Variance
+from omvfs.data.rechunk import rechunk
 from omvfs.data.views import Views, as_views
+from stand_ins import Untouchable
 from support import KINDS, counts, dense
 
 
@@ -22,7 +30,7 @@ from support import KINDS, counts, dense
 )
 def test_one_x_is_split_by_columns(kind, views, expected):
     X = counts(np.random.default_rng(0), 6, 5)
-    got = as_views(KINDS[kind](X), views=views)
+    got = as_views(KINDS[kind](X), views=views, remainder="drop")
     assert_sound(got)
     assert got.names == tuple(expected)
     for name, columns in expected.items():
@@ -43,6 +51,13 @@ def test_one_x_is_split_by_columns(kind, views, expected):
         ({"a": 3}, "expected at least one index"),
         ({"a": [True, False]}, "a mask of 5 entries"),
         ({"a": ["f0"]}, "View 'a' has columns by name, but X has no column names"),
+        ({"a": [0, 1], "b": [3]}, r"Got 2 of 5 columns in no view: '2', '4'.*remainder='drop'"),
+        ({"a": [0, 1, 2], "b": [2, 3, 4]}, "Column '2' is in views 'a', 'b'"),
+        ({"a": [0, 1, 1], "b": [2, 3, 4]}, "Column '1' is in views 'a' at once, or twice in one"),
+        ({"a": lambda X: [X.shape[1]]}, r"View 'a' has columns \[5\], but X has 5 features"),
+        ({"a": lambda X: []}, r"View 'a' has columns \[\]; expected at least one index"),
+        ("prefix", 'views="prefix", but X has no column names.*ViewTransformer'),
+        ("suffix", "Got views='suffix'; expected 'prefix', widths, or columns by view name"),
     ],
 )
 def test_a_bad_split_is_refused(views, message):
@@ -59,3 +74,160 @@ def test_views_cannot_be_split_again():
 def test_unknown_column_names_are_listed():
     with pytest.raises(ValueError, match="View 'v' has columns that X lacks: 'z'"):
         as_views(pd.DataFrame({"a": [1.0], "b": [0.0], "c": [5.0]}), views={"v": ["a", "z"]})
+
+
+def named(names, kind=pd.DataFrame, n_rows=30):
+    X = counts(np.random.default_rng(0), n_rows, len(names))
+    return kind({name: X[:, j] for j, name in enumerate(names)})
+
+
+NAMES = ["text__b", "image__x", "text__a", "image__y__z", "text__c_"]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_prefixes_of_column_names_make_views(kind):
+    frame = named(NAMES, kind)
+    views = as_views(frame, views="prefix")
+    assert {view: list(own) for view, own in views.feature_names.items()} == {
+        "text": ["b", "a", "c_"],
+        "image": ["x", "y__z"],
+    }
+    np.testing.assert_array_equal(views["image"], np.asarray(frame)[:, [1, 3]])
+
+
+@pytest.mark.parametrize("odd", ["a", "text__", "__a", "text_a"])
+def test_columns_without_a_prefix_are_named(odd):
+    with pytest.raises(
+        ValueError, match=rf"not called \"view__feature\": '{odd}'\. Leave them out"
+    ):
+        as_views(named([*NAMES, odd]), views="prefix")
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_callables_find_columns_of_any_x(kind):
+    X = counts(np.random.default_rng(0), 6, 5)
+    split = {"a": lambda X: slice(0, X.shape[1] - 1), "b": lambda X: [X.shape[1] - 1]}
+    got = as_views(KINDS[kind](X), views=split)
+    np.testing.assert_array_equal(dense(got["a"]), X[:, :4])
+    np.testing.assert_array_equal(dense(got["b"]), X[:, 4:])
+
+
+def test_column_selectors_find_columns_of_a_frame():
+    frame = named(NAMES).astype({"image__x": "float32", "image__y__z": "float32"})
+    by_pattern = {
+        "text": make_column_selector(pattern="^text__"),
+        "image": make_column_selector(pattern="^image__"),
+    }
+    by_type = {
+        "text": make_column_selector(dtype_include="float64"),
+        "image": make_column_selector(dtype_include="float32"),
+    }
+    expected = as_views(frame, views="prefix")
+    for split in (by_pattern, by_type):
+        got = as_views(frame, views=split)
+        assert got.schema == expected.schema
+        for view in ("text", "image"):
+            np.testing.assert_array_equal(got[view], expected[view])
+
+
+def test_a_feature_keeps_a_name_that_is_not_its_views():
+    views = as_views(named(NAMES), views={"text": [0, 2], "other": [1], "both": [3, 4]})
+    assert [list(own) for own in views.feature_names.values()] == [
+        ["b", "a"],
+        ["image__x"],
+        ["image__y__z", "text__c_"],
+    ]
+
+
+SPLITS = {
+    "prefix": "prefix",
+    "selectors": {
+        "text": make_column_selector(dtype_include="float64"),
+        "image": make_column_selector(dtype_include="float32"),
+    },
+}
+
+
+@pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
+def test_columns_found_in_fit_are_those_of_later_rows(split):
+    frame = named(NAMES).astype({"image__x": "float32", "image__y__z": "float32"})
+    selector = clone(ColumnSum(views=split, n_features_per_view=1)).fit(frame)
+    names = list(selector.get_feature_names_out())
+    assert set(names) < set(NAMES)
+    assert [NAMES[j] for j in selector.get_support(indices=True)] == sorted(names, key=NAMES.index)
+    expected = np.asarray(frame[names])
+    np.testing.assert_array_equal(selector.transform(frame), expected)
+    # Of another type, a selector by type would find other columns.
+    np.testing.assert_allclose(selector.transform(frame.astype("float32")), expected, rtol=1e-6)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        np.testing.assert_array_equal(selector.transform(np.asarray(frame)), expected)
+    for other in (
+        frame[NAMES[::-1]],
+        frame.rename(columns={"text__a": "text__d"}),
+        frame[NAMES[:3]],
+    ):
+        with pytest.raises(ValueError, match="feature names should match"):
+            selector.transform(other)
+    with pytest.raises(TypeError, match=r"Got stand_ins\.Untouchable"):
+        selector.transform(Untouchable())
+    with pytest.raises(ValueError, match="Input X contains NaN: view 'text', row 0, column 0"):
+        selector.transform(frame * np.nan)
+    selector.partial_fit(frame)
+    assert selector.n_samples_seen_ == 60
+
+
+def test_rechunk_splits_by_prefix():
+    frame = named(NAMES)
+    chunks = list(rechunk([frame[:7], frame[7:]], 10, views="prefix"))
+    assert [len(chunk) for chunk in chunks] == [10, 10, 10]
+    assert chunks[0].widths == {"text": 3, "image": 2}
+
+
+PARTS = {
+    "te_": pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=["i", "j"]),
+    "image__1": pd.DataFrame({"a": [5.0, 6.0], 7: [8.0, 9.0]}, index=["i", "j"]),
+}
+
+
+def test_the_first_level_of_columns_makes_views():
+    frame = pd.concat(PARTS, axis=1)
+    views, expected = (
+        as_views(frame),
+        as_views({name: X.rename(columns=str) for name, X in PARTS.items()}),
+    )
+    assert views.schema == expected.schema
+    for view in PARTS:
+        np.testing.assert_array_equal(views[view], expected[view])
+    assert list(views.index) == ["i", "j"]
+    assert as_views(frame, views="prefix").schema == expected.schema
+
+
+@quick
+@given(st.permutations(range(6)))
+def test_levels_of_columns_in_any_order_are_supported_in_that_order(order):
+    columns = pd.MultiIndex.from_product([["text", "image"], list("xyz")])[list(order)]
+    X = counts(np.random.default_rng(0), 20, 6)
+    frame = pd.DataFrame(X, columns=columns)
+    selector = Variance(n_features_per_view=1).fit(frame)
+    names = ["__".join(columns[j]) for j in selector.get_support(indices=True)]
+    assert sorted(names) == sorted(selector.get_feature_names_out())
+    out = selector.set_output(transform="pandas").transform(frame)
+    for name in out.columns:
+        np.testing.assert_array_equal(out[name], frame[tuple(name.split("__"))])
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        selector.transform(frame[columns[::-1]])
+
+
+def test_levels_of_columns_within_a_view_are_joined():
+    columns = pd.MultiIndex.from_tuples([("a", "mean"), ("a", "std"), ("b", 1)])
+    frame = pd.DataFrame(np.ones((2, 3)), columns=columns)
+    assert list(as_views({"v": frame}).feature_names["v"]) == ["a__mean", "a__std", "b__1"]
+    one = as_views(frame, views={"v": slice(0, 3)})
+    assert list(one.feature_names["v"]) == ["a__mean", "a__std", "b__1"]
+    three = pd.concat({"t": frame}, axis=1)
+    assert list(as_views(three).feature_names["t"]) == ["a__mean", "a__std", "b__1"]
+    twice = pd.DataFrame(
+        np.ones((1, 2)), columns=pd.MultiIndex.from_tuples([("a__b", "c"), ("a", "b__c")])
+    )
+    with pytest.raises(ValueError, match=r"Expected unique column names, got 'a__b__c' 2 times"):
+        as_views({"v": twice})

@@ -239,8 +239,21 @@ def test_names():
     assert list(planted.views) == list(planted.informative) == ["text", "image"]
     names = planted.feature_names["image"]
     assert len(set(names)) == len(names) == 50
-    told = [name.startswith("class") for name in names]
+    told = [not name.startswith("noise") for name in names]
     np.testing.assert_array_equal(told, planted.informative["image"])
+    topics = {
+        (name.partition("_")[0], c)
+        for name, c in zip(names, planted.feature_class["image"], strict=True)
+    }
+    assert len(topics) == len({topic for topic, _ in topics}) == len({c for _, c in topics})
+
+
+def test_batches_are_the_chunks_with_names():
+    stream = planted_stream(250, batch_size=100, **SMALL, random_state=0)
+    for chunk, views in zip(stream, stream.batches(), strict=True):
+        for view, X in chunk.views.items():
+            assert (views[view] != X).nnz == 0
+            assert list(views.feature_names[view]) == stream.feature_names[view]
 
 
 def test_columns_are_in_no_order():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from omvfs.datasets import planted_stream
-from streams import SOLVERS
+from streams import SOLVERS, taken
 from support import nbytes
 
 
@@ -26,9 +26,9 @@ def test_memory_does_not_grow_with_the_stream(solver, form):
         chunks = [rows[i : i + 100] for i in range(0, 6000, 100)]
         if form == "dense":
             chunks = [chunk.copy() for chunk in chunks]
-    model = SOLVERS[solver](
-        5, memory=500, graph="none", max_iter=3, n_init=1, diversity=0.0, random_state=0
-    )
+    make = SOLVERS[solver]
+    params = taken(make, sample_size=500, n_init=1, diversity=0.0)
+    model = make(5, graph="none", max_iter=3, random_state=0, **params)
     held = []
     for chunk in chunks:
         model.partial_fit(chunk)

@@ -23,7 +23,7 @@ def test_consensus_clusters_are_the_planted_classes(dtype):
     data = planted(random_state=0, dtype=dtype)
     model = OMVFS(5, random_state=0).fit(data.views)
     assert clustering_accuracy(data.labels, model.predict(data.views)) > 0.95
-    assert clustering_accuracy(data.labels[-400:], model.labels_) > 0.95
+    assert clustering_accuracy(data.labels[-400:], model.window_labels_) > 0.95
 
 
 @given(seed=st.integers(0, 1000), n_clusters=st.integers(1, 5), rank_one=st.booleans())
@@ -52,19 +52,19 @@ def recovered(model, data):
 @pytest.mark.parametrize("seed", range(2))
 def test_forgetting_follows_a_drift(seed):
     data = planted(drift_at=(1000,), random_state=seed)
-    faithful = OMVFS(5, forgetting=1.0, random_state=0).fit(data.views)
-    forgetful = OMVFS(5, forgetting=0.5, random_state=0).fit(data.views)
+    faithful = OMVFS(5, half_life=None, random_state=0).fit(data.views)
+    forgetful = OMVFS(5, half_life=200, random_state=0).fit(data.views)
     assert recovered(forgetful, data) > 0.7
     assert recovered(forgetful, data) > recovered(faithful, data) + 0.2
 
 
 def test_without_drift_forgetting_costs_little():
     data = planted(random_state=0)
-    assert recovered(OMVFS(5, forgetting=0.9, random_state=0).fit(data.views), data) > 0.8
+    assert recovered(OMVFS(5, half_life=1300, random_state=0).fit(data.views), data) > 0.8
 
 
-@pytest.mark.parametrize(("forgetting", "memory"), [(0.5, 2000), (0.7, 300)])
-def test_settling_does_not_bring_back_what_was_forgotten(forgetting, memory):
+@pytest.mark.parametrize(("half_life", "sample_size"), [(75, 2000), (145, 300)])
+def test_settling_does_not_bring_back_what_was_forgotten(half_life, sample_size):
     stream = make_planted(
         3000,
         n_features=(200,),
@@ -74,7 +74,7 @@ def test_settling_does_not_bring_back_what_was_forgotten(forgetting, memory):
         drift_at=(1500,),
         random_state=0,
     )
-    model = OMVFS(2, forgetting=forgetting, memory=memory, random_state=0)
+    model = OMVFS(2, half_life=half_life, sample_size=sample_size, random_state=0)
     for chunk in stream.chunks(75):
         model.partial_fit(chunk.views)
     assert model._fitted.queries.state.reclustered_at > model._fitted.state.reclustered_at

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs import OMVFS, as_views, rechunk
-from streams import SOLVERS, cut, every_dtype, every_solver, learned, two_views
+from streams import SOLVERS, cut, every_dtype, every_solver, learned, taken, two_views
 from support import KINDS, dense
 
 
@@ -20,7 +20,8 @@ def fitted(solver, kind, dtype):
 
 
 def batched(solver):
-    return SOLVERS[solver](3, batch_size=20, memory=50, max_iter=20, random_state=0)
+    make = SOLVERS[solver]
+    return make(3, batch_size=20, max_iter=20, random_state=0, **taken(make, sample_size=50))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -80,7 +81,7 @@ def test_asking_does_not_change_the_model(make):
     for chunk in rechunk([views], 20):
         silent.partial_fit(chunk)
         asked.partial_fit(chunk)
-        _ = asked.scores_, asked.labels_, asked.V_, asked.predict(chunk)
+        _ = asked.scores_, asked.window_labels_, asked.V_, asked.predict(chunk)
         _ = asked.explained_share(chunk), asked.score(chunk)
     assert learned(asked) == learned(silent)
 

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import make_planted
-from streams import every_dtype, every_solver, learned, two_views
+from streams import every_dtype, every_solver, learned, taken, two_views
 from support import clustered
 
 RULES = ["separation", "balanced", "information", "contrast", "norm"]
@@ -22,7 +22,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return OMVFS(5, n_features_to_select=30, random_state=0).fit(data.views)
+    return OMVFS(5, n_features_per_view=30, random_state=0).fit(data.views)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def views_of(blocks, names):
 def named(seed, n_rows=60, **params):
     blocks = two_views(seed, n_rows)
     names = {view: [f"{view}{j}" for j in range(X.shape[1])] for view, X in blocks.items()}
-    model = OMVFS(3, n_features_to_select=3, batch_size=20, random_state=0, **params)
+    model = OMVFS(3, n_features_per_view=3, batch_size=20, random_state=0, **params)
     return blocks, names, model
 
 
@@ -76,7 +76,7 @@ def test_a_cluster_is_about_the_words_of_its_class(data, model, class_of):
 def test_an_even_feature_stands_for_no_cluster_however_frequent():
     rng = np.random.default_rng(0)
     X = np.c_[clustered(rng, 300, 9)[0], np.full(300, 0.5)]
-    model = OMVFS(3, n_features_to_select=None, random_state=0).fit({"only": X})
+    model = OMVFS(3, n_features_per_view=None, random_state=0).fit({"only": X})
     why = model.explain("only", 9)
     np.testing.assert_allclose(why.strengths, 1, rtol=1e-9)
     assert why.cluster is None
@@ -92,15 +92,16 @@ def test_an_even_feature_stands_for_no_cluster_however_frequent():
 @every_dtype
 @pytest.mark.parametrize(
     "params",
-    [{}, {"scale_columns": True}, {"diversity": 0.0}, {"forgetting": 0.8}, {"memory": 0}],
-    ids=["default", "scaled", "not discounted", "forgetting", "no memory"],
+    [{}, {"scale_columns": True}, {"diversity": 0.0}, {"half_life": 600}, {"sample_size": 0}],
+    ids=["default", "scaled", "not discounted", "fading", "no sample"],
 )
 def test_it_agrees_with_the_ranking_and_changes_nothing(make, dtype, params):
     X = two_views(3, 60, dtype, sp.csr_array)
-    model = make(3, n_features_to_select=4, batch_size=20, random_state=0, **params).fit(X)
+    params = taken(make, n_features_per_view=4, batch_size=20, random_state=0, **params)
+    model = make(3, **params).fit(X)
     before, scores, ranking = learned(model), model.view_scores_, model.view_ranking_
     support, notes, V = model.view_support_, model.feature_notes(), model.V_
-    no_rows = model.memory == 0 or model.solver == "paper"
+    no_rows = isinstance(model, OMVFSPaper) or model.sample_size == 0
     model.cluster_features()
     assert (model.cluster_shares_ is None) == no_rows
     for view, n_features in (("text", 12), ("image", 7)):
@@ -120,7 +121,7 @@ def test_it_agrees_with_the_ranking_and_changes_nothing(make, dtype, params):
             told = why.correlation is not None and why.correlation**2 >= 0.5
             assert notes[view].repeats[j] == (why.repeats if told else -1)
             assert f"rank {why.rank} of {n_features}" in repr(why)
-    if model.solver == "constrained":
+    if not isinstance(model, OMVFSPaper):
         for view in V:
             found = [np.argmax(model.explain(view, j).strengths) for j in range(len(V[view]))]
             masses = model._fitted.queries.state.statistics.masses
@@ -148,7 +149,7 @@ def test_repeats_is_what_corrcoef_says():
     rng = np.random.default_rng(0)
     X = clustered(rng, 80, 9)[0]
     X = np.c_[X, X[:, :3] + 0.05 * rng.random((80, 3))]
-    model = OMVFS(3, n_features_to_select=6, random_state=0).fit({"only": X})
+    model = OMVFS(3, n_features_per_view=6, random_state=0).fit({"only": X})
     r, ranking = np.corrcoef(X.T), model.view_ranking_["only"]
     for j in range(12):
         better = np.flatnonzero(ranking < ranking[j])
@@ -200,7 +201,8 @@ def test_of_raised_columns_the_value_as_it_came_must_not_be_0(dtype):
         assert clip.explain("only", j).share_of_rows == pytest.approx((X[:, j] > 0).mean())
 
 
-def test_when_the_stream_has_drifted_it_agrees_with_the_ranking():
+@pytest.mark.parametrize("criterion", ["auto", "signal", "norm"])
+def test_when_the_stream_has_drifted_it_agrees_with_the_ranking(criterion):
     data = make_planted(
         3000,
         n_features=(200, 150),
@@ -210,7 +212,9 @@ def test_when_the_stream_has_drifted_it_agrees_with_the_ranking():
         drift_at=(1000, 2000),
         random_state=0,
     )
-    model = OMVFS(4, memory=600, n_init=4, n_features_to_select=30, random_state=0).fit(data.views)
+    model = OMVFS(
+        4, criterion=criterion, sample_size=600, n_init=4, n_features_per_view=30, random_state=0
+    ).fit(data.views)
     assert model._fitted.queries.drifted
     ranking, plain = model.view_ranking_["view_0"], clone(model).set_params(recency=0.0)
     reasons = [model.explain("view_0", j) for j in range(200)]
@@ -220,8 +224,11 @@ def test_when_the_stream_has_drifted_it_agrees_with_the_ranking():
     assert "most recent rows" in str(reasons[recent.argmax()])
     calm = plain.fit(data.views)
     assert not any(calm.explain("view_0", j).is_recent for j in range(20))
+    # When it has drifted, features are not taken as a set.
+    single = "separation" if criterion in ("auto", "signal") else criterion
     own = model.set_params(diversity=0.0).view_scores_["view_0"]
-    np.testing.assert_array_equal(recent, own > calm.set_params(diversity=0.0).scores_[:200])
+    of_all = calm.set_params(diversity=0.0, criterion=single).view_scores_["view_0"]
+    np.testing.assert_array_equal(recent, own > of_all)
 
 
 def test_a_model_that_was_saved_explains_alike(tmp_path):

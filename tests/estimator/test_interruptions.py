@@ -8,7 +8,7 @@ import pytest
 import omvfs
 from faults import everything, good
 from interrupts import interrupted_at, n_lines
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import FSDS, MCFS
 from omvfs.evaluation import MultiViewSphericalKMeans
 from omvfs.model.constrained import step as constrained_step
@@ -27,7 +27,7 @@ LIBRARY = omvfs.__path__[0]
         (OMVFS, constrained_step, "_terms"),
         (OMVFS, constrained_step, "_votes"),
         (OMVFS, reservoir.Reservoir, "update"),
-        (OMVFS.as_published, paper_step, "smoothness"),
+        (OMVFSPaper, paper_step, "smoothness"),
     ],
 )
 def test_an_interruption_anywhere_changes_nothing(monkeypatch, make, module, name, error):
@@ -95,7 +95,7 @@ quick = {"n_init": 2, "max_iter": 2, "batch_size": 10}
 CALLS = {
     "first chunk": (lambda rng: OMVFS(3, random_state=rng, **quick), "partial_fit", good(0)),
     "first chunk, paper": (
-        lambda rng: OMVFS.as_published(3, random_state=rng, **quick),
+        lambda rng: OMVFSPaper(3, random_state=rng, max_iter=2, batch_size=10),
         "partial_fit",
         good(0),
     ),
@@ -110,12 +110,12 @@ CALLS = {
         good(1),
     ),
     "clustered anew": (
-        lambda rng: OMVFS(3, random_state=rng, memory=20, **quick).partial_fit(good(0)),
+        lambda rng: OMVFS(3, random_state=rng, sample_size=20, **quick).partial_fit(good(0)),
         "partial_fit",
         good(1),
     ),
     "faded": (
-        lambda rng: OMVFS(3, random_state=rng, forgetting=0.5, **quick).partial_fit(good(0)),
+        lambda rng: OMVFS(3, random_state=rng, half_life=20, **quick).partial_fit(good(0)),
         "partial_fit",
         good(1),
     ),
@@ -177,8 +177,8 @@ def test_interrupted_while_its_history_is_written_nothing_is_half():
         model = fresh()
         interrupted_at(at, lambda model=model: model.partial_fit(good(1)), stream.__file__)
         rows = sum(info.n_rows for info in model.history_)
-        assert rows == model.n_rows_seen_ == len(model._fitted.state.reservoir)
-        assert pickle.loads(pickle.dumps(model)).n_rows_seen_ == rows
+        assert rows == model.n_samples_seen_ == len(model._fitted.state.reservoir)
+        assert pickle.loads(pickle.dumps(model)).n_samples_seen_ == rows
 
 
 def test_a_refused_first_chunk_draws_nothing():

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, Views
+from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.evaluation import clustering_accuracy
-from streams import every_dtype, every_solver, two_views
+from streams import every_dtype, every_solver, taken, two_views
 from support import KINDS, clustered, counts
 
 chunk_kinds = st.sampled_from(["rows", "rows", "rows", "few", "one", "zero", "gaps", "same"])
@@ -37,14 +37,14 @@ def chunk_of(kind, rng, width):
     window=st.sampled_from([1, 2, None]),
     sparsity=st.sampled_from([0.0, 0.1, 3.0, 1e4]),
     graph=st.sampled_from(["neighbors", "gaussian", "none"]),
-    memory=st.sampled_from([1, 15, 2000]),
-    forgetting=st.sampled_from([1.0, 0.5]),
+    sample_size=st.sampled_from([1, 15, 2000]),
+    half_life=st.sampled_from([None, 20]),
     scale_columns=st.booleans(),
 )
 @settings(max_examples=60, deadline=None)
 def test_what_must_hold_after_every_chunk(make, kinds, seed, sparse, n_clusters, **params):
     rng = np.random.default_rng(seed)
-    model = make(n_clusters, max_iter=20, random_state=0, **params)
+    model = make(n_clusters, max_iter=20, random_state=0, **taken(make, **params))
     sizes = []
     for kind in kinds:
         blocks = [chunk_of(kind, rng, 6), chunk_of(kind, rng, 4)]
@@ -57,8 +57,8 @@ def test_what_must_hold_after_every_chunk(make, kinds, seed, sparse, n_clusters,
 
         U = state.window.indicator()
         assert U.shape == (sum(in_window), n_clusters)
-        assert model.labels_.shape == (sum(in_window),)
-        assert model.n_rows_seen_ == sum(sizes)
+        assert model.window_labels_.shape == (sum(in_window),)
+        assert model.n_samples_seen_ == sum(sizes)
         for array in (
             U,
             state.statistics.masses,
@@ -68,7 +68,7 @@ def test_what_must_hold_after_every_chunk(make, kinds, seed, sparse, n_clusters,
         ):
             assert np.isfinite(array).all()
             assert (array >= 0).all()
-        if model.solver == "constrained":
+        if not isinstance(model, OMVFSPaper):
             assert state.statistics.masses.shape == (n_clusters,)
             assert (np.count_nonzero(U, axis=1) <= 1).all()
             assert model.history_[-1].orthogonality_error <= 1e-10
@@ -77,7 +77,7 @@ def test_what_must_hold_after_every_chunk(make, kinds, seed, sparse, n_clusters,
                 state.statistics.masses, state.statistics.masses.T, rtol=1e-12
             )
         assert len(state.reservoir) == (
-            min(params["memory"], sum(sizes)) if model.solver == "constrained" else 0
+            min(params["sample_size"], sum(sizes)) if not isinstance(model, OMVFSPaper) else 0
         )
 
         assert len(model.history_) == len(sizes)
@@ -113,9 +113,8 @@ def test_chunks_too_small_to_outweigh_the_sparsity_still_add_up(kind):
     assert clustering_accuracy(labels, row_by_row.predict(kind(X))) == 1
 
 
-@every_solver
-def test_a_memory_of_no_rows_is_allowed(make):
-    model = make(3, memory=0, batch_size=20, random_state=0).fit(two_views(0, 80))
+def test_a_sample_of_no_rows_is_allowed():
+    model = OMVFS(3, sample_size=0, batch_size=20, random_state=0).fit(two_views(0, 80))
     assert len(model._fitted.state.reservoir) == 0
     assert model.scores_.any()
 
@@ -132,7 +131,7 @@ def test_views_without_any_feature_in_common_with_the_rest_are_fine(make):
 @pytest.mark.parametrize("graph", ["neighbors", "gaussian", "none"])
 def test_history_tells_the_objective_of_one_chunk(graph):
     blocks = two_views(0, 40)
-    model = OMVFS(3, graph=graph, sparsity=0.3, memory=0, random_state=0).partial_fit(blocks)
+    model = OMVFS(3, graph=graph, sparsity=0.3, sample_size=0, random_state=0).partial_fit(blocks)
     state = model._fitted.state
     U = state.window.indicator() / np.sqrt(
         np.where(state.statistics.masses > 0, state.statistics.masses, 1)

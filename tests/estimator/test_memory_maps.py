@@ -11,7 +11,7 @@ from omvfs.baselines import FSDS
 
 
 @every_solver
-@pytest.mark.parametrize("params", [{}, {"scale_columns": True}, {"forgetting": 0.9}])
+@pytest.mark.parametrize("params", [{}, {"scale_columns": True}, {"half_life": 200}])
 def test_a_mapped_model_learns_and_answers_as_any_other(tmp_path, make, params):
     model = make(3, random_state=0, **params).partial_fit(good(0))
     joblib.dump(model, tmp_path / "model")
@@ -20,7 +20,7 @@ def test_a_mapped_model_learns_and_answers_as_any_other(tmp_path, make, params):
     assert isinstance(mapped._fitted.state.statistics.views[0].B, np.memmap)
     for seed in (1, 2, 3):
         np.testing.assert_array_equal(mapped.scores_, model.scores_)
-        np.testing.assert_array_equal(mapped.labels_, model.labels_)
+        np.testing.assert_array_equal(mapped.window_labels_, model.window_labels_)
         np.testing.assert_array_equal(mapped.predict(good(9)), model.predict(good(9)))
         for each in (mapped, model):
             each.partial_fit(good(seed))

@@ -49,22 +49,21 @@ def test_shift_is_fitting_on_raised_columns_when_the_lowest_come_first(solver, d
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("forgetting", [1.0, 0.7])
+@pytest.mark.parametrize("half_life", [None, 16.0])
 @given(seed=st.integers(0, 100))
 @settings(max_examples=8, deadline=None)
-def test_shift_keeps_every_sum_exact_when_a_new_minimum_comes_later(solver, forgetting, seed):
+def test_shift_keeps_every_sum_exact_when_a_new_minimum_comes_later(solver, half_life, seed):
     rng = np.random.default_rng(seed)
     chunks = [counts(rng, 8, 5) - 0.1 * t for t in range(5)]  # a new minimum in every chunk
-    model = SOLVERS[solver](
-        2, negative="shift", forgetting=forgetting, window=2, memory=1000, random_state=0
-    )
+    model = SOLVERS[solver](2, negative="shift", half_life=half_life, window=2, random_state=0)
     for t, chunk in enumerate(chunks):
         model.partial_fit(chunk)
         state = model._fitted.state
         raised = np.maximum(0, -np.vstack(chunks[: t + 1]).min(axis=0))
         np.testing.assert_allclose(model._fitted.raised[0], raised)
         rows = [known + raised for known in chunks[: t + 1]]
-        fade = [forgetting ** (t - i) for i in range(t + 1)]
+        # Chunks of 8 rows.
+        fade = [1.0 if half_life is None else 0.5 ** ((t - i) / 2) for i in range(t + 1)]
         sums = sum(f * X.sum(axis=0) for f, X in zip(fade, rows, strict=True))
         squares = sum(f * (X**2).sum(axis=0) for f, X in zip(fade, rows, strict=True))
         np.testing.assert_allclose(state.statistics.views[0].sums, sums, rtol=1e-10, atol=1e-12)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from omvfs import OMVFS
+from omvfs import OMVFSPaper
 from oracle import NaivePaper
 from streams import two_views
 from support import counts
@@ -16,7 +16,7 @@ from support import counts
 def test_the_paper_solver_equals_the_printed_rules(kind, window, gamma):
     alpha, beta = {"text": 0.3, "image": 0.1}, {"text": 0.2, "image": 0.5}
     rng = np.random.default_rng(8)
-    model = OMVFS.as_published(
+    model = OMVFSPaper(
         3,
         graph_weight=alpha,
         sparsity=beta,
@@ -43,7 +43,7 @@ def test_the_paper_solver_equals_the_printed_rules(kind, window, gamma):
         state = model._fitted.state
         assert model.n_iter_ == 25
         held = sizes[: t + 1] if window is None else sizes[max(0, t + 1 - window) : t + 1]
-        assert len(model.labels_) == sum(held)
+        assert len(model.window_labels_) == sum(held)
         np.testing.assert_allclose(state.window.indicator(), naive.U_window, rtol=0, atol=1e-10)
         np.testing.assert_allclose(state.statistics.masses, naive.A, rtol=0, atol=1e-10)
         for v, name in enumerate(blocks):
@@ -52,7 +52,7 @@ def test_the_paper_solver_equals_the_printed_rules(kind, window, gamma):
 
 
 def test_orthogonality_is_reported_as_it_is():
-    model = OMVFS.as_published(3, random_state=0, orthogonality=1.0).fit(two_views(0, 30))
+    model = OMVFSPaper(3, random_state=0, orthogonality=1.0).fit(two_views(0, 30))
     U = model._fitted.state.window.indicator()
     gap = np.linalg.norm(U.T @ U - np.eye(3))
     assert gap > 0

@@ -78,48 +78,45 @@ def test_views_can_come_in_any_order(planted):
 def test_auto_selects_as_many_features_as_are_enough(model, planted, tmp_path):
     enough = model.suggest_n_features()
     before = model.scores_
-    model.set_params(n_features_to_select="auto")
+    model.set_params(n_features_per_view="auto")
     support = model.view_support_
     assert support["view_0"].sum() == enough
     assert support["view_1"].sum() == min(enough, 40)
     np.testing.assert_array_equal(model.scores_, before)
     assert model.transform(planted.views).shape[1] == model.get_support().sum()
-    model.set_params(n_features_to_select={"view_0": 7, "view_1": "auto"})
+    model.set_params(n_features_per_view={"view_0": 7, "view_1": "auto"})
     assert [mask.sum() for mask in model.view_support_.values()] == [7, min(enough, 40)]
-    model.set_params(n_features_to_select="auto").save(tmp_path / "model.omvfs")
+    model.set_params(n_features_per_view="auto").save(tmp_path / "model.omvfs")
     loaded = OMVFS.load(tmp_path / "model.omvfs")
     np.testing.assert_array_equal(loaded.get_support(), model.get_support())
 
 
-@pytest.mark.parametrize(
-    "params", [{"memory": 0}, {"solver": "paper"}, {"n_clusters": 20}, {"n_clusters": 1}]
-)
+@pytest.mark.parametrize("params", [{"sample_size": 0}, {"n_clusters": 20}, {"n_clusters": 1}])
 def test_too_few_rows_cannot_judge(params):
     model = OMVFS(**{"n_clusters": 3, "random_state": 0, **params}).fit(two_views(0, 60))
     assert not hasattr(model, "selection_quality_")
     with pytest.raises(ValueError, match=r"Got \d+ rows to judge .* 10 for each of .*"):
         model.suggest_n_features()
     with pytest.raises(ValueError, match="give a number of features"):
-        model.set_params(n_features_to_select="auto").get_support()
+        model.set_params(n_features_per_view="auto").get_support()
 
 
 def test_rows_that_are_forgotten_do_not_count():
-    model = OMVFS(5, forgetting=0.01, batch_size=20, random_state=0).fit(two_views(0, 600))
-    with pytest.raises(ValueError, match=r"Got 20 rows .* at least 50, .* less forgetting"):
+    model = OMVFS(5, half_life=3, batch_size=20, random_state=0).fit(two_views(0, 600))
+    with pytest.raises(ValueError, match=r"Got 20 rows .* at least 50, .* half-life"):
         model.suggest_n_features()
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"solver": "paper"}, "solver='paper'; expected a number, or solver='constrained'"),
-        ({"memory": 29}, "memory=29; expected a number, or a memory of at least 30 rows"),
+        ({"sample_size": 29}, "sample_size=29; expected a number, or a sample of at least 30 rows"),
     ],
 )
 def test_what_can_never_be_judged_is_refused_before_anything_is_learned(params, message):
     for size in ("auto", {"text": 3, "image": "auto"}):
-        with pytest.raises(ValueError, match=f"Got n_features_to_select='auto' with {message}"):
-            OMVFS(3, n_features_to_select=size, **params).fit(two_views(0, 60))
+        with pytest.raises(ValueError, match=f"Got n_features_per_view='auto' with {message}"):
+            OMVFS(3, n_features_per_view=size, **params).fit(two_views(0, 60))
 
 
 def test_of_a_narrow_view_no_more_features_are_suggested_than_it_has():
@@ -148,11 +145,11 @@ def test_wrong_questions_are_answered_with_a_remedy(model):
         OMVFS().suggest_n_features()
     with pytest.raises(ValueError, match="Got view 'tags'; the views are 'view_0', 'view_1'"):
         model.suggest_n_features("tags")
-    with pytest.raises(ValueError, match=r"Got n_features_to_select='all'.*'auto', or None"):
-        OMVFS(n_features_to_select="all").fit(two_views(0, 60))
+    with pytest.raises(ValueError, match=r"Got n_features_per_view='all'.*'auto', or None"):
+        OMVFS(n_features_per_view="all").fit(two_views(0, 60))
     # Others have no clusters to reproduce.
-    with pytest.raises(ValueError, match="Got n_features_to_select='auto'"):
-        ColumnSum(n_features_to_select="auto").fit(two_views(0, 60)).get_support()
+    with pytest.raises(ValueError, match="Got n_features_per_view='auto'"):
+        ColumnSum(n_features_per_view="auto").fit(two_views(0, 60)).get_support()
 
 
 def test_a_curve_levels_off_where_more_features_gain_less_than_the_spread():

@@ -13,16 +13,16 @@ from threadpoolctl import threadpool_limits
 
 from aside import run_aside
 from faults import good
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import FSDS
 from support import fingerprint
 
-quick = {"n_features_to_select": 3, "max_iter": 2, "random_state": 0}
+quick = {"n_features_per_view": 3, "max_iter": 2, "random_state": 0}
 MAKE = {
-    "constrained": lambda: OMVFS(2, n_init=2, memory=100, **quick),
-    "forgetting": lambda: OMVFS(2, n_init=2, forgetting=0.9, **quick),
-    "paper": lambda: OMVFS.as_published(2, **quick),
-    "FSDS": lambda: FSDS(2, n_features_to_select=3),
+    "constrained": lambda: OMVFS(2, n_init=2, sample_size=100, **quick),
+    "fading": lambda: OMVFS(2, n_init=2, half_life=200, **quick),
+    "paper": lambda: OMVFSPaper(2, **quick),
+    "FSDS": lambda: FSDS(2, n_features_per_view=3),
 }
 every_stream = pytest.mark.parametrize("make", MAKE.values(), ids=MAKE.keys())
 
@@ -45,7 +45,7 @@ def test_learning_in_two_threads_loses_no_row(make):
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(learn, range(2)))
-    assert model.n_rows_seen_ == 2 * n_chunks * 5
+    assert model.n_samples_seen_ == 2 * n_chunks * 5
     if hasattr(model, "history_"):
         assert [info.n_rows for info in model.history_] == [5] * 2 * n_chunks
 
@@ -102,7 +102,7 @@ def test_what_is_saved_beside_learning_is_sound(tmp_path):
         while not done.is_set():
             model.save(tmp_path / "model")
             again = OMVFS.load(tmp_path / "model")
-            assert len(again.history_) * 15 == again.n_rows_seen_
+            assert len(again.history_) * 15 == again.n_samples_seen_
         job.result(60)
 
 
@@ -115,7 +115,7 @@ def test_twins_do_not_wait_for_each_other(twin_of):
         leave.wait(30)
         return V.sum(axis=1)
 
-    model = OMVFS(2, criterion=criterion, memory=0, random_state=0)
+    model = OMVFS(2, criterion=criterion, sample_size=0, random_state=0)
     model.partial_fit(good(0))
     twin = twin_of(model).set_params(criterion=criterion)
     with ThreadPoolExecutor(2) as pool:
@@ -130,7 +130,7 @@ def test_twins_do_not_wait_for_each_other(twin_of):
                 learned.result(30)
         finally:
             leave.set()
-    assert twin.n_rows_seen_ in (15, 30)
+    assert twin.n_samples_seen_ in (15, 30)
 
 
 def test_a_lock_of_one_process_is_none_of_the_next():
@@ -144,19 +144,19 @@ def criterion(V, masses, sums):
     inside.set()
     time.sleep(1)
     return V.sum(axis=1)
-model = OMVFS(2, criterion=criterion, memory=0, random_state=0).partial_fit(np.eye(4))
+model = OMVFS(2, criterion=criterion, sample_size=0, random_state=0).partial_fit(np.eye(4))
 threading.Thread(target=lambda: model.view_scores_, daemon=True).start()
 inside.wait()
 child = os.fork()
 if not child:
     model.partial_fit(np.eye(4))
-    os._exit(model.n_rows_seen_)
+    os._exit(model.n_samples_seen_)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert run_aside(code, seconds=30).split() == ["8"]
 
 
-@pytest.mark.parametrize("make", [OMVFS, OMVFS.as_published], ids=["constrained", "paper"])
+@pytest.mark.parametrize("make", [OMVFS, OMVFSPaper], ids=["constrained", "paper"])
 def test_the_bits_do_not_depend_on_the_threads_of_blas(make):
     rng, found = np.random.default_rng(0), []
     X = {"a": rng.random((300, 700)), "b": rng.random((300, 400))}

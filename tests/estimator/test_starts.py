@@ -13,12 +13,12 @@ def test_the_constrained_solver_starts_where_it_is_told():
     wanted = (labels + 1) % 3  # other numbers than it would give
     U = np.eye(3)[wanted]
     by_u = OMVFS(3, random_state=0).partial_fit(X, start_U=U)
-    np.testing.assert_array_equal(by_u.labels_, wanted)
+    np.testing.assert_array_equal(by_u.window_labels_, wanted)
     V = {"X": X.T @ U}
     by_v = OMVFS(3, random_state=0).partial_fit(X, start_V=V)
-    np.testing.assert_array_equal(by_v.labels_, wanted)
+    np.testing.assert_array_equal(by_v.window_labels_, wanted)
     both = OMVFS(3, random_state=0).partial_fit(X, start_U=U, start_V=V)
-    np.testing.assert_array_equal(both.labels_, wanted)
+    np.testing.assert_array_equal(both.window_labels_, wanted)
     later = both.partial_fit(X, start_U=U)
     np.testing.assert_array_equal(later.predict(X), wanted)
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, rechunk
+from omvfs import OMVFS, OMVFSPaper, rechunk
 from omvfs.evaluation import clustering_accuracy
 from streams import SOLVERS, every_dtype, two_views
 from support import clustered
@@ -36,7 +36,7 @@ def test_permuting_views_and_columns_permutes_the_result(kind, params, seed, ran
         OMVFS(3, batch_size=20, random_state=0, **params).fit(X)
         for X in (blocks, {name: blocks[name][:, orders[name]] for name in names})
     )
-    np.testing.assert_array_equal(permuted.labels_, model.labels_)
+    np.testing.assert_array_equal(permuted.window_labels_, model.window_labels_)
     for name in blocks:
         order = orders[name]
         assert_scores_and_ranking(
@@ -69,7 +69,7 @@ def test_rounding_decides_no_ties(kind, graph):
             OMVFS(4, batch_size=20, graph=graph, random_state=0).fit(rows)
             for rows in (X, X[:, order], sp.csr_array(X))
         )
-        np.testing.assert_array_equal(permuted.labels_, model.labels_)
+        np.testing.assert_array_equal(permuted.window_labels_, model.window_labels_)
         np.testing.assert_allclose(permuted.scores_, model.scores_[order], rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(sparse.scores_, model.scores_, rtol=1e-6, atol=1e-6)
 
@@ -88,9 +88,9 @@ def test_permuting_given_starts_along_permutes_the_printed_method_too(seed, rand
     U, V = start_for(seed, blocks)
     orders = {name: random.sample(range(X.shape[1]), X.shape[1]) for name, X in blocks.items()}
     names = random.sample(list(blocks), 2)
-    model = OMVFS.as_published(3, tol=0.0, max_iter=50)
+    model = OMVFSPaper(3, tol=0.0, max_iter=50)
     model.partial_fit(blocks, start_U=U, start_V=V)
-    permuted = OMVFS.as_published(3, tol=0.0, max_iter=50)
+    permuted = OMVFSPaper(3, tol=0.0, max_iter=50)
     permuted.partial_fit(
         {name: blocks[name][:, orders[name]] for name in names},
         start_U=U,
@@ -129,7 +129,7 @@ def test_scaling_x_and_sparsity_leaves_the_ranking(solver, criterion, power, dty
         else:
             scaled.partial_fit(chunk)
     np.testing.assert_array_equal(scaled.ranking_, model.ranking_)
-    np.testing.assert_array_equal(scaled.labels_, model.labels_)
+    np.testing.assert_array_equal(scaled.window_labels_, model.window_labels_)
     for name in blocks:
         expected = c * model.V_[name]
         np.testing.assert_allclose(scaled.V_[name], expected, atol=1e-5 * expected.max())
@@ -164,7 +164,7 @@ def test_scaled_columns_have_no_units_though_the_reservoir_lacks_some():
     X[:, :3] += np.eye(3)[np.arange(600) % 3]
     units = 2.0 ** rng.integers(-8, 9, 120)
     plain, other = (
-        OMVFS(3, memory=30, scale_columns=True, sparsity=0.0, random_state=0)
+        OMVFS(3, sample_size=30, scale_columns=True, sparsity=0.0, random_state=0)
         .fit({"words": each})
         .scores_
         for each in (X, X * units)

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from faults import every_solver, everything, good
-from omvfs import OMVFS, Views
+from omvfs import OMVFS, OMVFSPaper, Views
 from streams import every_dtype, two_views
 from support import counts, fingerprint
 
@@ -15,7 +15,7 @@ def result(model):
     """Return every bit of what was learned, whatever the type of the indices."""
     state = model._fitted.state
     return fingerprint(
-        [state.statistics.masses, state.statistics.B, state.V, model.scores_, model.labels_]
+        [state.statistics.masses, state.statistics.B, state.V, model.scores_, model.window_labels_]
     )
 
 
@@ -87,10 +87,10 @@ def test_empty_short_and_single_row_chunks_are_allowed(make, sparse, n_rows, whe
         model = make(5, random_state=0)
         for chunk in chunks:
             model.partial_fit(sp.csr_array(chunk) if sparse else chunk)
-        assert model.n_rows_seen_ == n_rows + 20
+        assert model.n_samples_seen_ == n_rows + 20
         assert np.isfinite(model.scores_).all()
         # As printed, V once zero is zero for ever.
-        assert model.scores_.any() or (model.solver, when, value) == ("paper", "first", 0)
+        assert model.scores_.any() or (type(model), when, value) == (OMVFSPaper, "first", 0)
 
 
 @every_solver
@@ -103,10 +103,10 @@ def test_a_stream_of_nothing_but_zeros_ranks_by_place(make):
 
 
 @every_dtype
-@pytest.mark.parametrize("memory", [0, 50, 2000])
-@pytest.mark.parametrize("forgetting", [1e-300, 1e-20])
-def test_what_is_forgotten_altogether_leaves_finite_answers(forgetting, memory, dtype):
-    model = OMVFS(3, forgetting=forgetting, memory=memory, random_state=0)
+@pytest.mark.parametrize("sample_size", [0, 50, 2000])
+@pytest.mark.parametrize("half_life", [1e-300, 0.02, 0.3])
+def test_what_is_forgotten_altogether_leaves_finite_answers(half_life, sample_size, dtype):
+    model = OMVFS(3, half_life=half_life, sample_size=sample_size, random_state=0)
     for seed in range(4):
         model.partial_fit(two_views(seed, 20, dtype))
     assert all(np.isfinite(V).all() for V in model.V_.values())

@@ -263,9 +263,9 @@ def test_a_setting_that_failed_once_is_not_the_best():
 
 
 class NoNumbers(MultiViewSelector):
-    def __init__(self, views=None, n_features_to_select=1):
+    def __init__(self, views=None, n_features_per_view=1):
         self.views = views
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
 
     def fit(self, X, y=None):
         return self

@@ -14,7 +14,7 @@ def test_a_pass_goes_on_where_it_stopped():
     found = [passed.to(stop) for stop in (40, 90)]
     TimedPass(whole, views, chunk=20).to(90)
     assert [row["rows"] for row in found] == [40, 90]
-    assert stopping.n_rows_seen_ == 90
+    assert stopping.n_samples_seen_ == 90
     assert found[0]["seconds"] - found[0]["ranking"] <= found[1]["seconds"]
     np.testing.assert_array_equal(stopping.scores_, whole.scores_)
 

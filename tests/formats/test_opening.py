@@ -82,7 +82,7 @@ def test_a_long_table_with_an_index_is_one(tmp_path):
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.feather", "rows.csv"])
 def test_some_columns_that_name_no_view_are_told_and_can_be_left_out(tmp_path, name):
     path = put(FRAME.assign(label=[0, 1, 0], id=[5, 6, 7]), tmp_path / name)
-    with pytest.raises(SourceError, match=rf"{name} has .*'label', 'id'.*--drop NAME.*--key NAME"):
+    with pytest.raises(SourceError, match=rf"{name} has .*'label', 'id'.*drop=\[.*key="):
         open_source(path)
     with pytest.raises(SourceError, match=r"others: 'id'\."):
         open_source(path, drop=["label"])
@@ -102,7 +102,7 @@ def test_many_odd_columns_are_not_all_listed(tmp_path):
 
 def test_text_can_be_left_out_of_a_table(tmp_path):
     path = put(pd.DataFrame({"a": [1.0, 2], "name": ["x", "y"]}), tmp_path / "rows.csv")
-    with pytest.raises(SourceError, match=r"column 'name'; expected numbers.*--drop"):
+    with pytest.raises(SourceError, match=r"column 'name'; expected numbers.*drop="):
         open_source(path)
     np.testing.assert_array_equal(only(open_source(path, drop=["name"]))["rows"], [[1], [2]])
 
@@ -110,7 +110,7 @@ def test_text_can_be_left_out_of_a_table(tmp_path):
 def test_values_can_be_left_out_of_json_lines(tmp_path):
     rows = [{"a": [1], "label": "x"}, {"a": [2], "label": None, "note": 3}]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    with pytest.raises(SourceError, match=r"View 'label'.*--drop"):
+    with pytest.raises(SourceError, match=r"View 'label'.*drop="):
         open_source(tmp_path / "rows.jsonl")
     views = only(open_source(tmp_path / "rows.jsonl", drop=["label", "note"]))
     assert views.names == ("a",)
@@ -139,7 +139,7 @@ def test_what_no_input_has_cannot_be_left_out(tmp_path):
     np.save(tmp_path / "image.npy", np.eye(2))
     both = tmp_path / "text.csv", tmp_path / "image.npy"
     assert open_source(*both, drop=["label"]).schema.widths == (1, 2)
-    with pytest.raises(SourceError, match=r"No input has 'lable' to leave out.*--drop"):
+    with pytest.raises(SourceError, match=r"No input has 'lable' to leave out.*drop="):
         open_source(*both, drop=["label", "lable"])
     np.save(tmp_path / "view_0_image.npy", np.eye(2))
     with pytest.raises(SourceError, match="No input has 'label'"):

@@ -144,14 +144,14 @@ def test_a_stream_that_waits_can_be_stopped(tmp_path, number):
     job.stdin.flush()
     for _ in range(600):
         with contextlib.suppress(OSError, ValueError):
-            if OMVFS.load(tmp_path / "model.omvfs").n_rows_seen_ == 20:
+            if OMVFS.load(tmp_path / "model.omvfs").n_samples_seen_ == 20:
                 break
         time.sleep(0.1)
     job.send_signal(number)
     with job.stdin, job.stderr:
         assert job.wait(60) == 128 + number
         assert b"Go on with --resume" in job.stderr.read()
-    assert OMVFS.load(tmp_path / "model.omvfs").n_rows_seen_ == 20
+    assert OMVFS.load(tmp_path / "model.omvfs").n_samples_seen_ == 20
 
 
 def test_what_is_read_once_is_not_written_again(tmp_path, capsys):

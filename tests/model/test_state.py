@@ -13,12 +13,12 @@ from support import fingerprint
 
 @given(
     sizes=st.lists(st.integers(1, 20), min_size=1, max_size=4),
-    forgetting=st.sampled_from([1.0, 0.6]),
+    half_life=st.sampled_from([None, 20.0]),
     seed=st.integers(0, 1000),
 )
 @settings(max_examples=15, deadline=None)
-def test_raised_columns_are_as_if_every_row_had_come_raised(sizes, forgetting, seed):
-    given_settings = replace(SETTINGS, forgetting=forgetting)
+def test_raised_columns_are_as_if_every_row_had_come_raised(sizes, half_life, seed):
+    given_settings = replace(SETTINGS, half_life=half_life)
     *_, (state, _) = states(given_settings, sizes)
     before = fingerprint(state)
     rng = np.random.default_rng(seed)

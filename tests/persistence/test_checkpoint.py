@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.persistence import checkpoint
 from omvfs.persistence.checkpoint import CheckpointError
 from support import counts, fingerprint
@@ -40,15 +40,15 @@ def now_sparse_now_dense(n=60, seed=0):
 
 CASES = {
     "mixed": (OMVFS(3, random_state=0), two_views),
-    "paper": (OMVFS.as_published(3, random_state=0, max_iter=5), two_views),
+    "paper": (OMVFSPaper(3, random_state=0, max_iter=5), two_views),
     "single precision": (OMVFS(3, random_state=0), lambda **k: two_views(dtype=np.float32, **k)),
-    "scaled, forgetting": (OMVFS(3, random_state=0, scale_columns=True, forgetting=0.9), two_views),
-    "no memory": (OMVFS(3, random_state=0, memory=0, window=None), two_views),
-    "small memory": (OMVFS(3, random_state=0, memory=20), two_views),
-    "recent rows": (OMVFS(3, random_state=0, memory=80, window=1), two_views),
-    "now sparse, now dense": (OMVFS(3, random_state=0, memory=80), now_sparse_now_dense),
+    "scaled, fading": (OMVFS(3, random_state=0, scale_columns=True, half_life=300), two_views),
+    "no memory": (OMVFS(3, random_state=0, sample_size=0, window=None), two_views),
+    "small memory": (OMVFS(3, random_state=0, sample_size=20), two_views),
+    "recent rows": (OMVFS(3, random_state=0, sample_size=80, window=1), two_views),
+    "now sparse, now dense": (OMVFS(3, random_state=0, sample_size=80), now_sparse_now_dense),
     "the same, paper": (
-        OMVFS.as_published(3, random_state=0, max_iter=5, window=3),
+        OMVFSPaper(3, random_state=0, max_iter=5, window=3),
         now_sparse_now_dense,
     ),
     "raised": (
@@ -56,11 +56,16 @@ CASES = {
         lambda **k: two_views(**k)["image"] - 0.5,
     ),
     "named": (
-        OMVFS(2, views={"b": slice(4, None), "a": [0, 2]}, random_state=np.random.RandomState(3)),
+        OMVFS(
+            2,
+            views={"b": slice(4, None), "a": [0, 2]},
+            remainder="drop",
+            random_state=np.random.RandomState(3),
+        ),
         frame,
     ),
     "by view": (
-        OMVFS(2, random_state=0, graph_weight={"text": 1, "image": 2}, n_features_to_select=0.5),
+        OMVFS(2, random_state=0, graph_weight={"text": 1, "image": 2}, n_features_per_view=0.5),
         two_views,
     ),
 }
@@ -231,7 +236,7 @@ for n in itertools.count():
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / "model"
-    OMVFS(2, random_state=0, memory=10, batch_size=10).fit(two_views(20)).save(path)
+    OMVFS(2, random_state=0, sample_size=10, batch_size=10).fit(two_views(20)).save(path)
     return path.read_bytes()
 
 
@@ -461,7 +466,7 @@ def a_parameter_of_another_kind(arrays, meta):
 
 
 def a_size_for_no_view(arrays, meta):
-    meta["estimator"]["params"]["n_features_to_select"] = {"pairs": [["nowhere", 3]]}
+    meta["estimator"]["params"]["n_features_per_view"] = {"pairs": [["nowhere", 3]]}
 
 
 def views_of_another_kind(arrays, meta):

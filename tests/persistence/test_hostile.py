@@ -25,7 +25,7 @@ for start in ([0, 2**30], [0, 2**31 - 1, -(2**31), -1], [0, 2**63 - 1, -(2**63),
         print(start, place, end=": ", flush=True)
         try:
             model = OMVFS.load(path)
-            model.view_scores_, model.labels_, model.partial_fit(X).view_scores_
+            model.view_scores_, model.window_labels_, model.partial_fit(X).view_scores_
             print("taken")
         except checkpoint.CheckpointError as error:
             print("refused" if "no sparse matrix" in str(error) else error)

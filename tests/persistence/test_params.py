@@ -1,6 +1,7 @@
 """Parameters that a checkpoint cannot hold, or that are of another version."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -9,6 +10,7 @@ from omvfs.formats import ArraySource
 from omvfs.persistence import checkpoint
 from omvfs.pipeline import run
 from streams import two_views
+from support import counts
 
 
 def largest(V, masses, sums):
@@ -38,3 +40,40 @@ def test_a_model_with_parameters_of_before_says_what_to_do(tmp_path):
     checkpoint.write(path, arrays, meta)
     with pytest.raises(checkpoint.CheckpointError, match=r"parameters 'score'.*learn anew"):
         OMVFS.load(path)
+
+
+NAMES = ["text__a", "image__x", "text__b", "image__y"]
+
+
+def named_rows(names=NAMES):
+    return pd.DataFrame(counts(np.random.default_rng(0), 40, 4), columns=names)
+
+
+@pytest.mark.parametrize(
+    ("views", "names"),
+    [("prefix", NAMES), (None, pd.MultiIndex.from_tuples([n.split("__") for n in NAMES]))],
+    ids=["prefix", "levels"],
+)
+def test_views_by_the_names_of_columns_are_saved(tmp_path, views, names):
+    frame = named_rows(names)
+    model = OMVFS(2, views=views, n_features_per_view=1, random_state=0).fit(frame)
+    model.save(tmp_path / "model")
+    again = OMVFS.load(tmp_path / "model")
+    assert again.views == views
+    assert again.schema_.names == ("text", "image")
+    assert list(again.get_feature_names_out()) == list(model.get_feature_names_out())
+    np.testing.assert_array_equal(again.transform(frame), model.transform(frame))
+    again.partial_fit(frame)
+
+
+def test_views_by_callables_are_not_saved(tmp_path):
+    frame = named_rows()
+    model = OMVFS(2, views="prefix", n_features_per_view=1, random_state=0).fit(frame)
+    columns = {"text": [0, 2], "image": [1, 3]}
+    found = {view: lambda X, own=own: own for view, own in columns.items()}
+    by_callables = clone(model).set_params(views=found).fit(frame)
+    with pytest.raises(TypeError, match=r"views= with callables.*set_params\(views="):
+        by_callables.save(tmp_path / "other")
+    by_callables.set_params(views=columns).save(tmp_path / "other")
+    got = OMVFS.load(tmp_path / "other").transform(frame)
+    np.testing.assert_array_equal(got, model.transform(frame))

@@ -32,7 +32,7 @@ BATCH = 5
 
 
 def selector():
-    return OMVFS(3, batch_size=BATCH, memory=40, n_init=2, random_state=0)
+    return OMVFS(3, batch_size=BATCH, sample_size=40, n_init=2, random_state=0)
 
 
 def write_folder(folder, n_rows):
@@ -75,14 +75,14 @@ def assert_sound(path, expected):
     if not path.exists():
         return 0
     model = OMVFS.load(path)
-    assert fingerprint(model._fitted) == expected[model.n_rows_seen_]
-    return model.n_rows_seen_
+    assert fingerprint(model._fitted) == expected[model.n_samples_seen_]
+    return model.n_samples_seen_
 
 
 def assert_goes_on(data, path, expected):
     result = learn(data, path, resume=True)
     assert result.finished
-    assert result.selector.n_rows_seen_ == max(expected)
+    assert result.selector.n_samples_seen_ == max(expected)
     assert fingerprint(result.selector._fitted) == expected[max(expected)]
     assert assert_sound(path, expected) == max(expected)
 
@@ -99,7 +99,7 @@ from omvfs.pipeline.loop import run
 from omvfs.formats import FolderSource
 
 def child(folder, path):
-    selector = OMVFS(3, batch_size={BATCH}, memory=40, n_init=2, random_state=0)
+    selector = OMVFS(3, batch_size={BATCH}, sample_size=40, n_init=2, random_state=0)
     run(FolderSource(folder), selector, prepare={STEPS}, save_to=path, save_every=1, resume=True)
 
 def parts(path):
@@ -174,17 +174,17 @@ def test_killed_at_50_random_moments_and_resumed_the_end_is_the_same(tmp_path):
             kills += code != 0
             if path.exists():
                 model = OMVFS.load(path)
-                assert fingerprint(model._fitted) == expected[model.n_rows_seen_]
-                reached.add((rounds, model.n_rows_seen_))
+                assert fingerprint(model._fitted) == expected[model.n_samples_seen_]
+                reached.add((rounds, model.n_samples_seen_))
                 cut_writes |= {(rounds, part.name) for part in path.parent.glob("*.part")}
             if code == 0:
-                assert model.n_rows_seen_ == n_rows
+                assert model.n_samples_seen_ == n_rows
                 rounds += 1
                 path = tmp_path / str(rounds) / "model"
         assert server.run(data, path)[0] == 0
     model = OMVFS.load(path)
     assert kills == 50
-    assert model.n_rows_seen_ == n_rows
+    assert model.n_samples_seen_ == n_rows
     assert fingerprint(model._fitted) == expected[n_rows]
     cursor = checkpoint.read(path)[1]["extra"]["cursor"]
     assert cursor["row"] == n_rows

@@ -42,11 +42,11 @@ def test_stopped_anywhere_and_resumed_a_run_ends_in_the_same_bits(tmp_path, prep
         common = {"prepare": prepare, "save_to": path, "save_every": 4}
         first = run(ArraySource(rows()), selector(), should_stop=should_stop, **common)
         assert not first.finished
-        assert first.selector.n_rows_seen_ == 20 * stop_after
+        assert first.selector.n_samples_seen_ == 20 * stop_after
         second = run(ArraySource(rows()), selector(), resume=True, **common)
         assert second.finished
         assert fingerprint(second.selector._fitted) == fingerprint(whole.selector._fitted)
-        assert OMVFS.load(path).n_rows_seen_ == 230
+        assert OMVFS.load(path).n_samples_seen_ == 230
         again = run(ArraySource(rows()), selector(), resume=True, **common)
         assert fingerprint(again.selector._fitted) == fingerprint(whole.selector._fitted)
 
@@ -72,7 +72,7 @@ def test_other_parameters_are_no_continuation(tmp_path):
         run(ArraySource(rows()), selector(n_clusters=4), save_to=path, resume=True)
     with pytest.raises(CheckpointError, match=r"prepare=\[\], now \['l2'\]"):
         run(ArraySource(rows()), selector(), save_to=path, resume=True, prepare=("l2",))
-    more = run(ArraySource(rows()), selector(n_features_to_select=2), save_to=path, resume=True)
+    more = run(ArraySource(rows()), selector(n_features_per_view=2), save_to=path, resume=True)
     assert more.selector.view_support_["text"].sum() == 2
     selector().fit(rows()).save(path)
     with pytest.raises(CheckpointError, match="no cursor"):
@@ -120,5 +120,5 @@ def test_an_error_of_the_source_comes_through_and_keeps_the_last_checkpoint(tmp_
 
     with pytest.raises(OSError, match="the disk is gone"):
         run(IteratorSource(batches), selector(), save_to=tmp_path / "model", save_every=2)
-    assert OMVFS.load(tmp_path / "model").n_rows_seen_ == 80
+    assert OMVFS.load(tmp_path / "model").n_samples_seen_ == 80
     assert not [t for t in threading.enumerate() if t.name == "omvfs reader"]

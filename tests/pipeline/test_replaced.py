@@ -53,8 +53,8 @@ def test_a_file_that_was_replaced_is_told(tmp_path, name):
     sentence = refused(open_source(path), tmp_path)
     assert str(path) in sentence
     assert "among the first 310" in sentence
-    assert "--overwrite" in sentence
-    assert "-o" in sentence
+    assert "resume=False" in sentence
+    assert "save_to" in sentence
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -62,12 +62,12 @@ def test_a_file_that_has_more_rows_goes_on(tmp_path, name):
     path = write(tmp_path / name, X[:310])
     learn(open_source(path), tmp_path)
     again = learn(open_source(path), tmp_path)
-    assert again.selector.n_rows_seen_ == 310
+    assert again.selector.n_samples_seen_ == 310
     write(path, X[:530])
     more = learn(open_source(path), tmp_path)
-    assert more.selector.n_rows_seen_ == 530
+    assert more.selector.n_samples_seen_ == 530
     write(path, X)
-    assert learn(open_source(path), tmp_path).selector.n_rows_seen_ == 600
+    assert learn(open_source(path), tmp_path).selector.n_samples_seen_ == 600
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -135,7 +135,7 @@ def test_what_can_be_read_once_goes_on_too(tmp_path):
         return standard_input("x", io.BytesIO(text.encode()))
 
     learn(sent(X[:310]), tmp_path)
-    assert learn(sent(X), tmp_path).selector.n_rows_seen_ == 600
+    assert learn(sent(X), tmp_path).selector.n_samples_seen_ == 600
     refused(sent(Y), tmp_path)
 
 
@@ -175,5 +175,5 @@ def test_a_digest_is_the_same_however_rows_are_cut(cuts, sparse):
 def test_batches_of_an_iterator_are_compared_whatever_their_sizes(tmp_path):
     learn(IteratorSource(lambda: iter([X[:7], X[7:310]])), tmp_path)
     more = learn(IteratorSource(lambda: iter([X[:200], X[200:]])), tmp_path)
-    assert more.selector.n_rows_seen_ == 600
+    assert more.selector.n_samples_seen_ == 600
     refused(IteratorSource(lambda: iter([Y])), tmp_path)

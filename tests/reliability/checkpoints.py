@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from safetensors.numpy import save
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.persistence import CheckpointError, checkpoint
 from reliability.attempts import (
     MOST_SECONDS,
@@ -75,17 +75,19 @@ def rows(seed: int = 0, dtype: Any = np.float64) -> dict[str, Any]:
 def _plain() -> OMVFS:
     wide = np.hstack([rows()["text"].toarray(), rows()["image"]])
     names = np.array([f"c{j}" for j in range(17)], object)
-    model = OMVFS(2, views={"a": [0, 2, 4], "b": slice(5, 17)}, n_init=2, random_state=0)
+    model = OMVFS(
+        2, views={"a": [0, 2, 4], "b": slice(5, 17)}, remainder="drop", n_init=2, random_state=0
+    )
     import pandas as pd
 
     return model.fit(pd.DataFrame(wide, columns=names))
 
 
 MODELS: tuple[Callable[[], OMVFS], ...] = (
-    lambda: OMVFS(3, batch_size=10, memory=25, n_init=2, random_state=0).fit(rows()),
+    lambda: OMVFS(3, batch_size=10, sample_size=25, n_init=2, random_state=0).fit(rows()),
     lambda: OMVFS(2, scale_columns=True, n_init=2, random_state=0).fit(rows(dtype=np.float32)),
-    lambda: OMVFS.as_published(2, max_iter=3, random_state=0).fit(rows()),
-    lambda: OMVFS(2, negative="shift", forgetting=0.9, n_init=2, random_state=0).fit(
+    lambda: OMVFSPaper(2, max_iter=3, random_state=0).fit(rows()),
+    lambda: OMVFS(2, negative="shift", half_life=100, n_init=2, random_state=0).fit(
         {name: np.asarray(X.toarray() if sp.issparse(X) else X) - 0.2 for name, X in rows().items()}
     ),
     _plain,
@@ -270,7 +272,7 @@ def _use(path: Path) -> None:
         chunk = rng.random((8, model.n_features_in_))
     for do in (
         lambda: model.view_scores_,
-        lambda: model.labels_,
+        lambda: model.window_labels_,
         lambda: model.predict(chunk),
         lambda: model.transform(chunk),
         lambda: model.partial_fit(chunk).view_ranking_,

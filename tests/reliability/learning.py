@@ -12,7 +12,7 @@ import numpy as np
 
 import omvfs
 from faults import everything, good
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from reliability.attempts import Outcome, tried
 from support import fingerprint
 
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[Callable[[], OMVFS], Learn]] = {
         lambda m: m.partial_fit({k: v * 1.0 for k, v in good(1).items()}),
     ),
     "as published": (
-        lambda: _fitted(1, OMVFS.as_published, max_iter=3),
+        lambda: _fitted(1, OMVFSPaper, max_iter=3),
         lambda m: m.partial_fit(good(1)),
     ),
     "of a RandomState": (_seeded, lambda m: m.partial_fit(good(0))),
@@ -162,7 +162,7 @@ def _together(works: list[Callable[[], Any]]) -> list[BaseException]:
 
 def two_learn(number: int) -> str:
     """Learn from two threads: no row is lost."""
-    model, n = _fitted(number % 2, n_init=1, memory=30), 4
+    model, n = _fitted(number % 2, n_init=1, sample_size=30), 4
     sizes = [[3 + i for i in range(n)], [9 + i for i in range(n)]]
 
     def learn(own: list[int], seed: int) -> None:
@@ -173,16 +173,16 @@ def two_learn(number: int) -> str:
     if errors:
         return f"{errors[0]!r}"
     expected = 15 * (number % 2) + sum(map(sum, sizes))
-    if model.n_rows_seen_ != expected or len(model.history_) != 2 * n + number % 2:
-        return f"{model.n_rows_seen_} rows of {expected}, {len(model.history_)} chunks"
+    if model.n_samples_seen_ != expected or len(model.history_) != 2 * n + number % 2:
+        return f"{model.n_samples_seen_} rows of {expected}, {len(model.history_)} chunks"
     return "" if np.isfinite(model.scores_).all() else "scores that are not finite"
 
 
 ASKED: dict[str, Callable[[OMVFS], Any]] = {
     "scores": lambda m: m.view_scores_,
     "V": lambda m: m.V_,
-    "labels": lambda m: m.labels_,
-    "rows and chunks": lambda m: (m.n_rows_seen_,),
+    "labels": lambda m: m.window_labels_,
+    "rows and chunks": lambda m: (m.n_samples_seen_,),
     "predict": lambda m: m.predict(good(99)),
     "transform": lambda m: m.transform(good(99)),
 }
@@ -190,7 +190,7 @@ ASKED: dict[str, Callable[[OMVFS], Any]] = {
 
 @cache
 def _answers(asked: str) -> tuple[Any, ...]:
-    model, found = _fitted(1, n_init=1, memory=30), []
+    model, found = _fitted(1, n_init=1, sample_size=30), []
     for seed in range(1, 7):
         found.append(fingerprint(ASKED[asked](model)))
         model.partial_fit(good(seed))
@@ -200,7 +200,7 @@ def _answers(asked: str) -> tuple[Any, ...]:
 def reads_beside(number: int) -> str:
     """Ask while another thread learns: the answer is that before or after a chunk."""
     asked = list(ASKED)[number % len(ASKED)]
-    allowed, model, torn = _answers(asked), _fitted(1, n_init=1, memory=30), []
+    allowed, model, torn = _answers(asked), _fitted(1, n_init=1, sample_size=30), []
     over = threading.Event()
 
     def learn() -> None:

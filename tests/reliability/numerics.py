@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from faults import everything
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from reliability.attempts import (
     MOST_BYTES,
     MOST_SECONDS,
@@ -84,15 +84,15 @@ def _as(chunk: dict[str, Any], dtype: str, sparse: bool) -> dict[str, Any]:
 def _model(rng: np.random.Generator) -> OMVFS:
     common = {"random_state": 0, "negative": str(rng.choice(["error", "clip", "shift"]))}
     if rng.random() < 0.25:
-        return OMVFS.as_published(3, max_iter=5, **common)
+        return OMVFSPaper(3, max_iter=5, **common)
     return OMVFS(
         3,
         n_init=2,
-        memory=40,
+        sample_size=40,
         scale_columns=bool(rng.random() < 0.3),
         criterion=str(rng.choice(["separation", "balanced", "norm"])),
         graph=str(rng.choice(["neighbors", "gaussian", "none"])),
-        forgetting=float(rng.choice([1.0, 0.5, 1e-300])),
+        half_life=[None, 10.0, 1e-300][rng.integers(3)],
         **common,
     )
 

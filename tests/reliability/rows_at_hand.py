@@ -33,7 +33,7 @@ NAMES = (
     "text.npz",
     "image.npy",
 )
-CONFIG = "[parameters]\nn_init = 2\nmemory = 40\nmax_iter = 4\n"
+CONFIG = "[parameters]\nn_init = 2\nsample_size = 40\nmax_iter = 4\n"
 
 
 def views(n_rows: int = N_ROWS, seed: int = 0, wider: int = 1) -> Views:

@@ -232,7 +232,7 @@ def readers(numbers: range, seed: int) -> Iterator[Outcome]:
                 job, loaded = command(*select(data, out)), 0
                 while not job.ends_within(0):
                     if (out / "model.omvfs").exists():
-                        loaded += OMVFS.load(out / "model.omvfs").n_rows_seen_ > 0
+                        loaded += OMVFS.load(out / "model.omvfs").n_samples_seen_ > 0
                 done = job.finish()
                 return done.wrong or ("" if loaded else "nothing was there to load")
 

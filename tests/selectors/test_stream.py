@@ -132,7 +132,7 @@ def test_a_copy_learns_for_itself(make):
     model = make(2).partial_fit(counts(rng, 20, 6))
     before = fingerprint(model._journal)
     twin = copy.copy(model).partial_fit(counts(rng, 30, 6))
-    assert (model.n_rows_seen_, twin.n_rows_seen_) == (20, 50)
+    assert (model.n_samples_seen_, twin.n_samples_seen_) == (20, 50)
     assert fingerprint(model._journal) == before
 
 
@@ -140,7 +140,7 @@ def test_a_copy_learns_for_itself(make):
 def test_a_fit_interrupted_at_its_end_is_none(monkeypatch, make):
     rng = np.random.default_rng(0)
     first, other = counts(rng, 20, 6), {"a": counts(rng, 20, 4), "b": counts(rng, 20, 3)}
-    model = make(n_features_to_select=2).fit(first)
+    model = make(n_features_per_view=2).fit(first)
     before = {name: fingerprint(value) for name, value in vars(model).items()}
     genuine = type(model)._remember
 

@@ -25,12 +25,12 @@ class SelectsOneMore(ColumnSum):
 
 class TakesAnySize(RandomScore):
     def fit(self, X, y=None):
-        given = self.n_features_to_select
-        self.n_features_to_select = None
+        given = self.n_features_per_view
+        self.n_features_per_view = None
         try:
             return super().fit(X)
         finally:
-            self.n_features_to_select = given
+            self.n_features_per_view = given
 
 
 class SupportsInOrderOfViews(ColumnSum):
@@ -92,8 +92,8 @@ class CountsBeforeItFails(ColumnSum):
         return super().partial_fit(X)
 
     @property
-    def n_rows_seen_(self):
-        return 20 * self.n_calls - 10 if self.n_calls else super().n_rows_seen_
+    def n_samples_seen_(self):
+        return 20 * self.n_calls - 10 if self.n_calls else super().n_samples_seen_
 
 
 class LearnsTheLastChunkOnly(ColumnSum):
@@ -105,8 +105,8 @@ class LearnsTheLastChunkOnly(ColumnSum):
 
 BROKEN = {
     RanksTheWorstFirst: "not by score, the first better where they are equal",
-    SelectsOneMore: r"n_features_to_select=4 selects \(5, 5\), not \(4, 4\)",
-    TakesAnySize: "n_features_to_select=0 is not refused",
+    SelectsOneMore: r"n_features_per_view=4 selects \(5, 5\), not \(4, 4\)",
+    TakesAnySize: "n_features_per_view=0 is not refused",
     SupportsInOrderOfViews: "not in the order of the columns of X",
     ForgetsViewsInNames: "Columns of views are called",
     MakesDense: "transform gives .*ndarray",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Negative
-from omvfs.data.views import Block, Views, as_views
+from omvfs.data.views import Block, Views
 from omvfs.model.state import Update
 from omvfs.parameters import seed_of
 from omvfs.selectors.base import MultiViewSelector, sizes_by_view
@@ -60,8 +60,8 @@ class OfflineSelector(MultiViewSelector):
         -------
         self
         """
-        batch = as_views(X, views=self.views, negative=self._negative)
-        sizes_by_view(self.n_features_to_select, batch.schema)
+        batch = self._split(X, self._negative)
+        sizes_by_view(self.n_features_per_view, batch.schema)
         with self._drawing_if_it_becomes():
             found = self._score_views(batch)
             self._become(X, batch, _view_scores=found.scores, **found.attributes)
@@ -137,7 +137,7 @@ class PerViewStreamSelector(StreamSelector[Seen]):
         return {name: self._score_state(each, seen.n_rows) for name, each in seen.states.items()}
 
     def _empty(self, first: Views) -> Seen:
-        sizes_by_view(self.n_features_to_select, first.schema)
+        sizes_by_view(self.n_features_per_view, first.schema)
         return Seen(0, {name: self._start(X) for name, X in first.blocks.items()})
 
     def _advance(self, known: Seen, chunk: Views, **starts: Any) -> Update[Seen]:

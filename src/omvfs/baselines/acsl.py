@@ -12,6 +12,7 @@ from omvfs.baselines._graphs import neighbour_graph
 from omvfs.baselines._learned_graph import learned_graph, shares
 from omvfs.baselines._ridge import enough, ridge_factor
 from omvfs.baselines._spectral import FloatArray
+from omvfs.data.split import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
@@ -45,10 +46,12 @@ class ACSL(OfflineSelector):
     ----------
     n_clusters : int, default=8
         Eigenvectors c; at most as many as there are rows.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     graph_weight : float, default=1.0
         α: how much S follows F, and F follows S.
     regression_weight : float, default=1.0
@@ -104,8 +107,8 @@ class ACSL(OfflineSelector):
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(300, n_features=(80, 60), n_informative=(20, 15), random_state=0)
     >>> views = {name: normalize(X.astype(float)) for name, X in planted.views.items()}
-    >>> selector = ACSL(n_clusters=5, n_features_to_select=10).fit(views)
-    >>> bool(planted.informative["view_0"][selector.top_features("view_0", 10)].mean() > 0.4)
+    >>> selector = ACSL(n_clusters=5, n_features_per_view=10).fit(views)
+    >>> bool(planted.informative["view_0"][selector.view_ranking_["view_0"] <= 10].mean() > 0.4)
     True
     """
 
@@ -116,8 +119,9 @@ class ACSL(OfflineSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         graph_weight: float = 1.0,
         regression_weight: float = 1.0,
         sparsity: float = 1.0,
@@ -126,8 +130,9 @@ class ACSL(OfflineSelector):
         tol: float = 1e-4,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.graph_weight = graph_weight
         self.regression_weight = regression_weight
         self.sparsity = sparsity

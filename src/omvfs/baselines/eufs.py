@@ -14,6 +14,7 @@ import numpy as np
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
 from omvfs.baselines._projections import orthonormal, shrink
 from omvfs.baselines._spectral import FloatArray
+from omvfs.data.split import Remainder
 from omvfs.model.arrays import Block, squared_row_norms
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian
@@ -35,10 +36,12 @@ class EUFS(FactorSelector):
     ----------
     n_clusters : int, default=8
         Number of clusters K; fewer if a view has fewer different rows.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     sparsity : float, default=0.01
         α: weight of ‖V‖_{2,1}. Features it leaves nothing of all score 0.
     graph_weight : float, default=0.001
@@ -85,7 +88,7 @@ class EUFS(FactorSelector):
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(400, n_features=(300,), n_informative=(30,), random_state=0)
     >>> X = normalize(planted.views["view_0"].astype(float))
-    >>> selector = EUFS(5, n_features_to_select=30, random_state=0).fit(X)
+    >>> selector = EUFS(5, n_features_per_view=30, random_state=0).fit(X)
     >>> bool(planted.informative["view_0"][selector.get_support()].mean() > 0.2)
     True
     """
@@ -96,8 +99,9 @@ class EUFS(FactorSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         sparsity: float = 0.01,
         graph_weight: float = 0.001,
         n_neighbors: int = 5,
@@ -107,8 +111,9 @@ class EUFS(FactorSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.sparsity = sparsity
         self.graph_weight = graph_weight
         self.n_neighbors = n_neighbors

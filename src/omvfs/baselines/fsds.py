@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.baselines._base import PerViewStreamSelector
+from omvfs.data.split import Remainder
 from omvfs.data.views import Block
 from omvfs.model.arrays import dense
 from omvfs.parameters import number, whole
@@ -51,10 +52,12 @@ class FSDS(PerViewStreamSelector):
     ----------
     n_clusters : int, default=8
         k: leading directions that score the features.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     sketch_size : int or None, default=None
         ℓ: directions of the sketch, one of which is spent on each compression. By default √d for d
         features, rounded down, and in views so small that this is not above `n_clusters`,
@@ -70,7 +73,7 @@ class FSDS(PerViewStreamSelector):
         Score of every feature by view; larger is better.
     sketches_ : dict of str to ndarray of shape (n_features_of_view, fewer than sketch_size)
         Sketch of every view.
-    n_rows_seen_ : int
+    n_samples_seen_ : int
         Rows seen.
 
     Notes
@@ -98,7 +101,7 @@ class FSDS(PerViewStreamSelector):
     >>> rng = np.random.default_rng(0)
     >>> X = 0.1 * rng.standard_normal((500, 30))
     >>> X[:, :4] += rng.standard_normal((500, 2)) @ rng.standard_normal((2, 4))
-    >>> sorted(FSDS(n_clusters=2, n_features_to_select=4).fit(X).get_support(indices=True))
+    >>> sorted(FSDS(n_clusters=2, n_features_per_view=4).fit(X).get_support(indices=True))
     [np.int64(0), np.int64(1), np.int64(2), np.int64(3)]
     """
 
@@ -108,15 +111,17 @@ class FSDS(PerViewStreamSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         sketch_size: int | None = None,
         ridge_exponent: float = 3.0,
         batch_size: int = 200,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.sketch_size = sketch_size
         self.ridge_exponent = ridge_exponent
         self.batch_size = batch_size
@@ -129,15 +134,23 @@ class FSDS(PerViewStreamSelector):
         return {name: sketch.B.copy() for name, sketch in self._journal.known.states.items()}
 
     def _start(self, X: Block) -> Sketch:
-        n_clusters = whole("n_clusters", self.n_clusters, least=1)
         number("ridge_exponent", self.ridge_exponent, least=0.0)
+        return Sketch(self._size(X.shape[1]), np.zeros((X.shape[1], 0)))
+
+    def _size(self, width: int) -> int:
+        """Return how many directions a sketch of so many features has."""
+        n_clusters = whole("n_clusters", self.n_clusters, least=1)
         if self.sketch_size is None:
-            size = max(math.isqrt(X.shape[1]), n_clusters + 1)
-        else:
-            size = whole("sketch_size", self.sketch_size, least=2)
-        return Sketch(size, np.zeros((X.shape[1], 0)))
+            return max(math.isqrt(width), n_clusters + 1)
+        return whole("sketch_size", self.sketch_size, least=2)
 
     def _learn(self, state: Sketch, X: Block) -> Sketch:
+        if (size := self._size(X.shape[1])) != state.size:
+            raise ValueError(
+                f"Got n_clusters={self.n_clusters} and sketch_size={self.sketch_size}, a sketch of "
+                f"{size} directions, but what was learned so far has {state.size}; expected the "
+                "same for every chunk. Set it back, or call fit() to start anew."
+            )
         return Sketch(state.size, compress(state.B, X, state.size))
 
     def _score_state(self, state: Sketch, n_rows: int) -> NDArray[np.float64]:

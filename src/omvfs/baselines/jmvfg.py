@@ -13,6 +13,7 @@ from omvfs.baselines._learned_graph import learned_graph, shares, squared_distan
 from omvfs.baselines._projections import orthonormal
 from omvfs.baselines._ridge import solve_ridge
 from omvfs.baselines._spectral import FloatArray, in_double
+from omvfs.data.split import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
@@ -47,10 +48,12 @@ class JMVFG(OfflineSelector):
     ----------
     n_clusters : int, default=8
         Clusters c; fewer are found where there are fewer rows, or different rows.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     sparsity : float, default=1.0
         η: weight of ‖W‖_{2,1}, above 0.
     smoothness : float, default=1.0
@@ -103,10 +106,10 @@ class JMVFG(OfflineSelector):
     --------
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(300, n_features=(80, 60), n_informative=(20, 15), random_state=0)
-    >>> selector = JMVFG(n_clusters=5, n_features_to_select=10, random_state=0)
+    >>> selector = JMVFG(n_clusters=5, n_features_per_view=10, random_state=0)
     >>> selector.fit_transform(planted.views).shape
     (300, 20)
-    >>> bool(planted.informative["view_1"][selector.top_features("view_1", 10)].mean() > 0.4)
+    >>> bool(planted.informative["view_1"][selector.view_ranking_["view_1"] <= 10].mean() > 0.4)
     True
     """
 
@@ -117,8 +120,9 @@ class JMVFG(OfflineSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         sparsity: float = 1.0,
         smoothness: float = 1.0,
         graph_weight: float = 0.001,
@@ -128,8 +132,9 @@ class JMVFG(OfflineSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.sparsity = sparsity
         self.smoothness = smoothness
         self.graph_weight = graph_weight

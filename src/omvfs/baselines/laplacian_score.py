@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from omvfs.baselines._graphs import GraphSelector
 from omvfs.baselines._spectral import smoothness
+from omvfs.data.split import Remainder
 from omvfs.data.views import Block
 from omvfs.selectors.base import SelectSize
 
@@ -25,10 +26,12 @@ class LaplacianScore(GraphSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     n_neighbors : int, default=5
         Neighbours of a row; at most all other rows. Two rows are joined if either chose the other.
     weights : {"heat", "binary", "cosine"}, default="heat"
@@ -51,15 +54,17 @@ class LaplacianScore(GraphSelector):
     def __init__(
         self,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         n_neighbors: int = 5,
         weights: str = "heat",
         width: float | None = None,
         graph: Any = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.width = width

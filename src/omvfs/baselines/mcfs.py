@@ -9,6 +9,7 @@ from scipy.linalg import solve_triangular
 
 from omvfs.baselines._graphs import GraphSelector
 from omvfs.baselines._spectral import FloatArray, degrees, in_double, smoothness, spectrum
+from omvfs.data.split import Remainder
 from omvfs.model.arrays import Array, Block, column_sums
 from omvfs.parameters import whole
 from omvfs.selectors.base import SelectSize
@@ -32,10 +33,12 @@ class MCFS(GraphSelector):
     ----------
     n_clusters : int, default=8
         Eigenvectors. The paper takes the number of clusters.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     n_nonzero : int, default=100
         Coefficients of each regression that are not zero, at most. The paper takes the number of
         features to select.
@@ -67,8 +70,9 @@ class MCFS(GraphSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         n_nonzero: int = 100,
         n_neighbors: int = 5,
         weights: str = "heat",
@@ -77,8 +81,9 @@ class MCFS(GraphSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.n_nonzero = n_nonzero
         self.n_neighbors = n_neighbors
         self.weights = weights

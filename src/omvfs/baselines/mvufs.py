@@ -16,6 +16,7 @@ from omvfs.baselines._local_learning import local_residual
 from omvfs.baselines._spectral import FloatArray
 from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
+from omvfs.data.split import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block, squared_row_norms
 from omvfs.model.constrained.alternate import best_cluster
@@ -51,10 +52,12 @@ class MVUFS(OfflineSelector):
     ----------
     n_clusters : int, default=8
         Clusters; fewer are found where there are fewer rows, or different rows.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     label_view : str, default=None
         Name of the view X₁ that gives the pseudo labels; by default the first.
     regression_weight : float, default=1.0
@@ -116,10 +119,10 @@ class MVUFS(OfflineSelector):
     --------
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(300, n_features=(80, 60), n_informative=(20, 15), random_state=0)
-    >>> selector = MVUFS(n_clusters=5, n_features_to_select=10, random_state=0)
+    >>> selector = MVUFS(n_clusters=5, n_features_per_view=10, random_state=0)
     >>> selector.fit_transform(planted.views).shape
     (300, 20)
-    >>> bool(planted.informative["view_1"][selector.top_features("view_1", 10)].mean() > 0.8)
+    >>> bool(planted.informative["view_1"][selector.view_ranking_["view_1"] <= 10].mean() > 0.8)
     True
     """
 
@@ -130,8 +133,9 @@ class MVUFS(OfflineSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         label_view: str | None = None,
         regression_weight: float = 1.0,
         sparsity: float = 1.0,
@@ -143,8 +147,9 @@ class MVUFS(OfflineSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.label_view = label_view
         self.regression_weight = regression_weight
         self.sparsity = sparsity

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
 from omvfs.baselines._ridge import solve_ridge
 from omvfs.baselines._spectral import FloatArray
+from omvfs.data.split import Remainder
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian, split_signs
@@ -34,10 +35,12 @@ class NDFS(FactorSelector):
     ----------
     n_clusters : int, default=8
         Number of clusters K; fewer if a view has fewer different rows.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     sparsity : float, default=0.1
         β: weight of ‖W‖_{2,1}.
     graph_weight : float, default=1.0
@@ -84,7 +87,7 @@ class NDFS(FactorSelector):
     --------
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(400, n_features=(300,), n_informative=(30,), random_state=0)
-    >>> selector = NDFS(5, n_features_to_select=30, random_state=0).fit(planted.views)
+    >>> selector = NDFS(5, n_features_per_view=30, random_state=0).fit(planted.views)
     >>> bool(planted.informative["view_0"][selector.get_support()].mean() > 0.3)
     True
     """
@@ -95,8 +98,9 @@ class NDFS(FactorSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         sparsity: float = 0.1,
         graph_weight: float = 1.0,
         orthogonality: float = 1e8,
@@ -106,8 +110,9 @@ class NDFS(FactorSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.sparsity = sparsity
         self.graph_weight = graph_weight
         self.orthogonality = orthogonality

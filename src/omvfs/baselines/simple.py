@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from omvfs.baselines._base import Found, OfflineSelector, PerViewStreamSelector
 from omvfs.baselines._centred import mean_and_variance
+from omvfs.data.split import Remainder
 from omvfs.data.views import Block, Views
 from omvfs.model.arrays import column_sums
 from omvfs.parameters import seed_of
@@ -21,10 +22,12 @@ class RandomScore(OfflineSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
@@ -37,12 +40,14 @@ class RandomScore(OfflineSelector):
     def __init__(
         self,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         random_state: Any = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.random_state = random_state
 
     def _score_views(self, batch: Views) -> Found:
@@ -57,10 +62,12 @@ class ColumnSum(PerViewStreamSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     batch_size : int, default=1000
         Rows of a chunk in `fit`.
 
@@ -73,12 +80,14 @@ class ColumnSum(PerViewStreamSelector):
     def __init__(
         self,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         batch_size: int = 1000,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.batch_size = batch_size
 
     def _start(self, X: Block) -> NDArray[np.float64]:
@@ -96,10 +105,12 @@ class Variance(PerViewStreamSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     batch_size : int, default=1000
         Rows of a chunk in `fit`.
 
@@ -112,12 +123,14 @@ class Variance(PerViewStreamSelector):
     def __init__(
         self,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         batch_size: int = 1000,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.batch_size = batch_size
 
     def _start(self, X: Block) -> Moments:

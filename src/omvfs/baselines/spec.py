@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from omvfs.baselines._graphs import GraphSelector
 from omvfs.baselines._spectral import degrees, in_double, smoothness, spectrum
+from omvfs.data.split import Remainder
 from omvfs.data.views import Block
 from omvfs.parameters import one_of, whole
 from omvfs.selectors.base import SelectSize
@@ -34,10 +35,12 @@ class SPEC(GraphSelector):
     ----------
     n_clusters : int, default=8
         The K of style 3. Other styles do not use it.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     style : {1, 2, 3}, default=3
         Which of the scores.
     n_neighbors : int, default=5
@@ -66,8 +69,9 @@ class SPEC(GraphSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         style: int = 3,
         n_neighbors: int = 5,
         weights: str = "heat",
@@ -76,8 +80,9 @@ class SPEC(GraphSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.style = style
         self.n_neighbors = n_neighbors
         self.weights = weights

@@ -10,6 +10,7 @@ from omvfs.baselines._base import Found, OfflineSelector
 from omvfs.baselines._centred import Centred
 from omvfs.baselines._projections import orthonormal, shrink, simplex_rows
 from omvfs.baselines._spectral import FloatArray
+from omvfs.data.split import Remainder
 from omvfs.data.views import Block, Views
 from omvfs.model.objective import inner, l21, row_norms, squared_norm
 from omvfs.parameters import number, seed_of, whole
@@ -40,10 +41,12 @@ class TIMEFS(OfflineSelector):
     ----------
     n_clusters : int, default=8
         Anchors k, and the rank of every view; at most as many as there are rows.
-    n_features_to_select : int, float, mapping of str to either, or None, default=100
+    n_features_per_view : int, float, mapping of str to either, or None, default=100
         Features to select per view: at most so many, a share, either by view name, or all.
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     sparsity : float, default=0.001
         λ: weight of ‖W‖_{2,1}.
     smoothness : float, default=1.0
@@ -99,10 +102,10 @@ class TIMEFS(OfflineSelector):
     --------
     >>> from omvfs.datasets import make_planted
     >>> planted = make_planted(300, n_features=(80, 60), n_informative=(20, 15), random_state=0)
-    >>> selector = TIMEFS(n_clusters=5, n_features_to_select=10, random_state=0)
+    >>> selector = TIMEFS(n_clusters=5, n_features_per_view=10, random_state=0)
     >>> selector.fit_transform(planted.views).shape
     (300, 20)
-    >>> bool(planted.informative["view_0"][selector.top_features("view_0", 10)].mean() > 0.4)
+    >>> bool(planted.informative["view_0"][selector.view_ranking_["view_0"] <= 10].mean() > 0.4)
     True
     """
 
@@ -113,8 +116,9 @@ class TIMEFS(OfflineSelector):
         self,
         n_clusters: int = 8,
         *,
-        n_features_to_select: SelectSize = 100,
+        n_features_per_view: SelectSize = 100,
         views: Any = None,
+        remainder: Remainder = "error",
         sparsity: float = 0.001,
         smoothness: float = 1.0,
         view_power: float = 6.0,
@@ -123,8 +127,9 @@ class TIMEFS(OfflineSelector):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_features_to_select = n_features_to_select
+        self.n_features_per_view = n_features_per_view
         self.views = views
+        self.remainder = remainder
         self.sparsity = sparsity
         self.smoothness = smoothness
         self.view_power = view_power

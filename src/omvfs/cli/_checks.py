@@ -1,7 +1,10 @@
-"""What can be told to be wrong with a command before anything is read."""
+"""What can be told to be wrong with a command before anything is read, and what is left then."""
 
+import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import typer
@@ -11,6 +14,7 @@ from omvfs.formats.opening import named_files
 from omvfs.persistence.checkpoint import previous
 from omvfs.pipeline.preparation import Preparation
 from omvfs.selectors.settings import check_all, check_judgeable
+from omvfs.wording import sentence_of
 
 
 def local(given: str | Path) -> Path:
@@ -104,9 +108,65 @@ def check_parameters(selector: OMVFS, prepare: Sequence[str]) -> None:
         check_judgeable(selector.get_params())
         Preparation(tuple(prepare))
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise typer.BadParameter(sentence_of(error)) from error
+
+
+@contextmanager
+def leaving_no_folder(path: Path) -> Iterator[None]:
+    """If the block fails, remove the folders that it has made on the way to `path` and not filled.
+
+    Parameters
+    ----------
+    path : Path
+        What the block makes.
+
+    Examples
+    --------
+    >>> place = Path(tempfile.mkdtemp())
+    >>> with contextlib.suppress(ValueError), leaving_no_folder(place / "a/b"):
+    ...     (place / "a/b").mkdir(parents=True)
+    ...     raise ValueError("no rows")
+    >>> list(place.iterdir())
+    []
+    """
+    new = list(takewhile(lambda each: not each.exists(), (path, *path.parents)))
+    try:
+        yield
+    except BaseException:
+        for folder in new:
+            # What is not empty stays, and so does what is around it.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def telling_of_checkpoint(model: Path) -> Iterator[None]:
+    """If the block fails, have the error tell of the checkpoint that it has left.
+
+    Parameters
+    ----------
+    model : Path
+        The checkpoint.
+    """
+    before = _stamp(model)
+    try:
+        yield
+    except BaseException as error:
+        if _stamp(model) not in (None, before):
+            error.add_note(f"What was learned so far is in {model}: go on with --resume.")
+        raise
 
 
 def _shown(folder: Path) -> list[Path]:
     """Return the files of a folder, without what a killed write may have left."""
     return [file for file in folder.iterdir() if not file.name.startswith(".")]
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Return what tells whether a file was written anew, None if there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns

@@ -7,15 +7,21 @@ from typing import Any
 import typer
 
 from omvfs import OMVFS
+from omvfs.cli._wording import SIZES
 from omvfs.data.schema import listed
 from omvfs.selectors.settings import AUTO, checked
+from omvfs.wording import sentence_of
 
 # The table of parameters in the file.
 _TABLE = "parameters"
 # Options that are parameters of another name.
-_OTHERWISE = {"clusters": "n_clusters", "features": "n_features_to_select", "seed": "random_state"}
+_OTHERWISE = {"clusters": "n_clusters", "features": "n_features_per_view", "seed": "random_state"}
 # What an option is by default that is a parameter.
 DEFAULTS: dict[str, Any] = OMVFS().get_params()
+# Which views there are is told by the files.
+del DEFAULTS["views"]
+# What is typed for a number of features, and is the same in Python; all of them are a share.
+_WORDS = {AUTO: AUTO, "all": 1.0}
 
 
 def parameter(name: str, *flags: str, **how: Any) -> Any:
@@ -37,14 +43,14 @@ def parameter(name: str, *flags: str, **how: Any) -> Any:
             try:
                 checked(name, value)
             except ValueError as error:
-                raise typer.BadParameter(str(error)) from error
+                raise typer.BadParameter(sentence_of(error)) from error
         return value
 
     return typer.Option(*flags, callback=check, **how)
 
 
-def number_or_auto(given: Any) -> Any:
-    """Return a number of features as it was typed: whole, a share, or auto.
+def how_many(given: Any) -> Any:
+    """Return how many features to select as it was typed: a number, share or word, or by view.
 
     Parameters
     ----------
@@ -53,19 +59,33 @@ def number_or_auto(given: Any) -> Any:
 
     Examples
     --------
-    >>> number_or_auto("80"), number_or_auto("0.1"), number_or_auto("auto")
-    (80, 0.1, 'auto')
+    >>> how_many("80"), how_many("0.1"), how_many("auto"), how_many("all")
+    (80, 0.1, 'auto', 1.0)
+    >>> how_many("text=200,image=0.5")
+    {'text': 200, 'image': 0.5}
     """
-    if given == AUTO or not isinstance(given, str):
+    if not isinstance(given, str):
         return given
+    if "=" not in given:
+        return _size(given, given)
+    sizes = {}
+    for each in given.split(","):
+        view, sign, size = each.rpartition("=")
+        if not sign or view in sizes:
+            raise typer.BadParameter(f"Got {given!r}; expected a number for each view, once.")
+        sizes[view] = _size(size, given)
+    return sizes
+
+
+def _size(text: str, given: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
     for kind in (int, float):
         try:
-            return kind(given)
+            return kind(text)
         except ValueError:
             continue
-    raise typer.BadParameter(
-        f"Got {given!r}; expected a whole number of at least 1, a share such as 0.1, or {AUTO}."
-    )
+    raise typer.BadParameter(f"Got {given!r}; expected {SIZES}.")
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -116,3 +136,34 @@ def parameters_of(context: typer.Context) -> dict[str, Any]:
     typed = {own for own, source in sources.items() if source and source.name == "COMMANDLINE"}
     table = context.meta.get(_TABLE, {})
     return found | {name: value for name, value in table.items() if name not in typed}
+
+
+def options_of(command: Any) -> dict[str, str]:
+    """Return the option of every parameter that has one, in any command.
+
+    Parameters
+    ----------
+    command : typer's group
+        Of all commands.
+    """
+    return {
+        _OTHERWISE.get(each.name, each.name): each.opts[-1]
+        for own in command.commands.values()
+        for each in own.params
+        if each.param_type_name == "option"
+    }
+
+
+def is_given(context: typer.Context, option: str) -> bool:
+    """Tell whether an option is not just what it is by default: it was typed, or is in the file.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    option : str
+        Its name.
+    """
+    source = context.get_parameter_source(option)
+    own = _OTHERWISE.get(option, option)
+    return (source is not None and source.name != "DEFAULT") or own in context.meta.get(_TABLE, {})

@@ -67,7 +67,7 @@ def _place(address: str) -> str:
 
 
 def told(sentence: str, code: int, arguments: Sequence[str], debug: bool) -> int:
-    """Say what went wrong, where from if asked, and return the exit code.
+    """Say what went wrong and what notes the error has, where from if asked; return the exit code.
 
     Parameters
     ----------
@@ -80,10 +80,9 @@ def told(sentence: str, code: int, arguments: Sequence[str], debug: bool) -> int
     if debug:
         lines = discreet(traceback.format_exc(), arguments).split("\n")
         sys.stderr.write("\n".join(map(shown, lines)))
-    # What errors of the library say to those who call it from Python.
-    sentence = re.sub(r"[,;] (or )?call fit\(\) to start anew", "", " ".join(sentence.split()))
-    sentence = re.sub(r"\bbegin anew\b(?! with)", "begin anew with --overwrite", sentence)
-    sys.stderr.write(f"omvfs: {shown(discreet(sentence, arguments))}\n")
+    notes = getattr(sys.exception(), "__notes__", ())
+    line = " ".join(" ".join([sentence, *notes]).split())
+    sys.stderr.write(f"omvfs: {shown(discreet(line, arguments))}\n")
     return code
 
 

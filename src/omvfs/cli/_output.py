@@ -5,7 +5,6 @@ import json
 import platform
 import sys
 from collections.abc import Sequence
-from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -22,18 +21,6 @@ from omvfs.formats import Source
 from omvfs.formats.addresses import without_secrets
 from omvfs.pipeline.loop import Result, Status
 
-# Of `ranking.csv`, and of a feature in `ranking.json`.
-COLUMNS = (
-    "view",
-    "rank",
-    "feature",
-    "name",
-    "score",
-    "selected",
-    "cluster",
-    "share_of_rows",
-    "repeats",
-)
 # How what a spreadsheet would compute begins, and what keeps it from that.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
 
@@ -72,7 +59,7 @@ class Bar:
         self._progress.stop()
 
 
-def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
+def write_results(out: Path, result: Result, inputs: Sequence[str]) -> dict[str, list[str]]:
     """Write the ranking as CSV and JSON, and how it was made.
 
     Parameters
@@ -82,26 +69,58 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> None:
     result : Result
     inputs : sequence of str
         What was read.
+
+    Returns
+    -------
+    dict of str to list of str
+        Names of the selected features by view, the best first.
     """
     selector = result.selector
-    chosen, rows = _ranked(selector)
+    columns, chosen, rows = _ranked(selector)
     with Staging(out) as staging:
         with _text(staging.folder / "ranking.csv", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(COLUMNS)
+            writer = csv.writer(_PlainEnds(file))
+            writer.writerow(columns)
             writer.writerows(map(_for_spreadsheets, rows))
         with _text(staging.folder / "ranking.json") as file:
             # A feature a line, one by one: all of them together may be large. One encoder for all,
             # as json.dumps would make one for each.
             encode = json.JSONEncoder(ensure_ascii=False).encode
             file.write(f'{{\n "selected": {encode(chosen)},\n "features": [\n  ')
-            features = (encode(dict(zip(COLUMNS, row, strict=True))) for row in rows)
+            features = (encode(dict(zip(columns, row, strict=True))) for row in rows)
             file.write(next(features))
             file.writelines(f",\n  {feature}" for feature in features)
             file.write("\n ]\n}")
         with _text(staging.folder / "run.json") as file:
             json.dump(_about(result, inputs), file, indent=1, ensure_ascii=False)
         staging.publish()
+    return chosen
+
+
+class _PlainEnds:
+    r"""A file in which the rows of a CSV end as lines do.
+
+    Not by ``lineterminator="\n"``: for some versions of Python a carriage return in a name would
+    then need no quotes, and readers would take it for the end of a row.
+
+    Parameters
+    ----------
+    file : file
+
+    Examples
+    --------
+    >>> import io
+    >>> csv.writer(_PlainEnds(text := io.StringIO())).writerow(["a", "b\r"])
+    7
+    >>> text.getvalue()
+    'a,"b\r"\n'
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, row: str) -> int:
+        return self._file.write(row.removesuffix("\r\n") + "\n")
 
 
 def _about(result: Result, inputs: Sequence[str]) -> dict[str, Any]:
@@ -109,7 +128,7 @@ def _about(result: Result, inputs: Sequence[str]) -> dict[str, Any]:
     selector = result.selector
     return {
         "inputs": [without_secrets(each) for each in inputs],
-        "rows": selector.n_rows_seen_,
+        "rows": selector.n_samples_seen_,
         "prepare": list(result.preparation.steps),
         "parameters": selector.get_params(),
         "versions": {
@@ -144,57 +163,17 @@ def _for_spreadsheets(row: tuple[Any, ...]) -> list[Any]:
     ]
 
 
-def verdict(selector: OMVFS) -> str:
-    """Tell how good the selection is and how many features would do; nothing if nobody can.
-
-    Nor if views differ in the number of their features that are selected, but for those that have
-    no more.
-
-    Parameters
-    ----------
-    selector : OMVFS
-    """
-    sizes = [int(mask.sum()) for mask in selector.view_support_.values()]
-    asked = max(sizes)
-    alike = [min(asked, width) for width in selector.schema_.widths]
-    if sizes != alike or not hasattr(selector, "selection_quality_"):
-        return ""
-    quality = selector.selection_quality_
-    enough, most = quality.levels_off_at, int(quality.sizes[-1])
-    best, there = (f"{100 * quality.at(n):.0f} %" for n in (asked, enough))
-    named = f"{asked:,} feature{'s' if asked > 1 else ''}"
-    if asked > most:
-        named = f"The best {most:,} of {named}"
-    sentence = f"{named} a view reproduce{'s' if asked == 1 else ''} {best} of the clusters"
-    if enough < min(asked, most):
-        return f"{sentence}; {enough:,} would do for {there}."
-    return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
-
-
-def _ranked(selector: OMVFS) -> tuple[dict[str, list[str]], list[tuple[Any, ...]]]:
-    """Return the names of the selected features by view, and a row a feature, the best first."""
-    schema, support, notes = selector.schema_, selector.view_support_, selector.feature_notes()
-    scores, ranking = selector.view_scores_, selector.view_ranking_
-    chosen: dict[str, list[str]] = {}
-    rows: list[tuple[Any, ...]] = []
-    for view, width, known in zip(schema.names, schema.widths, schema.feature_names, strict=True):
-        names = list(map(str, range(width) if known is None else known))
-        own, order = notes[view], np.argsort(ranking[view])
-        shares = own.share_of_rows
-        columns = (
-            repeat(view),
-            range(1, width + 1),
-            order.tolist(),
-            [names[j] for j in order.tolist()],
-            scores[view][order].astype(float).tolist(),
-            support[view][order].tolist(),
-            [None if k < 0 else k for k in own.cluster[order].tolist()],
-            repeat(None) if shares is None else shares[order].tolist(),
-            [None if j < 0 else names[j] for j in own.repeats[order].tolist()],
-        )
-        chosen[view] = [names[j] for j in order[support[view][order]].tolist()]
-        rows += zip(*columns, strict=False)
-    return chosen, rows
+def _ranked(
+    selector: OMVFS,
+) -> tuple[list[str], dict[str, list[str]], list[tuple[Any, ...]]]:
+    """Return columns, names of the selected features by view, and a row a feature."""
+    table = selector.ranking_table()
+    columns = [each.tolist() if isinstance(each, np.ndarray) else each for each in table.values()]
+    chosen: dict[str, list[str]] = {view: [] for view in selector.schema_.names}
+    for view, name, selected in zip(table["view"], table["name"], table["selected"], strict=True):
+        if selected:
+            chosen[view].append(name)
+    return list(table), chosen, list(zip(*columns, strict=True))
 
 
 def _memory() -> str:

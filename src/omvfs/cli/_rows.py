@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from omvfs import OMVFS, Views
+from omvfs.cli._checks import leaving_no_folder
 from omvfs.data.schema import listed
 from omvfs.disk import Staging
 from omvfs.formats import (
@@ -67,8 +68,9 @@ def write_rows(
         From views to views.
     """
     n_rows = 0
-    with ExitStack() as outer:
-        folder = next(iter(targets)).parent
+    first = next(iter(targets))
+    with leaving_no_folder(first), ExitStack() as outer:
+        folder = first.parent
         staging = outer.enter_context(Staging(folder)) if len(targets) > 1 else None
         with ExitStack() as stack:
             writers: list[tuple[Any, Sequence[str]]] = [

@@ -1,173 +1,165 @@
 """The commands, each a few lines over the library."""
 
-import os
-import select as polling
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer.main import get_command
 
 from omvfs import OMVFS, __version__
 from omvfs.cli._about import COLUMNS, figures, remarks
-from omvfs.cli._checks import check_free, check_key, check_out, check_parameters, local
-from omvfs.cli._config import (
-    DEFAULTS,
-    number_or_auto,
-    parameter,
-    parameters_of,
-    read_config,
+from omvfs.cli._checks import (
+    check_free,
+    check_key,
+    check_out,
+    check_parameters,
+    leaving_no_folder,
+    telling_of_checkpoint,
 )
-from omvfs.cli._messages import (
-    discreet,
-    of_anything,
-    of_missing,
-    of_system,
-    say,
-    shown,
-    told,
+from omvfs.cli._config import DEFAULTS, is_given, options_of, parameters_of
+from omvfs.cli._ending import ended
+from omvfs.cli._messages import say, shown
+from omvfs.cli._options import (
+    BatchSize,
+    CheckpointEvery,
+    Clusters,
+    Config,
+    Drop,
+    Features,
+    Grouped,
+    HalfLife,
+    Inputs,
+    Key,
+    Negative,
+    Out,
+    Overwrite,
+    Prepare,
+    Recency,
+    ResultsOut,
+    Resume,
+    Seed,
+    View,
+    WriteData,
 )
-from omvfs.cli._output import Bar, verdict, write_results
+from omvfs.cli._output import Bar, write_results
 from omvfs.cli._rows import as_they_came, chunks_of, no_rows, selected, write_rows
-from omvfs.cli._signals import Interrupted, Stop
+from omvfs.cli._signals import Stop
+from omvfs.cli._summary import summarise
 from omvfs.data.schema import Schema
-from omvfs.disk import BusyError, locked, settle, sweep
+from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
 from omvfs.persistence import checkpoint
 from omvfs.pipeline.loop import run
-from omvfs.selectors.settings import NegativeMode
-
-FAILED, USAGE, BAD_DATA, BAD_FILE, INTERRUPTED = 1, 2, 3, 4, 130
-# Older versions of typer use click, newer ones have their own copy of it.
-_ClickError: Any = typer.BadParameter.__bases__[0].__bases__[0]
 
 app = typer.Typer(
     name="omvfs",
-    help="Pick the informative features of unlabelled multi-view data, in one pass.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong command, 3 data that cannot be used, 4 a file "
+    "that cannot be read or written, 130 and 143 stopped by Ctrl-C or SIGTERM.",
 )
-
-
-_Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        help="A folder of view_<number>_<name>.npz/.npy, files, view=FILE, or - for standard input."
-    ),
-]
-_Key = Annotated[
-    str | None, typer.Option(help="Column by which files are aligned; all are sorted by it.")
-]
-_Out = Annotated[
-    Path,
-    typer.Option(
-        "-o",
-        "--out",
-        parser=local,
-        metavar="PATH",
-        help="Folder, or a file whose ending tells the format.",
-    ),
-]
-_Views = Annotated[list[str] | None, typer.Option("--view", help="Read this view only; repeat.")]
-_Drop = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Leave this column out, such as a label; repeat."),
-]
 
 
 @app.callback(invoke_without_command=True)
 def omvfs(
-    version: Annotated[bool, typer.Option("--version", help="Tell the version.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where in the program an error comes from.")
+    ] = False,
 ) -> None:
-    """Pick the informative features of unlabelled multi-view data, in one pass."""
+    """Pick the informative features of data without labels, in one pass.
+
+    The data have views: several kinds of features of the same rows, such as the words and the
+    pixels of web pages. Begin with omvfs info DATA, then omvfs select DATA -k 20 -n 200 -o out.
+    """
     if version:
         typer.echo(f"omvfs {__version__}")
         raise typer.Exit
 
 
-@app.command()
+@app.command(cls=Grouped)
+def info(
+    inputs: Inputs,
+    rows: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Look at the first N rows only.")
+    ] = 10_000,
+    view: View = None,
+    drop: Drop = None,
+    key: Key = None,
+) -> None:
+    """Show what is in the data, and what is wrong with it."""
+    check_key(inputs, key)
+    with _opened(inputs, view, key, drop) as source:
+        total = source.n_rows
+        views = next(chunks_of(source, inputs, rows)).views
+    lines = [[shown(cell) for cell in line] for line in figures(views)]
+    if sys.stdout.isatty():
+        table = Table()
+        for name in COLUMNS:
+            table.add_column(name, overflow="fold")
+        for line in lines:
+            table.add_row(*map(Text, line))
+        Console().print(table)
+    else:
+        for line in (list(COLUMNS), *lines):
+            typer.echo("\t".join(line))
+    known = "unknown" if total is None else f"{total:,}"
+    say(f"{known} rows; figures of the first {len(views):,}.")
+    for sentence in remarks(views):
+        say(sentence)
+
+
+@app.command(cls=Grouped)
 def select(
     context: typer.Context,
-    inputs: _Inputs,
-    clusters: Annotated[
-        int, parameter("n_clusters", "-k", "--clusters", help="Consensus clusters.")
-    ] = DEFAULTS["n_clusters"],
-    features: Annotated[
-        Any,
-        parameter(
-            "n_features_to_select",
-            "-n",
-            "--features",
-            parser=number_or_auto,
-            metavar="N|auto",
-            help="Features per view; auto for as many as are enough.",
-        ),
-    ] = DEFAULTS["n_features_to_select"],
-    out: Annotated[
-        Path,
-        typer.Option("-o", "--out", parser=local, metavar="PATH", help="Folder of the results."),
-    ] = Path("out"),
-    batch_size: Annotated[int, parameter("batch_size", help="Rows of a chunk.")] = DEFAULTS[
-        "batch_size"
-    ],
-    prepare: Annotated[
-        list[str] | None,
-        typer.Option(help="l2, log1p, tfidf or scale, or VIEW:STEP; repeat, in order."),
-    ] = None,
-    negative: Annotated[
-        str,
-        parameter(
-            "negative",
-            metavar=f"[{'|'.join(get_args(NegativeMode))}]",
-            autocompletion=lambda: get_args(NegativeMode),
-            help="What to do with negative values.",
-        ),
-    ] = DEFAULTS["negative"],
-    forgetting: Annotated[
-        float, parameter("forgetting", help="What a chunk leaves of all before it.")
-    ] = DEFAULTS["forgetting"],
-    recency: Annotated[
-        float, parameter("recency", help="Say of the most recent rows if they differ; 0 for none.")
-    ] = DEFAULTS["recency"],
-    view: _Views = None,
-    key: _Key = None,
-    drop: _Drop = None,
+    inputs: Inputs,
+    clusters: Clusters = DEFAULTS["n_clusters"],
+    features: Features = DEFAULTS["n_features_per_view"],
+    out: ResultsOut = Path("out"),
+    prepare: Prepare = None,
+    negative: Negative = DEFAULTS["negative"],
+    write_data: WriteData = False,
+    view: View = None,
+    drop: Drop = None,
+    key: Key = None,
+    batch_size: BatchSize = DEFAULTS["batch_size"],
+    half_life: HalfLife = DEFAULTS["half_life"],
+    recency: Recency = DEFAULTS["recency"],
     # Not by default another ranking in every run.
-    seed: Annotated[int, parameter("random_state", help="Seed of every random choice.")] = 0,
-    checkpoint_every: Annotated[int, typer.Option(min=1, help="Chunks between checkpoints.")] = 50,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Begin anew where a run before has left results.")
-    ] = False,
-    write_data: Annotated[
-        bool, typer.Option("--write-data", help="Write the selected features of all rows too.")
-    ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            callback=read_config, is_eager=True, help="TOML file of these options; they win."
-        ),
-    ] = None,
+    seed: Seed = 0,
+    checkpoint_every: CheckpointEvery = 50,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    config: Config = None,
 ) -> None:
-    """Rank the features of every view."""
+    """Rank the features of every view, and select the best.
+
+    Rows are read once, a few at a time, from data of any size. The folder of the results gets
+    ranking.csv (all features by rank), ranking.json, run.json (how they were made) and model.omvfs
+    (for omvfs transform, and to go on if stopped).
+    """
     selector = OMVFS(**parameters_of(context))
     check_parameters(selector, prepare or ())
     check_key(inputs, key)
     if resume and overwrite:
         raise typer.BadParameter("--resume goes on, --overwrite begins anew: give one of them.")
-    check_out(out, inputs, write_data)
-    with locked(out):
+    model = out / "model.omvfs"
+    with ExitStack() as stack:
+        stack.enter_context(leaving_no_folder(out))
+        check_out(out, inputs, write_data)
+        stack.enter_context(locked(out))
         check_free(out, resume, overwrite)
         settle(out)
         sweep(out / "data")
-        model = out / "model.omvfs"
         if resume and checkpoint.kept(model) == checkpoint.previous(model):
             say(f"There is no {model}; going on from the one before it, {model}.1.", err=True)
+        stack.enter_context(telling_of_checkpoint(model))
         opened = _opened(inputs, view, key, drop)
         with opened as source, Stop() as stop, Bar(Console(stderr=True), source) as bar:
             result = run(
@@ -191,83 +183,52 @@ def select(
             raise typer.Exit(stop.code)
         if not began:
             raise no_rows(inputs)
-        write_results(out, result, inputs)
+        chosen = write_results(out, result, inputs)
         if write_data:
             _write_selected(result.selector, inputs, out / "data", view, key, drop)
     if isinstance(opened, Joined) and opened.n_left_out:
         say(f"{opened.n_left_out:,} rows left out: not all files have their keys.", err=True)
-    say(f"{result.selector.n_rows_seen_:,} rows; ranking in {out / 'ranking.csv'}")
-    if sentence := verdict(result.selector):
-        say(sentence)
+    asked = is_given(context, "clusters")
+    summarise(result.selector, chosen, out, asked_clusters=asked, wrote_data=write_data)
 
 
-@app.command()
-def info(
-    inputs: _Inputs,
-    view: _Views = None,
-    key: _Key = None,
-    drop: _Drop = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows to look at.")] = 10_000,
-) -> None:
-    """Tell views, shapes, sparsity, and what is wrong with the data."""
-    check_key(inputs, key)
-    with _opened(inputs, view, key, drop) as source:
-        total = source.n_rows
-        views = next(chunks_of(source, inputs, rows)).views
-    lines = [[shown(cell) for cell in line] for line in figures(views)]
-    if sys.stdout.isatty():
-        table = Table()
-        for name in COLUMNS:
-            table.add_column(name, overflow="fold")
-        for line in lines:
-            table.add_row(*map(Text, line))
-        Console().print(table)
-    else:
-        for line in (list(COLUMNS), *lines):
-            typer.echo("\t".join(line))
-    known = "unknown" if total is None else f"{total:,}"
-    say(f"{known} rows; figures of the first {len(views):,}.")
-    for sentence in remarks(views):
-        say(sentence)
-
-
-@app.command()
+@app.command(cls=Grouped)
 def transform(
-    model: Annotated[Path, typer.Argument(help="model.omvfs of a run.")],
-    inputs: _Inputs,
-    out: _Out,
-    features: Annotated[
-        Any,
-        parameter(
-            "n_features_to_select",
-            "-n",
-            parser=number_or_auto,
-            metavar="N|auto",
-            help="Features per view.",
-        ),
-    ] = None,
-    view: _Views = None,
-    key: _Key = None,
-    drop: _Drop = None,
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The file model.omvfs of a run of select.")
+    ],
+    inputs: Inputs,
+    out: Out,
+    features: Features = None,
+    view: View = None,
+    drop: Drop = None,
+    key: Key = None,
 ) -> None:
-    """Write the selected features of every view, in the format they come in."""
+    """Write the selected features only, of these or other rows.
+
+    The files are of the format that they come in, unless -o is a file whose ending tells another.
+    Without -n, as many features are written as the run was asked for.
+    """
     check_key(inputs, key)
     selector = OMVFS.load(model)
     if features is not None:
-        selector.set_params(n_features_to_select=features)
+        selector.set_params(n_features_per_view=features)
     n_rows = _write_selected(selector, inputs, out, view, key, drop)
     say(f"{n_rows:,} rows; selected features in {out}")
 
 
-@app.command()
+@app.command(cls=Grouped)
 def convert(
-    inputs: _Inputs,
-    out: _Out,
-    view: _Views = None,
-    key: _Key = None,
-    drop: _Drop = None,
+    inputs: Inputs,
+    out: Out,
+    view: View = None,
+    drop: Drop = None,
+    key: Key = None,
 ) -> None:
-    """Write data in another format: by default a folder of a file a view, which is read fastest."""
+    """Write data in another format.
+
+    If -o has no ending, that is a folder with a file for each view, which is read fastest.
+    """
     check_key(inputs, key)
     with _opened(inputs, view, key, drop) as source:
         n_rows = write_rows(chunks_of(source, inputs), {out: source.schema.names}, key)
@@ -276,29 +237,44 @@ def convert(
 
 @app.command()
 def demo() -> None:
-    """Run the main job on data that needs no download."""
+    """See it at work, on data that need no download."""
     from omvfs.demo import main
 
     main()
 
 
-@app.command()
+@app.command(cls=Grouped)
 def experiment(
     names: Annotated[
-        list[str], typer.Argument(help="Experiments, or all; `omvfs experiment list` names them.")
+        list[str],
+        typer.Argument(
+            metavar="NAME", help="Experiments to run; all for all of them, list to see them."
+        ),
     ],
     out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="PATH", help="Folder of tables and figures.")
+        Path, typer.Option("-o", "--out", metavar="FOLDER", help="Where tables and figures go.")
     ] = Path("experiments"),
     data: Annotated[
-        Path | None, typer.Option(help="Folder with a folder a set; twins without it.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the paper's data sets are, a folder each; made-up data of the same shape "
+            "without it.",
+        ),
     ] = None,
-    page: Annotated[Path | None, typer.Option(help="Write all sections as one page too.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Little effort, for a look.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Forget what was done before.")] = False,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all results as one page too.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Do little of it, for a first look.")
+    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Do anew what was done before.")] = False,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes to work in.")] = 1,
 ) -> None:
-    """Reproduce the paper's tables and figures; interrupted, it continues."""
+    """Reproduce the paper's tables and figures.
+
+    What was done is kept: interrupted, the next call goes on.
+    """
     from omvfs.cli._experiments import run_experiments
 
     run_experiments(names, out, data, page, quick, again, jobs)
@@ -335,53 +311,7 @@ def run_app(arguments: list[str]) -> int:
     arguments : list of str
         Among them, anywhere, ``--debug`` to show where an error comes from.
     """
-    debug = "--debug" in arguments
-
-    def failed(sentence: str, code: int) -> int:
-        return told(sentence, code, arguments, debug)
-
-    try:
-        given = [each for each in arguments if each != "--debug"]
-        code: Any = app(given, standalone_mode=False)
-        sys.stdout.flush()
-        return int(code or 0)
-    except typer.Exit as done:
-        return done.exit_code
-    except _ClickError as error:
-        if isinstance(error.message, str):
-            error.message = shown(discreet(error.message, arguments))
-        error.show()
-        return int(error.exit_code)
-    except Interrupted as end:
-        return failed("Interrupted.", end.code)
-    except (typer.Abort, KeyboardInterrupt):
-        return failed("Interrupted.", INTERRUPTED)
-    except ImportError as error:
-        return failed(of_missing(error), USAGE)
-    except (SystemExit, BrokenPipeError) as end:
-        # Typer exits when a pipe breaks, be it that of the output, whose reader has enough.
-        broken = end if isinstance(end, BrokenPipeError) else end.__context__
-        if not isinstance(broken, BrokenPipeError):
-            raise
-        return 0 if _has_no_reader() else failed(of_system(broken), BAD_FILE)
-    except BusyError as error:
-        return failed(str(error), FAILED)
-    except OSError as error:
-        return failed(of_system(error), BAD_FILE)
-    except (ValueError, TypeError) as error:
-        return failed(str(error), BAD_DATA)
-    except Exception as error:  # what nobody thought of is a sentence too
-        return failed(of_anything(error), FAILED)
-
-
-def _has_no_reader() -> bool:
-    """Tell whether nobody reads the output any more; if so, let nothing more be said of it."""
-    out = sys.__stdout__
-    assert out is not None
-    if hasattr(polling, "poll"):
-        poll = polling.poll()
-        poll.register(out, 0)
-        if not poll.poll(0):
-            return False
-    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-    return True
+    given = [each for each in arguments if each != "--debug"]
+    return ended(
+        lambda: app(given, standalone_mode=False), arguments, lambda: options_of(get_command(app))
+    )

@@ -3,29 +3,29 @@
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from omvfs.data.compressed import check_compressed
+from omvfs.data.containers import Labels, Names, labels_of, values_of
+from omvfs.wording import Sentence, Setting
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
-Names: TypeAlias = NDArray[np.object_]
 Block: TypeAlias = FloatArray | sp.csr_array | sp.csr_matrix
 Negative: TypeAlias = Literal["error", "clip", "allow"]
 
 
-def read_block(X: Any, view: str | None = None) -> tuple[Block, Names | None]:
-    """Read anything 2-D as a block and its feature names.
+def read_block(X: Any, view: str | None = None) -> tuple[Block, Labels]:
+    """Read anything 2-D as a block, and what its columns and rows are called.
 
     Structure is checked here; values are checked by `check_values`. The caller's data is never
     written to, and shared rather than copied where the layout allows.
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame
+    X : array-like, sparse matrix, data frame, AnnData or xarray DataArray
         Any sparse format; any eager frame that narwhals reads.
     view : str, default=None
         The name errors speak of. Without one, X is a plain X: errors are scikit-learn's own.
@@ -34,19 +34,19 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Names | None]:
     -------
     block : Block
         float32 stays float32, everything else becomes float64.
-    names : ndarray of str objects, or None
-        The column names of a frame, if they are strings.
+    labels : Labels
+        Names of the columns, index of the rows.
     """
     check_unmasked(X, f"View {view or 'X'!r}")
     try:
         if view is not None and sp.issparse(X) and X.dtype.kind in "fiub":
             # It has no names, and all that `check_array` would ask of numbers is asked here.
-            return _csr(X), None
-        names = _frame_names(X)
+            return _csr(X), Labels()
+        labels = labels_of(X)
         # Emptiness in a view gets our own message, which knows the other views.
         least = 1 if view is None else 0
         array = check_array(
-            X,
+            values_of(X),
             accept_sparse=True,
             order="C",
             ensure_all_finite=False,
@@ -55,12 +55,13 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Names | None]:
             input_name="X",
         )
         block = _csr(array) if sp.issparse(array) else _dense(array)
-    except (TypeError, ValueError) as error:
-        if view is None:
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        if view is None and isinstance(error, kind):
             raise
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"View {view!r}: {error}") from error
-    return block, names
+        # What offers itself as an array and is none here, a tensor of a GPU say, tells it somehow.
+        raise kind(f"View {view or 'X'!r}: {error}") from error
+    return block, labels
 
 
 def check_unmasked(X: Any, what: str) -> None:
@@ -88,27 +89,6 @@ what they stand for, such as X.filled(0), or leave these rows out.
             f"{what} has masked values, {hidden:,} of {size:,}; expected values that are all "
             "there. Pass what they stand for, such as X.filled(0), or leave these rows out."
         )
-
-
-def _frame_names(X: Any) -> Names | None:
-    frame = nw.from_native(X, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError(f"Got a lazy frame ({type(X).__name__}); expected rows. Collect it first.")
-    if not isinstance(frame, nw.DataFrame):
-        return None
-    n_strings = sum(isinstance(column, str) for column in frame.columns)
-    if 0 < n_strings < len(frame.columns):
-        raise TypeError(
-            "Feature names are only supported if all input features have string names, but only "
-            f"{n_strings} of {len(frame.columns)} have. Convert them: "
-            "X.columns = X.columns.astype(str)."
-        )
-    return as_names(frame.columns) if n_strings else None
-
-
-def as_names(names: Sequence[str]) -> Names:
-    """Object array of strings: numpy's fixed-width strings would cost the longest name each."""
-    return np.array(list(names), dtype=object)
 
 
 def _float_type(dtype: np.dtype[Any]) -> type[np.float32] | type[np.float64]:
@@ -162,7 +142,8 @@ def _with_proved_indices(matrix: Any) -> Any:
     scipy's products and conversions trust the indices, and crash on bad ones. The object is new
     because pruning is done in place, and because the flags of the old one may be stale.
     """
-    new = type(matrix)
+    # Of scipy's own class: others, such as AnnData's of some rows, are made in another way.
+    new = getattr(sp, f"{matrix.format}_{'array' if isinstance(matrix, sp.sparray) else 'matrix'}")
     try:
         if matrix.format in ("csr", "csc", "bsr"):
             return _proved(new((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape))
@@ -223,9 +204,14 @@ def check_values(block: Block, view: str, names: Names | None, negative: Negativ
         return _clipped(block)
     entry = int(np.argmax(values < 0))
     raise ValueError(
-        f"Negative values in data: view {view!r} holds {values[entry]:g} at "
-        f"{_place(block, entry, names)}; expected values >= 0. "
-        'Pass negative="clip" to set them to 0, or negative="shift" to shift the column up.'
+        Sentence(
+            f"Negative values in data: view {view!r} holds {values[entry]:g} at "
+            f"{_place(block, entry, names)}; expected values >= 0. Pass ",
+            Setting("negative", "clip"),
+            " to set them to 0, or ",
+            Setting("negative", "shift"),
+            " to shift the column up.",
+        )
     )
 
 
@@ -262,7 +248,7 @@ def _why_not_finite(block: Any, view: str, names: Names | None) -> str:
     return (
         f"Input X contains a value too large for {values.dtype}: view {view!r} holds "
         f"{values[entry]:g} at {_place(block, entry, names)}; expected a finite sum of squares. "
-        "Scale the view down" + (", or pass float64." if values.dtype == np.float32 else ".")
+        "Scale the view down" + (", or give it as float64." if values.dtype == np.float32 else ".")
     )
 
 

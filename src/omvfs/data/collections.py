@@ -1,21 +1,24 @@
 """A collection of blocks: is it one, how are its views named, do its shapes agree."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.data.blocks import Names, as_names
+from omvfs.data.blocks import Block
+from omvfs.data.containers import Names, as_names, modalities_of
 from omvfs.data.schema import listed
 from omvfs.data.split import check_view_names
+
+RowKey: TypeAlias = slice | int | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
 
 
 def holds_views(X: Any) -> bool:
     """Tell a collection of views from one 2-D X."""
     if sp.issparse(X):  # first: a DOK matrix is a dict
         return False
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) or modalities_of(X) is not None:
         return True
     if not isinstance(X, list | tuple):
         return False
@@ -29,8 +32,9 @@ def holds_views(X: Any) -> bool:
     return bool(is_block) and all(is_block)
 
 
-def named_blocks(blocks: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+def named_blocks(blocks: Any) -> dict[str, Any]:
     """Name the blocks, the way they are given or by their place."""
+    blocks = blocks if (own := modalities_of(blocks)) is None else own
     if sp.issparse(blocks) or not isinstance(blocks, Mapping | list | tuple):
         raise TypeError(
             f"Got {type(blocks).__name__}; expected a dict or list of 2-D blocks. "
@@ -42,6 +46,13 @@ def named_blocks(blocks: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
         return {f"view_{i}": block for i, block in enumerate(blocks)}
     check_view_names(blocks)
     return dict(blocks)
+
+
+def fitting(blocks: dict[str, Block]) -> dict[str, Block]:
+    """Return blocks in their common dtype, if their shapes agree."""
+    check_shapes({name: block.shape for name, block in blocks.items()})
+    dtype = np.result_type(*(block.dtype for block in blocks.values()))
+    return {name: block.astype(dtype, copy=False) for name, block in blocks.items()}
 
 
 def check_shapes(shapes: Mapping[str, tuple[int, int]]) -> None:
@@ -57,16 +68,14 @@ def check_shapes(shapes: Mapping[str, tuple[int, int]]) -> None:
             raise ValueError(f"View {view!r} has 0 features; expected at least 1. Leave it out.")
 
 
-def given_names(
-    given: Mapping[str, Sequence[str]], shapes: Mapping[str, tuple[int, int]]
-) -> dict[str, Names]:
+def given_names(given: Mapping[str, Sequence[str]], widths: Mapping[str, int]) -> dict[str, Names]:
     """Check feature names against the widths of the views they are for."""
     for view, names in given.items():
-        if view not in shapes:
-            raise ValueError(f"Got feature names of view {view!r}; the views are {listed(shapes)}.")
+        if view not in widths:
+            raise ValueError(f"Got feature names of view {view!r}; the views are {listed(widths)}.")
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
             raise TypeError(f"View {view!r} has feature names {names!r}; expected a list of str.")
-        width, n_names, n_different = shapes[view][1], len(names), len(set(names))
+        width, n_names, n_different = widths[view], len(names), len(set(names))
         if not width == n_names == n_different:
             raise ValueError(
                 f"View {view!r} has {width:,} features, but {n_names:,} feature names, "

@@ -4,6 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from omvfs.wording import Clause, Sentence
+
+_FIRST, _EVERY = Clause("first chunk", "the first chunk"), Clause("every chunk", "every chunk")
+_OR_ANEW = Clause("or start anew", ", or call fit() to start anew")
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -50,22 +55,48 @@ class Schema:
             raise ValueError(f"Got view {view!r}; the views are {listed(self.names)}.")
         return self.names.index(view)
 
+    def names_of(self, view: str) -> tuple[str, ...]:
+        """Return the names of the features of a view; without names, their numbers from 0.
+
+        Examples
+        --------
+        >>> Schema(("text", "image"), (3, 2), (None, ("red", "blue"))).names_of("text")
+        ('0', '1', '2')
+        """
+        v = self.number_of(view)
+        names = self.feature_names[v]
+        return tuple(map(str, range(self.widths[v]))) if names is None else names
+
     def _check_names(self, batch: "Schema") -> None:
         missing = [name for name in self.names if name not in batch.names]
         unknown = [name for name in batch.names if name not in self.names]
         if missing or unknown:
             raise ValueError(
-                f"Got views {listed(batch.names)}; the first chunk had {listed(self.names)}; "
-                f"missing: {listed(missing)}; unknown: {listed(unknown)}. "
-                "Give every chunk the same views by the same names, or call fit() to start anew."
+                Sentence(
+                    f"Got views {listed(batch.names)}; ",
+                    _FIRST,
+                    f" had {listed(self.names)}; missing: {listed(missing)}; unknown: "
+                    f"{listed(unknown)}. Give ",
+                    _EVERY,
+                    " the same views by the same names",
+                    _OR_ANEW,
+                    ".",
+                )
             )
 
 
 def _check_width(view: str, got: int, expected: int) -> None:
     if got != expected:
         raise ValueError(
-            f"View {view!r} has {got:,} features; the first chunk had {expected:,}. "
-            "Give every chunk the same features, or call fit() to start anew."
+            Sentence(
+                f"View {view!r} has {got:,} features; ",
+                _FIRST,
+                f" had {expected:,}. Give ",
+                _EVERY,
+                " the same features",
+                _OR_ANEW,
+                ".",
+            )
         )
 
 
@@ -77,9 +108,15 @@ def _check_features(
     what = "its features in another order" if set(got) == set(expected) else "other features"
     column = next(i for i, name in enumerate(got) if name != expected[i])
     raise ValueError(
-        f"View {view!r} has {what} than the first chunk: column {column} is {got[column]!r}, "
-        f"expected {expected[column]!r}. "
-        "Give every chunk the same columns in the same order, or call fit() to start anew."
+        Sentence(
+            f"View {view!r} has {what} than ",
+            _FIRST,
+            f": column {column} is {got[column]!r}, expected {expected[column]!r}. Give ",
+            _EVERY,
+            " the same columns in the same order",
+            _OR_ANEW,
+            ".",
+        )
     )
 
 

@@ -2,31 +2,29 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType, MappingProxyType
-from typing import Any, NoReturn, Self, TypeAlias, get_args, overload
+from typing import Any, NoReturn, Self, get_args, overload
 
 import numpy as np
 import scipy.sparse as sp
 
 from omvfs.data.blocks import (
     Block,
-    Names,
     Negative,
-    as_names,
     check_values,
     hstack,
-    read_block,
     take_columns,
     take_rows,
     tidy_block,
     vstack,
 )
-from omvfs.data.collections import check_shapes, given_names, holds_views, named_blocks, row_key
+from omvfs.data.collections import RowKey, fitting, given_names, holds_views, row_key
+from omvfs.data.containers import Names, as_names
+from omvfs.data.reading import read_blocks, read_one
+from omvfs.data.rows import aligned, joined
 from omvfs.data.schema import Schema, listed
-from omvfs.data.split import Columns, columns_by_view
+from omvfs.data.split import Columns, Remainder
 
 __all__ = ["Block", "Schema", "Views", "as_views", "hstack", "select_columns"]
-
-RowKey: TypeAlias = slice | int | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
 
 # How much is known of the values of a Views, each level holding the one before.
 _READ, _FINITE, _NONNEGATIVE = range(3)
@@ -40,11 +38,14 @@ class Views:
 
     Parameters
     ----------
-    blocks : mapping of str to 2-D block, or sequence of 2-D blocks
-        Arrays, sparse matrices of any format, data frames; kinds may differ between views. Blocks
-        in a sequence are named ``view_0``, ``view_1``, ...
+    blocks : mapping of str to 2-D block, sequence of 2-D blocks, or MuData
+        Arrays, sparse matrices of any format, data frames, AnnData, xarray's DataArray; kinds may
+        differ between views. Blocks in a sequence are named ``view_0``, ``view_1``, ... Rows that
+        have labels are put in the order of the first view that has any.
     feature_names : mapping of str to sequence of str, default=None
         Feature names by view. Views not mentioned keep the column names of their frame, if any.
+    index : pandas.Index, default=None
+        Labels of the rows, which are taken as they stand; by default those of the blocks.
 
     Notes
     -----
@@ -72,31 +73,32 @@ class Views:
     _blocks: dict[str, Block]
     _feature_names: dict[str, Names | None]
     _known: int
+    _index: Any
 
     def __init__(
         self,
         blocks: Mapping[str, Any] | Sequence[Any],
         *,
         feature_names: Mapping[str, Sequence[str]] | None = None,
+        index: Any = None,
     ) -> None:
-        read = {name: read_block(X, name) for name, X in named_blocks(blocks).items()}
-        self._blocks = _fitting({name: block for name, (block, _) in read.items()})
-        given = given_names(feature_names or {}, self._shapes)
-        self._feature_names = {name: given.get(name, names) for name, (_, names) in read.items()}
+        self._blocks, names, self._index = read_blocks(blocks, index)
+        self._feature_names = {**names, **given_names(feature_names or {}, self.widths)}
         self._known = _READ
 
     @classmethod
     def _of(
-        cls, blocks: dict[str, Block], feature_names: dict[str, Names | None], known: int
+        cls,
+        blocks: dict[str, Block],
+        feature_names: dict[str, Names | None],
+        known: int,
+        index: Any,
     ) -> Self:
         """Put together what has been checked already."""
         self = cls.__new__(cls)
         self._blocks, self._feature_names, self._known = blocks, feature_names, known
+        self._index = index
         return self
-
-    @property
-    def _shapes(self) -> dict[str, tuple[int, int]]:
-        return {name: block.shape for name, block in self._blocks.items()}
 
     def named(self, feature_names: Mapping[str, Sequence[str]]) -> Self:
         """Return the same blocks with other feature names.
@@ -111,8 +113,8 @@ class Views:
         >>> Views({"text": [[1.0, 2.0]]}).named({"text": ["cat", "dog"]}).feature_names
         {'text': array(['cat', 'dog'], dtype=object)}
         """
-        given = given_names(feature_names, self._shapes)
-        return self._of(self._blocks, {**self._feature_names, **given}, self._known)
+        names = {**self._feature_names, **given_names(feature_names, self.widths)}
+        return self._of(self._blocks, names, self._known, self._index)
 
     @classmethod
     def beside(cls, parts: Iterable["Views"]) -> Self:
@@ -134,11 +136,14 @@ class Views:
         names = [name for part in parts for name in part.names]
         if len(set(names)) < len(names):
             raise ValueError(f"Got views {listed(names)}; expected each of them once.")
-        return cls._of(
-            _fitting({name: part[name] for part in parts for name in part.names}),
-            {name: each for part in parts for name, each in part._feature_names.items()},
-            min(part._known for part in parts),
+        whose = {name: part for part in parts for name in part.names}
+        blocks, index = aligned(
+            {name: part[name] for name, part in whose.items()},
+            {name: part._index for name, part in whose.items()},
         )
+        feature_names = {name: part._feature_names[name] for name, part in whose.items()}
+        known = min(part._known for part in parts)
+        return cls._of(fitting(blocks), feature_names, known, index)
 
     def replaced(self, blocks: Mapping[str, Block]) -> Self:
         """Return other blocks in the place of these, of which they were worked out.
@@ -159,12 +164,12 @@ class Views:
         """
         if set(blocks) != set(self.names):
             raise ValueError(f"Got views {listed(blocks)}; expected {listed(self.names)}.")
-        made = _fitting({name: tidy_block(X) for name, X in blocks.items()})
+        made = fitting({name: tidy_block(X) for name, X in blocks.items()})
         names = {
             name: self._feature_names[name] if X.shape == self[name].shape else None
             for name, X in made.items()
         }
-        new = self._of(made, names, _READ)
+        new = self._of(made, names, _READ, self._index)
         if len(new) != len(self):
             raise ValueError(f"Got {len(new):,} rows in the place of {len(self):,}.")
         return new
@@ -198,7 +203,9 @@ class Views:
         matched = [first, *(_matched(part, schema) for part in rest)]
         blocks = {name: vstack([part[name] for part in matched]) for name in first.names}
         # The sum of squares may overflow though that of each part does not.
-        return cls._of(blocks, first._feature_names, _READ)
+        return cls._of(
+            blocks, first._feature_names, _READ, joined([part._index for part in matched])
+        )
 
     def only(self, names: Iterable[str]) -> Self:
         """Return some of the views.
@@ -214,7 +221,8 @@ class Views:
         """
         names = list(names)
         blocks = {name: self[name] for name in names}
-        return self._of(blocks, {name: self._feature_names[name] for name in names}, self._known)
+        own = {name: self._feature_names[name] for name in names}
+        return self._of(blocks, own, self._known, self._index)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -230,6 +238,11 @@ class Views:
     def feature_names(self) -> dict[str, Names | None]:
         """Feature names by view name, None where unknown."""
         return dict(self._feature_names)
+
+    @property
+    def index(self) -> Any:
+        """Labels of the rows, an index of pandas; None where unknown."""
+        return self._index
 
     @property
     def n_rows(self) -> int:
@@ -278,7 +291,8 @@ class Views:
             return self._blocks[key]
         rows = row_key(key)
         blocks = {name: take_rows(block, rows) for name, block in self._blocks.items()}
-        return self._of(blocks, self._feature_names, self._known)
+        index = None if self._index is None else self._index[rows]
+        return self._of(blocks, self._feature_names, self._known, index)
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
@@ -304,6 +318,7 @@ def as_views(
     X: Any,
     *,
     views: Columns | None = None,
+    remainder: Remainder = "error",
     like: Schema | None = None,
     negative: Negative = "error",
 ) -> Views:
@@ -311,12 +326,19 @@ def as_views(
 
     Parameters
     ----------
-    X : 2-D data, mapping or sequence of 2-D blocks, or Views
-        One 2-D X may be an array, a sparse matrix or a data frame. A list is read as views only if
-        every element has a 2-D shape, else as one array.
-    views : sequence of int, or mapping of str to columns, default=None
-        How to split one 2-D X: the widths of consecutive views, or by view name the columns as
-        indices, slice, boolean mask or column names. By default X is one view, named ``X``.
+    X : 2-D data, mapping or sequence of 2-D blocks, MuData, or Views
+        One 2-D X may be an array or what offers itself as one, a sparse matrix, a data frame, rows
+        of numbers, AnnData or xarray's DataArray; all else, and what is not in memory, is refused
+        by its name. A list is read as views only if every element has a 2-D shape, else as one
+        array. Views whose rows have labels are put in the order of the first of them.
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
+        How to split one 2-D X: by column names ``view__feature``, by the widths of consecutive
+        views, or by view name the columns as indices, slice, boolean mask, column names, or a
+        callable that finds them in X, such as scikit-learn's `make_column_selector`. By default X
+        is one view, named ``X``; where columns have levels, the first of them makes the views.
+        A ``view__`` that all features of a view begin with is no part of their names.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     like : Schema, default=None
         Schema of an earlier batch, which this one must match. Views of the same names in another
         order are put into this order; feature names that this batch lacks are taken from it.
@@ -344,11 +366,11 @@ def as_views(
     >>> as_views({"text": np.array([[1.0, -2.0]])})
     Traceback (most recent call last):
     ValueError: Negative values in data: view 'text' holds -2 at row 0, column 1; expected
-    values >= 0. Pass negative="clip" to set them to 0, or negative="shift" to shift the column up.
+    values >= 0. Pass negative='clip' to set them to 0, or negative='shift' to shift the column up.
     """
     if negative not in get_args(Negative):
         raise ValueError(f"Got negative={negative!r}; expected 'error', 'clip' or 'allow'.")
-    batch = _read(X, views)
+    batch = _read(X, views, remainder)
     if not len(batch):
         raise ValueError(f"Got a chunk of 0 rows ({batch!r}); expected at least 1. Skip it.")
     if like is not None:
@@ -393,13 +415,6 @@ def _some(parts: Iterable[Views]) -> list[Views]:
     return parts
 
 
-def _fitting(blocks: dict[str, Block]) -> dict[str, Block]:
-    """Return blocks in their common dtype, if their shapes agree."""
-    check_shapes({name: block.shape for name, block in blocks.items()})
-    dtype = np.result_type(*(block.dtype for block in blocks.values()))
-    return {name: block.astype(dtype, copy=False) for name, block in blocks.items()}
-
-
 def _checked(views: Views, negative: Negative) -> Views:
     needed = _FINITE if negative == "allow" else _NONNEGATIVE
     if views._known >= needed:
@@ -408,37 +423,27 @@ def _checked(views: Views, negative: Negative) -> Views:
         name: check_values(block, name, views._feature_names[name], negative)
         for name, block in views.blocks.items()
     }
-    return Views._of(blocks, views._feature_names, needed)
+    return Views._of(blocks, views._feature_names, needed, views._index)
 
 
 def _matched(batch: Views, like: Schema) -> Views:
     """Put a batch into the order of an earlier one, with the names known of either."""
     like.check(batch.schema)
-    feature_names = {}
-    for view, names in zip(like.names, like.feature_names, strict=True):
-        got = batch.feature_names[view]
-        feature_names[view] = as_names(names) if got is None and names else got
-    return Views._of({view: batch[view] for view in like.names}, feature_names, batch._known)
+    names = dict(batch._feature_names)
+    for view, known in zip(like.names, like.feature_names, strict=True):
+        if names[view] is None and known:
+            names[view] = as_names(known)
+    ordered = {view: batch[view] for view in like.names}
+    return Views._of(ordered, {view: names[view] for view in ordered}, batch._known, batch._index)
 
 
-def _read(X: Any, views: Columns | None) -> Views:
+def _read(X: Any, views: Columns | None, remainder: Remainder) -> Views:
     if not isinstance(X, Views) and not holds_views(X):
-        return _split(X, views)
+        blocks, names, index = read_one(X, views, remainder)
+        return Views._of(blocks, names, _READ, index)
     if views is not None:
         raise ValueError(
             "Got views= and an X that already is a collection of views; expected one 2-D X to "
             "split. Pass views=None."
         )
     return X if isinstance(X, Views) else Views(X)
-
-
-def _split(X: Any, views: Columns | None) -> Views:
-    block, names = read_block(X)
-    if views is None:
-        return Views._of({"X": block}, {"X": names}, _READ)
-    columns = columns_by_view(views, block.shape[1], names)
-    return Views._of(
-        {view: take_columns(block, key) for view, key in columns.items()},
-        {view: None if names is None else names[key] for view, key in columns.items()},
-        _READ,
-    )

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from omvfs.data.views import Views
 from omvfs.datasets._checks import (
     check_fraction,
     check_informative,
@@ -39,6 +40,7 @@ from omvfs.datasets._laws import (
     guide_to,
     informative_ranks_of,
 )
+from omvfs.datasets._topics import names_of_features
 
 # Rows are drawn in blocks of this size whatever the batch size is, so that the batch size never
 # changes a bit of the data and a shorter stream is the beginning of a longer one.
@@ -102,13 +104,8 @@ class _Truth:
 
     @property
     def feature_names(self) -> dict[str, list[str]]:
-        """Readable names that tell the truth: ``class2_0417`` or ``noise_0418``."""
-        return {
-            name: [
-                f"noise_{j:04d}" if c < 0 else f"class{c}_{j:04d}" for j, c in enumerate(classes)
-            ]
-            for name, classes in self.feature_class.items()
-        }
+        """Names that tell the truth: ``food_0417``, of the topic of a class, or ``noise_0418``."""
+        return {view: names_of_features(classes) for view, classes in self.feature_class.items()}
 
 
 @dataclass(frozen=True)
@@ -185,6 +182,12 @@ class PlantedStream(_Truth):
                 held -= self.batch_size
         if held:
             yield _join(pending)
+
+    def batches(self) -> Iterator[Views]:
+        """Yield the views of the chunks in order, their features by name."""
+        names = self.feature_names
+        for chunk in self:
+            yield Views(chunk.views, feature_names=names)
 
     def collect(self) -> Planted:
         """Draw every row and return the data set in memory."""
@@ -356,6 +359,8 @@ missing, class_weights, exponent, offset, informative_ranks, view_names, dtype, 
     >>> chunk = next(iter(stream))
     >>> chunk.views["view_0"].shape
     (1000, 80)
+    >>> next(stream.batches()).feature_names["view_0"][:4].tolist()
+    ['noise_0000', 'noise_0001', 'noise_0002', 'noise_0003']
     """
     check_positive("n_rows", n_rows)
     check_positive("batch_size", batch_size)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.data.views import Views, as_views
+from omvfs.data.split import Remainder
+from omvfs.data.views import Views
 from omvfs.evaluation.spherical import (
     check_n_clusters,
     reassign,
@@ -167,9 +168,11 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
     ----------
     n_clusters : int, default=8
         Number of clusters K.
-    views : sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views: widths, or columns by view name. Not for input that comes
-        as views already.
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
+        How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
+        for each view, see `as_views`. Not for input that comes as views already.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
     n_init : int, default=10
         Starts of k-means on the first view; the best is taken.
     max_iter : int, default=100
@@ -220,6 +223,7 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
         n_clusters: int = 8,
         *,
         views: Any = None,
+        remainder: Remainder = "error",
         n_init: int = 10,
         max_iter: int = 100,
         patience: int = 20,
@@ -227,6 +231,7 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
     ) -> None:
         self.n_clusters = n_clusters
         self.views = views
+        self.remainder = remainder
         self.n_init = n_init
         self.max_iter = max_iter
         self.patience = patience
@@ -247,7 +252,7 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
         -------
         self
         """
-        batch = as_views(X, views=self.views, negative="allow")
+        batch = self._split(X)
         n_clusters = check_n_clusters(self.n_clusters, len(batch))
         patience = whole("patience", self.patience, least=0)
         with self._drawing_if_it_becomes():

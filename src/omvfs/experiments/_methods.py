@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import (
     ACSL,
     EUFS,
@@ -29,8 +29,8 @@ LITTLE_MEMORY = "OMVFS, memory 300"
 METHODS: dict[str, Callable[[int], MultiViewSelector]] = {
     OURS: OMVFS,
     # Its usual reservoir of 2,000 rows holds some sets whole; this one none.
-    LITTLE_MEMORY: lambda n_clusters: OMVFS(n_clusters, memory=300),
-    PRINTED: OMVFS.as_published,
+    LITTLE_MEMORY: lambda n_clusters: OMVFS(n_clusters, sample_size=300),
+    PRINTED: OMVFSPaper,
     "FSDS": FSDS,
     "LapScore": lambda n_clusters: LaplacianScore(),
     "MCFS": MCFS,

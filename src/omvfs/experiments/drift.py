@@ -1,5 +1,6 @@
 """Stability under concept drift: the paper's figure, with a selection that does not adapt."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -138,10 +139,12 @@ def along_stream(
 
 
 def _model(method: str, drifting: DriftingStream, sizes: Sequence[int]) -> MultiViewSelector:
-    fading = {"forgetting": FORGETTING} if method == FADING else {}
+    # Of what was before, a chunk leaves FORGETTING.
+    half_life = drifting.segment / POINTS * math.log(0.5) / math.log(FORGETTING)
+    fading = {"half_life": half_life} if method == FADING else {}
     name = OURS if method == FADING else method
     K = drifting.rows.n_classes
-    return make(name, K, 0, n_features_to_select=max(sizes), **fading)
+    return make(name, K, 0, n_features_per_view=max(sizes), **fading)
 
 
 def _afresh(segment: LabelledSet, drifting: DriftingStream, sizes: Sequence[int]) -> Any:

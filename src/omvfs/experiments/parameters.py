@@ -23,7 +23,7 @@ STUDY: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "sparsity": (0.0, 0.01, 0.1, 1.0, 3.0),
         "batch_size": BATCHES,
         "n_clusters": (0.5, 1.0, 1.5, 2.0),
-        "memory": (0, 500, 2000),
+        "sample_size": (0, 500, 2000),
     },
     PRINTED: {
         "graph_weight": GRID,
@@ -38,7 +38,7 @@ LABELS = {
     "batch_size": "m, rows of a chunk",
     "window": "s, chunks of the window",
     "n_clusters": "K, times the classes",
-    "memory": "rows of the reservoir",
+    "sample_size": "rows of the reservoir",
 }
 SIZES = (100, 200, 400, 600)
 # A range of mean NMI over the values of a parameter that is not much.
@@ -112,7 +112,7 @@ _WEIGHTS = {
     PRINTED: "For most cases OMVFS is not very sensitive to α and β (as published).",
 }
 _BATCH = "The performance is very stable under different batch sizes."
-_BESIDE = ((OURS, "n_clusters"), (OURS, "memory"), (PRINTED, "window"))
+_BESIDE = ((OURS, "n_clusters"), (OURS, "sample_size"), (PRINTED, "window"))
 
 
 def fit(
@@ -132,7 +132,7 @@ def fit(
     params = {**(FIXED.get(varied, {}) if method == PRINTED else {}), varied: value}
     if varied == "n_clusters":
         params, K = {}, max(2, round(value * K))
-    model = make(method, K, order, n_features_to_select=max(sizes), **params)
+    model = make(method, K, order, n_features_per_view=max(sizes), **params)
     return rows.judge(model.fit(shuffled.views).view_scores_, sizes, seeds=1)
 
 

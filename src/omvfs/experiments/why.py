@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import ColumnSum
 from omvfs.datasets import make_planted
 from omvfs.evaluation import (
@@ -20,6 +20,7 @@ from omvfs.experiments._page import table
 from omvfs.experiments.figures import COLOURS, band, pyplot
 from omvfs.experiments.rows import NMI, cell, judged, mean, names, those
 from omvfs.experiments.sets import LabelledSet, at_hand, load, planted_set
+from omvfs.model.settings import Graph
 
 GAMMAS, GRAPHS, PUBLISHED = (0.0, 1.0, 1e3, 1e7), ("gaussian", "none"), 1e7
 BATCH, SIZES, ORDERS = 200, (100, 300, 600), 3
@@ -29,10 +30,10 @@ CHANCE = 0.05
 MOST = 0.9
 
 # From the printed method to ours, a change at a time; each rung keeps those before it.
-_BARE: Row = {"graph": "none", "memory": 0, "criterion": "norm", "diversity": 0.0}
+_BARE: Row = {"graph": "none", "sample_size": 0, "criterion": "norm", "diversity": 0.0}
 LADDER: Mapping[str, Row] = {
-    "as published": {"solver": "paper"},
-    "start of U from the clusters so far": {"solver": "paper", "warm": True},
+    "as published": {"paper": True},
+    "start of U from the clusters so far": {"paper": True, "warm": True},
     "orthogonality as a constraint, its own start": _BARE,
     "graph of neighbours": {**_BARE, "graph": "neighbors"},
     "reservoir, re-clustered as it grows": {"criterion": "norm", "diversity": 0.0},
@@ -42,7 +43,7 @@ LADDER: Mapping[str, Row] = {
 # And OMVFS without one of them.
 WITHOUT: Mapping[str, Row] = {
     "OMVFS without graph": {"graph": "none"},
-    "OMVFS without memory": {"memory": 0},
+    "OMVFS without memory": {"sample_size": 0},
     "OMVFS with the norm as score": {"criterion": "norm"},
     "OMVFS with repetition": {"diversity": 0.0},
 }
@@ -129,21 +130,21 @@ product of their rows with V. The constraint comes with its own weights (α = 3,
 
 
 def frozen_u(
-    place: Place, part: str, data: str, gamma: float, graph: str, n_rows: int
+    place: Place, part: str, data: str, gamma: float, graph: Graph, n_rows: int
 ) -> list[Row]:
     """Run the printed method with a γ, and tell what U and the ranking agree with."""
     rows, _ = _rows(data, place, n_rows)
     rng = np.random.default_rng(0)
     rows = rows.take(rng.permutation(len(rows.labels)))
     K = rows.n_classes
-    model = OMVFS.as_published(K, orthogonality=gamma, graph=graph, random_state=0)
+    model = OMVFSPaper(K, orthogonality=gamma, graph=graph, random_state=0)
     starts, found = [], []
     for start in range(0, len(rows.labels), BATCH):
         chunk = rows.take(slice(start, start + BATCH))
         U = rng.random((len(chunk.labels), K))
         model.partial_fit(chunk.views, start_U=U)
         starts.append(U.argmax(axis=1))
-        found.append(model.labels_[-len(U) :])
+        found.append(model.window_labels_[-len(U) :])
     began, ended = np.concatenate(starts), np.concatenate(found)
     sums = ColumnSum().fit(rows.views).view_scores_
     pairs = [(scores, sums[view]) for view, scores in model.view_scores_.items()]
@@ -165,8 +166,8 @@ def climb(place: Place, part: str, data: str, rung: str, order: int, n_rows: int
     shuffled = rows.take(np.random.default_rng(order).permutation(len(rows.labels)))
     params = dict({**LADDER, **WITHOUT}[rung])
     warm = params.pop("warm", False)
-    make: Callable[..., OMVFS] = OMVFS.as_published if "solver" in params else OMVFS
-    model = make(rows.n_classes, n_features_to_select=max(SIZES), random_state=order, **params)
+    make: Callable[..., OMVFS] = OMVFSPaper if params.pop("paper", False) else OMVFS
+    model = make(rows.n_classes, n_features_per_view=max(SIZES), random_state=order, **params)
     for start in range(0, len(rows.labels), BATCH):
         chunk = shuffled.take(slice(start, start + BATCH))
         first = start == 0

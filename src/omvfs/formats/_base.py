@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block, Views
 from omvfs.parameters import whole
+from omvfs.wording import BEGIN_ANEW, Clause, Sentence
 
 # Plain values that JSON can hold: where in a source to go on.
 Cursor: TypeAlias = dict[str, Any]
+# What `open_source` can be told, as errors name it.
+DROP, KEY = Clause("drop", "drop=[...]"), Clause("key", "key=...")
 
 
 class SourceError(ValueError):
@@ -175,10 +178,7 @@ def row_of(cursor: Cursor | None, what: str = "row") -> int:
         return 0
     number = cursor.get(what)
     if type(number) is not int or number < 0:
-        raise SourceError(
-            f"The cursor is of other inputs: it has {what} {number!r}; expected a whole number "
-            "from 0. Go on with the inputs of the run, or begin anew."
-        )
+        raise _of_others(f"it has {what} {number!r}; expected a whole number from 0")
     return number
 
 
@@ -196,19 +196,20 @@ def places_of(cursor: Cursor | None, parts: Iterable[str]) -> dict[str, Cursor |
     places = cursor.get("parts")
     if not isinstance(places, dict) or set(places) != set(parts):
         got = listed(places) if isinstance(places, dict) else "one input"
-        raise SourceError(
-            f"The cursor is of other inputs: {got}; expected {listed(parts)}. Go on with the "
-            "inputs of the run, or begin anew."
-        )
+        raise _of_others(f"{got}; expected {listed(parts)}")
     return places
+
+
+def _of_others(why: str) -> SourceError:
+    """Return the error of a place to go on that is none of these inputs."""
+    said = f"The cursor is of other inputs: {why}. Go on with the inputs of the run, or "
+    return SourceError(Sentence(said, BEGIN_ANEW, "."))
 
 
 def fewer_rows(name: str, n_rows: int, row: int) -> SourceError:
     """Return the error of a source that ends before the row at which to go on."""
-    return SourceError(
-        f"{name} has fewer rows than were read before: {n_rows:,}; expected at least {row:,}. Go "
-        "on with the same input, or begin anew."
-    )
+    said = f"{name} has fewer rows than were read before: {n_rows:,}; expected at least {row:,}. "
+    return SourceError(Sentence(said, "Go on with the same input, or ", BEGIN_ANEW, "."))
 
 
 def named(blocks: Mapping[str, Block], schema: Schema) -> Views:
@@ -342,10 +343,7 @@ class SideBySide(Source):
         lengths = [0 if chunk is None else len(chunk.views) for chunk in chunks]
         there = [chunk for chunk in chunks if chunk is not None]
         if any(chunk.start != start for chunk in there):
-            raise SourceError(
-                f"The cursor is of other inputs: not all of {listed(self._parts)} go on at row "
-                f"{start:,}. Go on with the inputs of the run, or begin anew."
-            )
+            raise _of_others(f"not all of {listed(self._parts)} go on at row {start:,}")
         if len(set(lengths)) > 1:
             ends = ", ".join(
                 f"{name} {start + n:,}" for name, n in zip(self._parts, lengths, strict=True)

@@ -1,13 +1,13 @@
 """Columns of a table that are called ``view__feature``."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from omvfs.data.schema import Schema, listed
-from omvfs.formats._base import SourceError
+from omvfs.data.split import view_of
+from omvfs.formats._base import DROP, KEY, SourceError
+from omvfs.wording import Sentence
 
 _LONG = {"row", "feature", "value"}
-_CALLED = re.compile("(.+?)__(.+)", re.DOTALL)
 
 
 def is_long(names: Iterable[str]) -> bool:
@@ -49,14 +49,19 @@ def columns_by_view(
     >>> columns_by_view(["a", "b", "c"], "rows", "x.csv", Schema(("rows",), (2,), (("c", "a"),)))
     {'rows': ['c', 'a']}
     """
-    called = {name: match[1] for name in names if (match := _CALLED.fullmatch(name))}
+    called = {name: own for name in names if (own := view_of(name)) is not None}
     odd = [name for name in names if name not in called]
     if called and odd and schema is None:
         more = f" and {len(odd) - 5:,} more" if len(odd) > 5 else ""
         raise SourceError(
-            f"{where} has columns called 'view__feature' and others: {listed(odd[:5])}{more}. "
-            "Leave those out by their names: drop=[...], or --drop NAME; or name the key of the "
-            "rows: key=..., or --key NAME."
+            Sentence(
+                f"{where} has columns called 'view__feature' and others: {listed(odd[:5])}{more}. "
+                "Leave those out by their names: ",
+                DROP,
+                "; or name the key of the rows: ",
+                KEY,
+                ".",
+            )
         )
     found: dict[str, list[str]] = {}
     for name in called or names:

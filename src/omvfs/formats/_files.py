@@ -10,6 +10,7 @@ from omvfs.formats._base import SourceError
 from omvfs.formats._http import open_http
 from omvfs.formats.addresses import without_secrets
 from omvfs.formats.registry import FORMATS
+from omvfs.wording import Clause, Sentence
 
 PathLike = str | os.PathLike[str]
 
@@ -206,6 +207,10 @@ def check_chunk(n_bytes: int, path: File) -> None:
     """Refuse a chunk that would take too much memory."""
     if n_bytes > MAX_CHUNK_BYTES:
         raise SourceError(
-            f"A chunk of {path} would take {n_bytes:,} bytes; at most {MAX_CHUNK_BYTES:,} are read "
-            "at once. Choose a smaller batch_size."
+            Sentence(
+                f"A chunk of {path} would take {n_bytes:,} bytes; at most {MAX_CHUNK_BYTES:,} are "
+                "read at once. Choose a smaller ",
+                Clause("batch_size", "batch_size"),
+                ".",
+            )
         )

@@ -202,7 +202,7 @@ class _Remote(io.RawIOBase):
         elif told._replace(size=None) != self._told._replace(size=None) or (
             None not in (size, self._told.size) and size != self._told.size
         ):
-            raise AddressError(f"{self._name} has changed while it was read. Begin anew.")
+            raise AddressError(f"{self._name} has changed while it was read. Try again.")
         self._told, self._next = told, start if ranged else 0
         return ranged
 

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block
 from omvfs.formats._asked import known_places, known_width
-from omvfs.formats._base import SourceError
+from omvfs.formats._base import DROP, SourceError
+from omvfs.wording import Sentence
 
 # A list of as many numbers as the view is wide, an object of features and values, tokens to count.
 _KINDS = "numbers", "object", "tokens"
@@ -85,9 +86,13 @@ class Shape:
         kind = _kind(value)
         if kind not in _KINDS:
             raise SourceError(
-                f"View {view!r} is {kind} in row {number:,} of {self._name}; expected "
-                f"{listed(_KINDS)}: a list of numbers, features with values, or a list of words. "
-                "Leave it out: drop=[...], or --drop NAME."
+                Sentence(
+                    f"View {view!r} is {kind} in row {number:,} of {self._name}; expected "
+                    f"{listed(_KINDS)}: a list of numbers, features with values, or a list of "
+                    "words. Leave it out: ",
+                    DROP,
+                    ".",
+                )
             )
         known = self.kinds.setdefault(view, kind)
         if kind != known and value != []:

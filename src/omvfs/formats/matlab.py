@@ -20,6 +20,10 @@ from omvfs.formats._hdf5 import PatientFile
 from omvfs.formats._mat5 import Mat5, Matrix, damaged
 from omvfs.formats._writer import MOST_COLUMNS, Keys, Writer
 from omvfs.model.arrays import dense
+from omvfs.wording import Clause, Sentence
+
+_NAME_SOME = Clause("variables", " Name those to read: variables=[...].")
+_NAME_OTHERS = Clause("other variables", "Name those to read: variables=[...]")
 
 # Rows of version 7.3 are read by so many bytes, as MATLAB keeps columns together.
 _WINDOW_BYTES = 1 << 26
@@ -124,10 +128,10 @@ class MatSource(RowSource):
             asked = dict.fromkeys(variables)
             chosen = [m for name in asked for m in found if name in (m.name, m.variable)]
         if not chosen:
-            raise SourceError(
+            said = (
                 f"{self._file} has no matrix of numbers with more than one row and column; it has "
-                f"{listed(names[:20])}. Name those to read."
             )
+            raise SourceError(Sentence(f"{said}{listed(names[:20])}.", _NAME_SOME))
         if twice := [name for name, n in Counter(m.name for m in chosen).items() if n > 1]:
             raise SourceError(
                 f"{self._file} has more than one matrix {listed(twice)}; expected each once. "
@@ -136,17 +140,15 @@ class MatSource(RowSource):
         for matrix in chosen:
             if matrix.kind == "complex":
                 raise SourceError(
-                    f"{matrix.name} of {self._file} has complex numbers; expected real ones. Name "
-                    "other variables, or save its real() and imag() in MATLAB."
+                    f"{matrix.name} of {self._file} has complex numbers; expected real ones. Leave "
+                    "it out, or save its real and its imaginary part in MATLAB."
                 )
             if not matrix.shape[1]:
                 raise SourceError(f"{matrix.name} of {self._file} has no columns. Leave it out.")
         if len({matrix.shape[0] for matrix in chosen}) > 1:
             counts = ", ".join(f"{matrix.name} {matrix.shape[0]:,}" for matrix in chosen)
-            raise SourceError(
-                f"{self._file} has matrices with different numbers of rows: {counts}. Name those "
-                "to read."
-            )
+            said = f"{self._file} has matrices with different numbers of rows: {counts}. "
+            raise SourceError(Sentence(said, _NAME_OTHERS, "."))
         return chosen
 
 

@@ -15,7 +15,7 @@ class ArraySource(Source):
     Parameters
     ----------
     X : anything `as_views` accepts
-    views : sequence of int, or mapping of str to columns, default=None
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views.
 
     Examples

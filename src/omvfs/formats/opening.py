@@ -8,7 +8,7 @@ from pathlib import Path
 from omvfs.data.schema import Schema, listed
 from omvfs.disk import Staging
 from omvfs.formats._asked import Asked
-from omvfs.formats._base import Only, SideBySide, Source, SourceError
+from omvfs.formats._base import DROP, Only, SideBySide, Source, SourceError
 from omvfs.formats._files import File, PathLike
 from omvfs.formats._rows import is_text
 from omvfs.formats._writer import Writer
@@ -16,6 +16,7 @@ from omvfs.formats.folder import FolderSource, FolderWriter
 from omvfs.formats.joined import Joined
 from omvfs.formats.registry import FORMATS, load
 from omvfs.formats.standard_input import standard_input
+from omvfs.wording import Clause, Sentence
 
 
 def open_source(
@@ -114,8 +115,12 @@ def _check_dropped(parts: Iterable[Source], drop: Sequence[str]) -> None:
     there = frozenset[str]().union(*(part.dropped for part in parts))
     if unknown := [name for name in drop if name not in there]:
         raise SourceError(
-            f"No input has {listed(unknown)} to leave out; expected columns of tables, values of "
-            "JSON Lines or MATLAB variables. Correct the names given to drop, or --drop."
+            Sentence(
+                f"No input has {listed(unknown)} to leave out; expected columns of tables, values "
+                "of JSON Lines or MATLAB variables. Correct the names given by ",
+                DROP,
+                ".",
+            )
         )
 
 
@@ -150,8 +155,11 @@ def _checked(source: Source) -> Source:
     ):
         if not width:
             raise SourceError(
-                f"View {view!r} of {source.name} has no columns. Leave it out: views=[...], or "
-                "--view NAME for every other."
+                Sentence(
+                    f"View {view!r} of {source.name} has no columns. Leave it out: ",
+                    Clause("other views", "views=[...]"),
+                    ".",
+                )
             )
         if not is_text(view):
             raise SourceError(

@@ -11,13 +11,14 @@ from pyarrow import csv, ipc, parquet
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
 from omvfs.formats._asked import Asked
-from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
+from omvfs.formats._base import DROP, KEY, Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.formats._column_names import columns_by_view, is_long, schema_of
 from omvfs.formats._files import COMPRESSIONS, File, PathLike
 from omvfs.formats._tables import Table, errors_of, index_of, is_key, is_number, open_table
 from omvfs.formats._writer import MOST_COLUMNS, Keys, Writer, named_keys
 from omvfs.formats.long_tables import LongSource
 from omvfs.model.arrays import dense
+from omvfs.wording import Sentence
 
 Columns = Mapping[str, Sequence[str]]
 
@@ -118,9 +119,14 @@ class TableSource(Source):
                     raise SourceError(f"{self._file} has no column {name!r}.")
                 if not is_number(arrow.field(name).type):
                     raise SourceError(
-                        f"{self._file} has values of type {arrow.field(name).type} in column "
-                        f"{name!r}; expected numbers. Leave it out: drop=[...], or --drop "
-                        "NAME; or name it as the key: --key NAME."
+                        Sentence(
+                            f"{self._file} has values of type {arrow.field(name).type} in column "
+                            f"{name!r}; expected numbers. Leave it out: ",
+                            DROP,
+                            "; or name it as the key: ",
+                            KEY,
+                            ".",
+                        )
                     )
         if not chosen or not all(chosen.values()):
             raise SourceError(

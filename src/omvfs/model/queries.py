@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, IntArray, project, squared_row_norms, stack
-from omvfs.model.columns import Columns, on_columns, on_own_columns
+from omvfs.model.columns import Columns, on_columns, on_own_columns, put_rows
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
@@ -31,9 +31,10 @@ from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import Scales, State
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.drift import (
-    boost_recent,
     cluster_shares_drifted,
     explained_energy_drifted,
+    share_places,
+    worst_ranks,
 )
 from omvfs.model.stream.reservoir import Reservoir
 
@@ -131,12 +132,12 @@ class Queries:
     def _scored(self, ranking: Ranking) -> list[Repetition]:
         own = relevances(self.state, self.V, ranking, self._settings)
         rows: Sequence[Block] = self.state.reservoir.blocks
-        recent = self.recent_rows if ranking.recency > 0 else []
-        if recent and self.drifted:
-            own = self._boosted(own, ranking)
-            rows = [stack(parts) for parts in zip(rows, recent, strict=True)]
+        drifted = self._asks_recent(ranking)
+        if drifted:
+            own = self._shared(own, ranking)
+            rows = [stack(parts) for parts in zip(rows, self.recent_rows, strict=True)]
         found = discounted(own, rows, ranking)
-        if not ranking.asks_sets or not len(self.sample) or (recent and self.drifted):
+        if not ranking.asks_sets or not len(self.sample) or drifted:
             return found
         taken = as_set(found, own, self.state, ranking, self._settings)
         return discounted(taken, rows, ranking, 0.0)
@@ -298,12 +299,12 @@ class Queries:
             found[rule] = place_of(self.scores(plain)[v], j) if known else None
         return found
 
-    def is_boosted(self, v: int, j: int, own: float, ranking: Ranking) -> bool:
+    def is_recent(self, v: int, j: int, own: float, ranking: Ranking) -> bool:
         """Tell whether a feature owes its own score to the most recent rows."""
-        if ranking.recency == 0 or not self.recent_rows or not self.drifted:
+        if not self._asks_recent(ranking):
             return False
-        of_all = self.repetition(replace(ranking, diversity=0.0, recency=0.0))
-        return bool(own > of_all[v].own[j])
+        of_all = relevances(self.state, self.V, self._decided(ranking), self._settings)
+        return bool(own > of_all[v][j])
 
     @property
     def _alike(self) -> Indicator:
@@ -318,7 +319,7 @@ class Queries:
         known is of recent rows.
         """
         n, state = self._settings.recent_rows, self.state
-        few = state.statistics.decayed_n_rows <= self._settings.memory
+        few = state.statistics.decayed_n_rows <= self._settings.sample_size
         if not n or few or len(state.reservoir.live) < n:
             return []
         return state.window.last(n)
@@ -341,19 +342,42 @@ class Queries:
         P = project(others, unit_directions(V))
         return np.square(best_cluster(P).weights, dtype=np.float64)
 
-    def _boosted(self, scores: Sequence[Array], ranking: Ranking) -> list[Array]:
-        """Return scores, boosted to what recent rows alone give a feature where that is more."""
-        columns, alone, V = self._recent_alone
-        recent = relevances(alone, V, ranking, self._as_they_come)
-        parts = zip(scores, columns, recent, strict=True)
-        return [boost_recent(all_v, c, recent_v, ranking.recency) for all_v, c, recent_v in parts]
+    def _asks_recent(self, ranking: Ranking) -> bool:
+        """Tell whether the most recent rows are to have a share of the places."""
+        return ranking.recency > 0 and bool(self.recent_rows) and self.drifted
+
+    def _shared(self, own: Sequence[Array], ranking: Ranking) -> list[Array]:
+        """Return scores, given out anew so that recent rows have a share of the places."""
+        by_half = [self._scored_alone(*half, ranking) for half in self._recent_halves]
+        return [
+            share_places(own_v, worst_ranks(halves, len(own_v)), ranking.recency)
+            for own_v, *halves in zip(own, *by_half, strict=True)
+        ]
+
+    def _scored_alone(
+        self, columns: Sequence[Columns], alone: State, V: Sequence[Array], ranking: Ranking
+    ) -> list[tuple[Columns, Array]]:
+        """Return which features some rows have, and their scores if those were all rows."""
+        if callable(ranking.criterion):  # which may know features by their places
+            of_all = [np.zeros_like(V_v) for V_v in self.V]
+            for V_v, c, own in zip(of_all, columns, V, strict=True):
+                put_rows(V_v, c, own)
+            V, columns = of_all, [slice(None)] * len(V)
+        return list(zip(columns, relevances(alone, V, ranking, self._as_they_come), strict=True))
 
     @cached_property
-    def _recent_alone(self) -> tuple[tuple[Columns, ...], State, list[Array]]:
-        """What would be known if recent rows were all, with its V, on their own columns."""
-        columns, held = zip(*map(on_own_columns, self.scaled(self.recent_rows)), strict=True)
-        alone = self._solver.reclustered(self._alone(held), self._as_they_come)
-        return columns, alone, self._solver.feature_matrices(alone, self._as_they_come)
+    def _recent_halves(self) -> list[tuple[tuple[Columns, ...], State, list[Array]]]:
+        """What would be known if half of the recent rows were all, with its V; of both halves.
+
+        On the columns that the rows have.
+        """
+        recent, found = self.scaled(self.recent_rows), []
+        for half in (slice(0, None, 2), slice(1, None, 2)):
+            columns, held = zip(*(on_own_columns(X_v[half]) for X_v in recent), strict=True)
+            alone = self._solver.reclustered(self._alone(held), self._as_they_come)
+            V = self._solver.feature_matrices(alone, self._as_they_come)
+            found.append((columns, alone, V))
+        return found
 
     def _alone(self, rows: Sequence[Block]) -> State:
         """Return what would be known if some rows were all that ever came."""

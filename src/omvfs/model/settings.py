@@ -1,9 +1,12 @@
 """What the model is told."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 Graph = Literal["neighbors", "gaussian", "none"]
+# What a chunk leaves of all before it at least, so that nothing is divided by 0.
+_LEAST_LEFT = 1e-300
 # Fewer recent rows would tell of themselves more than of a change.
 _FEWEST_RECENT = 40
 
@@ -23,15 +26,21 @@ class Settings:
     orthogonality: float
     n_neighbors: int
     window: int | None
-    memory: int
-    forgetting: float
+    sample_size: int
+    half_life: float | None
     scale_columns: bool
     n_init: int
     max_iter: int
     tol: float
 
+    def decay(self, n_rows: int) -> float:
+        """Return ρ = ½^(rows / half-life), what so many rows leave of all before them."""
+        if self.half_life is None:
+            return 1.0
+        return max(math.pow(0.5, n_rows / self.half_life), _LEAST_LEFT)
+
     @property
     def recent_rows(self) -> int:
         """How many of the most recent rows are held beside the reservoir, enough to compare."""
-        half = self.memory // 2
+        half = self.sample_size // 2
         return half if self.solver == "constrained" and half >= _FEWEST_RECENT else 0

@@ -71,7 +71,7 @@ class State:
                 counts_columns=raises or settings.scale_columns,
                 diagonal=not paper,
             ),
-            reservoir=Reservoir.empty(settings.memory, K, dtype),
+            reservoir=Reservoir.empty(settings.sample_size, K, dtype),
             window=Window(settings.window, at_hand=settings.recent_rows),
             rng=rng,
             B_sq_norms=np.zeros(K),

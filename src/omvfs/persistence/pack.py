@@ -207,7 +207,7 @@ class _Reader:
         n = len(labels)
         if labels.dtype != np.intp or labels.ndim != 1 or ((labels < 0) | (labels >= self.K)).any():
             raise ValueError("the reservoir's labels are no clusters")
-        if n > self.settings.memory:
+        if n > self.settings.sample_size:
             raise ValueError(f"the reservoir holds {n:,} rows; it has room for fewer")
         weights = self._floats("reservoir/weights", (n,))
         with np.errstate(over="ignore"):
@@ -215,14 +215,14 @@ class _Reader:
                 raise ValueError("the squares of the reservoir's weights overflow")
         counted = Indicator(labels, weights, self.K)
         kinds = self.meta["reservoir"]
-        expected = 0 if self._paper else min(self.settings.memory, n_rows)
+        expected = 0 if self._paper else min(self.settings.sample_size, n_rows)
         if n != expected or bool(kinds) != bool(n):
             raise ValueError(f"the reservoir holds {n:,} rows of {len(kinds)} views")
         blocks = self._blocks("reservoir", kinds, n) if kinds else ()
         shares = self._floats("reservoir/shares", (n,))
         if (shares > 1).any():
             raise ValueError("more than all is left of a row of the reservoir")
-        reservoir = Reservoir.of(self.settings.memory, counted, shares, blocks)
+        reservoir = Reservoir.of(self.settings.sample_size, counted, shares, blocks)
         if "reservoir/keys" not in self.arrays:
             return reservoir
         return replace(reservoir, keys=self._floats("reservoir/keys", (n,), np.float64))
@@ -334,6 +334,12 @@ def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
             f"Got criterion={params['criterion']!r}, which cannot be saved. Set a name before, as "
             "by set_params(criterion='balanced'), and the callable again after loading."
         )
+    views = params.get("views")
+    if isinstance(views, Mapping) and any(map(callable, views.values())):
+        raise TypeError(
+            "Got views= with callables, which cannot be saved. Set what they found before, as by "
+            "set_params(views={view: columns})."
+        )
     return {name: _pack(value) for name, value in params.items()}
 
 
@@ -347,7 +353,9 @@ def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
     """
     params = {name: _unpack(value) for name, value in packed.items()}
     if not _are_columns(params.get("views")):
-        raise ValueError(f"Got views={params['views']!r}; expected widths, or columns by view.")
+        raise ValueError(
+            f"Got views={params['views']!r}; expected 'prefix', widths, or columns by view."
+        )
     return params
 
 
@@ -355,7 +363,9 @@ def _are_columns(views: Any) -> bool:
     """Tell whether a value is of a form that one X can be split by."""
     if isinstance(views, Mapping):
         return all(isinstance(name, str) and _are_places(each) for name, each in views.items())
-    return views is None or (isinstance(views, list) and all(type(n) is int for n in views))
+    if views is None or (isinstance(views, str) and views == "prefix"):
+        return True
+    return isinstance(views, list) and all(type(n) is int for n in views)
 
 
 def _are_places(columns: Any) -> bool:

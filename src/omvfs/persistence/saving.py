@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import astuple, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,7 @@ class Persistent:
     n_features_in_: int
     get_params: Any
     _get_param_names: Any
+    _fixed: ClassVar[Mapping[str, Any]]
 
     @alone
     def save(
@@ -120,7 +121,7 @@ class Persistent:
         >>> X = np.random.default_rng(0).random((40, 6))
         >>> path = tempfile.mkdtemp() + "/model.omvfs"
         >>> OMVFS(2, random_state=0).fit(X).save(path)
-        >>> OMVFS.load(path).n_rows_seen_
+        >>> OMVFS.load(path).n_samples_seen_
         40
         """
         return cls._of(*checkpoint.read(path), path)
@@ -133,14 +134,17 @@ class Persistent:
         try:
             fitted = unpack(arrays, meta)
             own = meta["estimator"]
+            kind = cls._named(own["class"])
             params = unpack_params(own["params"])
-            if unknown := params.keys() - set(cls._get_param_names()):
+            if unknown := params.keys() - set(kind._get_param_names()):
                 raise ValueError(
                     f"it is of another version, with parameters {listed(sorted(unknown))}; load it "
                     "with that version, or learn anew"
                 )
             check_all(params, fitted.schema.names)
-            selector = cls(**params)
+            if kind._fixed["solver"] != fitted.settings.solver:
+                raise ValueError(f"its settings are not those of a {kind.__name__}")
+            selector = kind(**params)
             selector._restore(fitted, arrays, own)
         except _UNSOUND as error:
             why = str(error)
@@ -149,6 +153,14 @@ class Persistent:
                 f"{os.fspath(path)} holds no sound {cls.__name__}: {why}.{checkpoint.before(path)}"
             ) from error
         return selector
+
+    @classmethod
+    def _named(cls, name: Any) -> type[Self]:
+        """Return the class of a name: this one, or one made of it."""
+        for kind in (cls, *cls.__subclasses__()):
+            if kind.__name__ == name:
+                return kind
+        raise ValueError(f"it is of class {name!r}")
 
     def _restore(self, fitted: FittedState, arrays: Mapping[str, NDArray[Any]], own: Any) -> None:
         """Take what was learned, from a file."""

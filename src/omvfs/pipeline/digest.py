@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from omvfs.data.schema import listed
 from omvfs.data.views import Block, Views
 from omvfs.formats import Chunk, Cursor, Source, SourceError
+from omvfs.wording import BEGIN_ANEW, Clause, Sentence
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,14 @@ def _after_the_same(
         if n_seen < n_rows:
             where = f"{n_seen:,}; expected at least {n_rows:,}"
         raise SourceError(
-            f"{source.name} has other rows than the run has learned from: {where}. Go on with the "
-            "same input; or begin anew: resume=False, or --overwrite; or keep the results "
-            "elsewhere: save_to, or -o."
+            Sentence(
+                f"{source.name} has other rows than the run has learned from: {where}. Go on with "
+                "the same input; or ",
+                Clause(BEGIN_ANEW.key, "begin anew: resume=False"),
+                "; or keep the results elsewhere: ",
+                Clause("save_to", "save_to"),
+                ".",
+            )
         )
     return chunks
 

@@ -16,6 +16,7 @@ from omvfs.pipeline.digest import Digest, chunks_with_digests
 from omvfs.pipeline.prefetch import prefetch
 from omvfs.pipeline.preparation import Preparation
 from omvfs.selectors.settings import PARAMETERS
+from omvfs.wording import BEGIN_ANEW, Sentence, Setting, sentence_of
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def run(
     >>> from omvfs.formats import ArraySource
     >>> rows = ArraySource(np.random.default_rng(0).random((100, 5)))
     >>> result = run(rows, OMVFS(2, batch_size=30, random_state=0))
-    >>> result.selector.n_rows_seen_, result.finished
+    >>> result.selector.n_samples_seen_, result.finished
     (100, True)
     """
     preparation, cursor, digest = Preparation(tuple(prepare)), None, Digest()
@@ -121,7 +122,7 @@ def run(
         selector, preparation, cursor, digest = restore(
             kept, selector, tuple(prepare), source.identity
         )
-    before = selector.n_rows_seen_ if cursor is not None else 0
+    before = selector.n_samples_seen_ if cursor is not None else 0
     started, saved_at, finished = time.perf_counter(), 0, True
     n_chunks = 0
     chunks = chunks_with_digests(source, selector.batch_size, cursor, digest)
@@ -140,7 +141,7 @@ def run(
         if save:
             save_run(save_to, selector, preparation, cursor, digest, source.identity)
             saved_at = n_chunks
-        seen = selector.n_rows_seen_
+        seen = selector.n_samples_seen_
         seconds = time.perf_counter() - started
         for listener in listeners:
             listener(Status(seen, seen - before, source.n_rows, seconds, save))
@@ -159,7 +160,8 @@ def _rows_from(start: int) -> Iterator[None]:
         yield
     except ValueError as error:
         if start:
-            error.args = (f"In the chunk that begins at row {start:,}: {error}",)
+            place = f"In the chunk that begins at row {start:,}: "
+            error.args = (Sentence(place, sentence_of(error)),)
         raise
 
 
@@ -209,22 +211,38 @@ def restore(
     # What is selected in the end does not change what is learned.
     free = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads")}
     ours, theirs = ({k: v for k, v in p.items() if k not in free} for p in (asked, kept))
-    if other := _differences(theirs, ours):
+    changed: list[str | Setting] = [
+        part
+        for name in theirs
+        if theirs[name] != ours[name]
+        for part in (", ", Setting(name, theirs[name]), f", now {ours[name]!r}")
+    ]
+    if changed:
         raise checkpoint.CheckpointError(
-            f"{os.fspath(path)} is of a run with other parameters: {other}. Go on with those, or "
-            "begin anew."
+            Sentence(
+                f"{os.fspath(path)} is of a run with other parameters: ",
+                *changed[1:],
+                ". Go on with those, or ",
+                BEGIN_ANEW,
+                ".",
+            )
         )
     # Checkpoints of before do not tell.
     before = extra.get("source")
     if None not in (before, identity) and (other := _differences(before, identity)):
         raise checkpoint.CheckpointError(
-            f"{os.fspath(path)} is of a run over other data: {other}. Go on with the same, or "
-            "begin anew."
+            Sentence(
+                f"{os.fspath(path)} is of a run over other data: {other}. Go on with the same, or ",
+                BEGIN_ANEW,
+                ".",
+            )
         )
     digest = Digest.of(extra.get("digest"))
     if digest is None:
         raise checkpoint.CheckpointError(
-            f"{os.fspath(path)} does not tell which rows it has learned from. Begin anew."
+            Sentence(
+                f"{os.fspath(path)} does not tell which rows it has learned from: ", BEGIN_ANEW, "."
+            )
         )
     params = selector.get_params(deep=False)
     loaded.set_params(**{name: params[name] for name in free})

@@ -2,23 +2,28 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeAlias
+from types import SimpleNamespace
+from typing import Any, ClassVar, Literal, TypeAlias
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from omvfs.data.schema import Schema
-from omvfs.data.split import columns_by_view
-from omvfs.data.views import Block, Views, hstack, select_columns
+from omvfs.data.views import Views, hstack, select_columns
 from omvfs.model.arrays import squared_row_norms
 from omvfs.parameters import by_view, select_size
+from omvfs.selectors.output import selected_by_view, with_index
 from omvfs.selectors.reading import ReadsViews, is_views
+from omvfs.selectors.selection import Chosen, Selection
 from omvfs.threads import alone
 
 SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
+Frame = Literal["pandas", "polars", "pyarrow"]
 
 
 def rank(scores: NDArray[Any]) -> NDArray[np.intp]:
@@ -44,7 +49,7 @@ def sizes_by_view(size: SelectSize, schema: Schema) -> dict[str, int]:
     >>> sizes_by_view(0.5, schema), sizes_by_view({"text": 100, "image": None}, schema)
     ({'text': 5, 'image': 2}, {'text': 10, 'image': 4})
     """
-    sizes = by_view("n_features_to_select", size, select_size, schema.names)
+    sizes = by_view("n_features_per_view", size, select_size, schema.names)
     views = zip(schema.names, sizes, schema.widths, strict=True)
     return {
         view: max(1, round(own * width)) if isinstance(own, float) else min(own or width, width)
@@ -52,18 +57,22 @@ def sizes_by_view(size: SelectSize, schema: Schema) -> dict[str, int]:
     }
 
 
-class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
+class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
     """Base of selectors that score the features of each view.
 
-    A subclass takes the parameters `views` and `n_features_to_select`, reads its first batch with
-    `as_views` and `_become`, later ones with `_read_next`, and provides `view_scores_`.
+    A subclass takes the parameters `views`, `remainder` and `n_features_per_view`, reads its first
+    batch with `_split` and `_become`, later ones with `_read_next`, and provides `view_scores_`.
+
+    Attributes by feature, such as `scores_`, stand in the order of the columns of X: of one 2-D X
+    as they are, of several views one view after another.
     """
 
-    n_features_to_select: SelectSize
+    n_features_per_view: SelectSize
     # Whether the views are clustered together, and whether features are scored by the factor that
     # explains the data rather than by a regression on the clusters; None where there are none.
     is_multi_view: ClassVar[bool] = False
     embeds_directly: ClassVar[bool | None] = None
+    _plain: bool
 
     @property
     @abstractmethod
@@ -72,13 +81,13 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
 
     @property
     def scores_(self) -> NDArray[Any]:
-        """Scores of all features, view after view; larger is better."""
-        return np.concatenate(list(self.view_scores_.values()))
+        """Scores of all features in the order of X, NaN in no view; larger is better."""
+        return self._in_x(self.view_scores_, np.nan)
 
     @property
     def ranking_(self) -> NDArray[np.intp]:
-        """Rank of every feature within its view, view after view; 1 is the best."""
-        return np.concatenate(list(self.view_ranking_.values()))
+        """Rank of every feature within its view in the order of X; 1 is the best, 0 in no view."""
+        return self._in_x(self.view_ranking_, 0)
 
     @property
     def view_ranking_(self) -> dict[str, NDArray[np.intp]]:
@@ -86,8 +95,8 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
         return {view: rank(scores) for view, scores in self.view_scores_.items()}
 
     @alone
-    def top_features(self, view: str, n: int = 10) -> NDArray[Any]:
-        """Return the best features of a view, the best first: names, or numbers if unnamed.
+    def top_features(self, view: str, n: int = 10) -> list[str]:
+        """Return the names of the best features of a view, the best first.
 
         Parameters
         ----------
@@ -95,26 +104,67 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
             Name of the view.
         n : int
             How many.
+
+        Returns
+        -------
+        list of str
+            Features without names are called by their numbers, from 0.
         """
         check_is_fitted(self)
-        names = self.schema_.feature_names[self.schema_.number_of(view)]
+        names = self.schema_.names_of(view)
         best = np.argsort(self.view_ranking_[view])[:n]
-        return best if names is None else np.asarray(names, dtype=object)[best]
+        return [names[j] for j in best.tolist()]
 
     @alone
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Return which features are selected, in the order of the columns of X.
+    def to_frame(self, backend: Frame = "pandas") -> Any:
+        """Return the ranking as a frame: a row a feature, view after view, the best first.
 
         Parameters
         ----------
-        indices : bool
-            Return the numbers of the columns instead of a mask.
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Which library makes the frame; it must be installed.
+
+        Returns
+        -------
+        frame
+            Columns ``view``, ``rank``, ``feature`` (its number in the view), ``name``, ``score``,
+            ``selected``, and what else the selector can tell; as in ``ranking.csv``.
+
+        Examples
+        --------
+        >>> from omvfs.baselines import Variance
+        >>> X = {"text": [[1.0, 0.0], [5.0, 1.0]]}
+        >>> Variance(n_features_per_view=1).fit(X).to_frame()
+           view  rank  feature name  score  selected
+        0  text     1        0    0   4.00      True
+        1  text     2        1    1   0.25     False
         """
-        mask = np.concatenate(list(self.view_support_.values()))
-        if self._columns is not None:
-            chosen, mask = self._columns[mask], np.zeros(self.n_features_in_, bool)
-            mask[chosen] = True
-        return np.flatnonzero(mask) if indices else mask
+        check_is_fitted(self)
+        return nw.from_dict(self.ranking_table(), backend=backend).to_native()
+
+    @alone
+    def ranking_table(self) -> dict[str, Any]:
+        """Return the columns of `to_frame` by name, for those who have no library for frames."""
+        check_is_fitted(self)
+        schema, scores, support = self.schema_, self.view_scores_, self.view_support_
+        names = {view: schema.names_of(view) for view in schema.names}
+        order = {view: np.argsort(each) for view, each in self.view_ranking_.items()}
+        columns = {
+            "view": [view for view in schema.names for _ in names[view]],
+            "rank": np.concatenate([np.arange(1, width + 1) for width in schema.widths]),
+            "feature": np.concatenate(list(order.values())),
+            "name": [names[view][j] for view in schema.names for j in order[view].tolist()],
+            "score": np.concatenate([scores[view][order[view]] for view in schema.names]),
+            "selected": np.concatenate([support[view][order[view]] for view in schema.names]),
+        }
+        return columns | self._more_columns(order)
+
+    def _more_columns(self, order: Mapping[str, NDArray[np.intp]]) -> dict[str, Any]:
+        """Return further columns of `to_frame`, the features of each view in some order."""
+        return {}
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        return self._in_x(self.view_support_, False)
 
     @property
     @alone
@@ -126,11 +176,45 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
 
     def _sizes(self) -> dict[str, int]:
         """Return how many features are selected by view name."""
-        return sizes_by_view(self.n_features_to_select, self.schema_)
+        return sizes_by_view(self.n_features_per_view, self.schema_)
 
     @alone
-    def transform(self, X: Any) -> Block:
-        """Return the selected features of all views side by side.
+    def selection(self) -> Selection:
+        """Return the selected features, frozen: what serving needs, and nothing else.
+
+        It is not changed by what is learned later, takes the columns of a row in microseconds,
+        and can be saved by itself.
+
+        Examples
+        --------
+        >>> from omvfs.baselines import Variance
+        >>> X = {"text": [[1.0, 0.0], [5.0, 1.0]], "image": [[0.0, 2.0], [0.0, 4.0]]}
+        >>> selection = Variance(n_features_per_view=1).fit(X).selection()
+        >>> selection
+        Selection(text: 1 of 2, image: 1 of 2)
+        >>> selection.transform({"text": [[7.0, 8.0]], "image": [[9.0, 6.0]]})
+        array([[7., 6.]])
+        """
+        check_is_fitted(self)
+        of_one, places = self._plain or self._columns is not None, self._columns
+        known = getattr(self, "feature_names_in_", None)
+        starts = np.cumsum((0, *self.schema_.widths))
+        chosen = []
+        for v, (view, mask) in enumerate(self.view_support_.items()):
+            columns, names = np.flatnonzero(mask), self.schema_.feature_names[v]
+            if names is not None:
+                names = tuple(names[j] for j in columns)
+            width = self.schema_.widths[v]
+            if places is not None:
+                columns = np.sort(places[starts[v] + columns])
+                names = None if known is None else tuple(known[columns])
+                width = self.n_features_in_
+            chosen.append(Chosen(view, width, columns, names))
+        return Selection(tuple(chosen), of_one, tuple(self.get_feature_names_out()))
+
+    @alone
+    def transform(self, X: Any) -> Any:
+        """Return the selected features: of one 2-D X its columns, of views one after another.
 
         Parameters
         ----------
@@ -139,27 +223,35 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
 
         Returns
         -------
-        array or CSR matrix
-            Sparse if any view is.
+        array, CSR matrix or frame
+            Sparse if any view is; a frame where `set_output` asks for one, its rows called as those
+            of X.
         """
         check_is_fitted(self)
-        batch = self._read_next(X)
-        support = self.view_support_
-        if self._plain:
-            return select_columns(batch, support)[self.schema_.names[0]]
-        return hstack(list(select_columns(batch, support).values()))
+        batch, support = self._read_next(X), self.view_support_
+        chosen = hstack(list(select_columns(batch, support).values()))
+        if self._columns is not None:
+            places = self._columns[np.concatenate(list(support.values()))]
+            order = np.argsort(places)
+            chosen = chosen if (np.diff(places) > 0).all() else chosen[:, order]
+        return with_index(self, chosen, batch.index)
 
     @alone
-    def transform_views(self, X: Any) -> dict[str, Block]:
+    def transform_views(self, X: Any) -> dict[str, Any]:
         """Return the selected features by view name, each in the kind it came.
 
         Parameters
         ----------
         X : anything `as_views` accepts
             Rows with the views that were fitted.
+
+        Returns
+        -------
+        dict of str to (array, CSR matrix or frame)
+            Frames where `set_output` asks for them.
         """
         check_is_fitted(self)
-        return select_columns(self._read_next(X), self.view_support_)
+        return selected_by_view(self, self._read_next(X), self.view_support_)
 
     @alone
     def score(self, X: Any, y: Any = None) -> float:
@@ -182,38 +274,40 @@ class MultiViewSelector(TransformerMixin, ReadsViews):  # type: ignore[misc]
 
     @alone
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the columns of `transform`: ``view__feature``, or as in one plain X.
+        """Return the names of the columns of `transform`: those of one X, or ``view__feature``.
 
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of the columns of one plain X; must agree with those seen in fit, if any.
+            Names of the columns of one 2-D X; must agree with those seen in fit, if any.
         """
         check_is_fitted(self)
-        if self._plain:
-            names = _check_feature_names_in(self, input_features)
-            chosen: NDArray[Any] = np.asarray(names, dtype=object)[self.get_support()]
-            return chosen
-        named = []
-        schema, support = self.schema_, self.view_support_
-        for view, width, features in zip(
-            schema.names, schema.widths, schema.feature_names, strict=True
-        ):
-            features = features or tuple(str(j) for j in range(width))
-            named += [f"{view}__{features[j]}" for j in np.flatnonzero(support[view])]
-        return np.asarray(named, dtype=object)
+        if self._plain or self._columns is not None:
+            names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)
+        else:
+            schema = self.schema_
+            named = [f"{view}__{name}" for view in schema.names for name in schema.names_of(view)]
+            names = np.asarray(named, dtype=object)
+        chosen: NDArray[Any] = names[self.get_support()]
+        return chosen
+
+    def _in_x(self, by_view: Mapping[str, NDArray[Any]], fill: Any) -> NDArray[Any]:
+        """Put what is by view into the order of the columns of X."""
+        each = np.concatenate(list(by_view.values()))
+        if self._columns is None:
+            return each
+        placed: NDArray[Any] = np.full(self.n_features_in_, fill, each.dtype)
+        placed[self._columns] = each
+        return placed
 
     def _remember(self, X: Any, batch: Views) -> None:
         super()._remember(X, batch)
-        plain = not is_views(X)
-        self._plain = plain and self.views is None
-        self._columns = self._columns_of() if plain and self.views is not None else None
+        self._plain = not is_views(X) and self._columns is None
 
-    def _columns_of(self) -> NDArray[np.intp]:
-        """Return which column of one 2-D X is which feature, view after view."""
-        width = self.n_features_in_
-        keys = columns_by_view(self.views, width, getattr(self, "feature_names_in_", None))
-        return np.concatenate([np.arange(width)[key] for key in keys.values()])
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """Show what is there, and not all that can be worked out: that may take a while."""
+        shown = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        return BaseEstimator._get_fitted_attr_html(SimpleNamespace(**shown), doc_link)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,6 +1,7 @@
 """Why a feature was chosen, and what a cluster is about, in the names of the data."""
 
 import numbers
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -181,7 +182,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
         --------
         >>> from omvfs import OMVFS
         >>> rows = [[3, 1, 0, 0, 1], [2, 1, 0, 0, 1], [0, 0, 3, 0, 1], [0, 0, 3, 1, 1]] * 10
-        >>> selector = OMVFS(2, n_features_to_select=2, random_state=0).fit({"text": rows})
+        >>> selector = OMVFS(2, n_features_per_view=2, random_state=0).fit({"text": rows})
         >>> selector.explain("text", 2)
         Feature 2 of view 'text': rank 1 of 5, score 1.5, selected
           stands for  cluster 0 (1.90 × even)
@@ -217,7 +218,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
             correlation=None if repeated < 0 else float(found.correlations[j]),
             displaced=tuple(_name(self.schema_, v, i) for i in displaced),
             ranks=queries.ranks(v, j, ranking),
-            is_recent=queries.is_boosted(v, j, float(found.own[j]), ranking),
+            is_recent=queries.is_recent(v, j, float(found.own[j]), ranking),
         )
 
     @alone
@@ -237,7 +238,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
         Parameters
         ----------
         k : int or None, default=None
-            The cluster, as `labels_` and `predict` number it; None for all.
+            The cluster, as `predict` numbers it; None for all.
         n : int, default=10
             Features of a cluster at most.
 
@@ -250,7 +251,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
         --------
         >>> from omvfs import OMVFS
         >>> rows = [[3, 1, 0, 0, 1], [2, 1, 0, 0, 1], [0, 0, 3, 0, 1], [0, 0, 3, 1, 1]] * 10
-        >>> selector = OMVFS(2, n_features_to_select=3, random_state=0).fit({"text": rows})
+        >>> selector = OMVFS(2, n_features_per_view=3, random_state=0).fit({"text": rows})
         >>> about = selector.cluster_features()
         >>> {k: [each.feature for each in own] for k, own in about.items()}
         {0: [2, 3], 1: [0]}
@@ -306,10 +307,28 @@ class ExplainingSelector(StreamSelector[FittedState]):
             )
         return notes
 
+    def _more_columns(self, order: Mapping[str, NDArray[np.intp]]) -> dict[str, Any]:
+        notes = self.feature_notes()
+        clusters: list[int | None] = []
+        shares: list[float | None] = []
+        repeats: list[str | None] = []
+        for view, places in order.items():
+            own, names = notes[view], self.schema_.names_of(view)
+            clusters += [None if k < 0 else k for k in own.cluster[places].tolist()]
+            known = own.share_of_rows
+            shares += [None] * len(places) if known is None else known[places].tolist()
+            repeats += [None if j < 0 else names[j] for j in own.repeats[places].tolist()]
+        return {"cluster": clusters, "share_of_rows": shares, "repeats": repeats}
+
+    @property
+    @abstractmethod
+    def _all_params(self) -> dict[str, Any]:
+        """The parameters, with those that are not for the user to choose."""
+
     @property
     def _ranking(self) -> Ranking:
         """How features are ranked, by the parameters as they are now."""
-        return resolve_ranking(self.get_params(deep=False), self.schema_)
+        return resolve_ranking(self._all_params, self.schema_)
 
     def _about(self, clusters: Sequence[int], n: int) -> dict[int, list[ClusterFeature]]:
         """Return the features that stand for some clusters most, n of each at most."""

@@ -21,6 +21,7 @@ from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.offset import raise_rows, raise_to
 from omvfs.selectors.quality import SelectionQuality, TooFewRowsError
+from omvfs.wording import Sentence, Setting
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,15 @@ class FittedState:
         if found is None:
             K, n = self.settings.n_clusters, len(self.queries.sample)
             raise TooFewRowsError(
-                f"Got {n:,} rows to judge a selection by, those of the reservoir that are not "
-                f"forgotten; expected at least {ROWS_PER_CLUSTER * K:,}, {ROWS_PER_CLUSTER} for "
-                f"each of {K} clusters, and more than one cluster that has any. Learn from more "
-                "rows, with more memory or less forgetting; or give a number of features."
+                Sentence(
+                    f"Got {n:,} rows to judge a selection by, those of the reservoir that are not "
+                    f"forgotten; expected at least {ROWS_PER_CLUSTER * K:,}, {ROWS_PER_CLUSTER} "
+                    f"for each of {K} clusters, and more than one cluster that has any. Learn from "
+                    "more rows, with a larger sample or half-life; or give a number of "
+                    "features, as in ",
+                    Setting("n_features_per_view", 100),
+                    ".",
+                )
             )
         return SelectionQuality.of(
             sizes, found, dict(zip(self.schema.names, self.schema.widths, strict=True))
@@ -157,7 +163,7 @@ class FittedState:
             if not all(np.isfinite(each).all() for each in sums):
                 raise ValueError(
                     f"View {name!r} has values so large that their sums over the stream overflow "
-                    f"{view.B.dtype}. Scale the view down, or pass float64."
+                    f"{view.B.dtype}. Scale the view down, or give it as float64."
                 )
 
     def _raised_for(self, blocks: Sequence[Block]) -> tuple[NDArray[np.float64], ...]:
@@ -167,8 +173,12 @@ class FittedState:
             by = raise_to(block, known)
             if by.any() and (sp.issparse(block) or self._holds_sparse(len(raised))):
                 raise ValueError(
-                    f"View {name!r} is sparse, or was, and has negative values; raising its "
-                    "columns would fill it. Pass it dense from the start, or negative='clip'."
+                    Sentence(
+                        f"View {name!r} is sparse, or was, and has negative values; raising its "
+                        "columns would fill it. Give it dense from the start, or pass ",
+                        Setting("negative", "clip"),
+                        ".",
+                    )
                 )
             raised.append(by)
         return tuple(raised)

@@ -5,10 +5,11 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.schema import Schema
+from omvfs.model.ranking.request import Ranking
 from omvfs.selectors.base import sizes_by_view
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.quality import SelectionQuality, sizes_to_judge
-from omvfs.selectors.settings import AUTO, checked, resolve_ranking
+from omvfs.selectors.settings import AUTO, checked
 from omvfs.selectors.stream import Journal
 from omvfs.threads import alone, on_one_thread
 
@@ -16,9 +17,9 @@ from omvfs.threads import alone, on_one_thread
 class JudgesSelection:
     """Adds `selection_quality_` and `suggest_n_features` to the estimator."""
 
-    n_features_to_select: Any
+    n_features_per_view: Any
     schema_: Schema
-    get_params: Any
+    _ranking: Ranking
     _journal: Journal[FittedState]
 
     @property
@@ -65,13 +66,12 @@ class JudgesSelection:
     def _judged(self) -> SelectionQuality:
         check_is_fitted(self)
         sizes = sizes_to_judge(self.schema_.widths)
-        ranking = resolve_ranking(self.get_params(deep=False), self.schema_)
-        return self._journal.known.quality(ranking, sizes)
+        return self._journal.known.quality(self._ranking, sizes)
 
     def _sizes(self) -> dict[str, int]:
         """Return how many features are selected by view name, ``"auto"`` being what is enough."""
         names = self.schema_.names
-        asked = checked("n_features_to_select", self.n_features_to_select, names)
+        asked = checked("n_features_per_view", self.n_features_per_view, names)
         enough = self.suggest_n_features() if AUTO in asked else None
         sizes: list[Any] = [enough if size == AUTO else size for size in asked]
         return sizes_by_view(dict(zip(names, sizes, strict=True)), self.schema_)

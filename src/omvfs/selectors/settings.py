@@ -6,18 +6,18 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from omvfs.data.schema import Schema
+from omvfs.data.split import Remainder
 from omvfs.model.queries import ROWS_PER_CLUSTER
 from omvfs.model.ranking.criteria import Named
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Graph, Settings
 from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
 from omvfs.selectors.base import sizes_by_view
+from omvfs.wording import Clause, Sentence, Setting
 
 NegativeMode = Literal["error", "clip", "shift"]
 Role = Literal["learns", "ranks", "reads", "seeds"]
 
-_MAX_ITER = {"constrained": 20, "paper": 200}
-_GRAPH: dict[str, Graph] = {"constrained": "neighbors", "paper": "gaussian"}
 # How many features are enough is for the data to tell.
 AUTO: Literal["auto"] = "auto"
 # Features per view that are taken one after another when repetition is discounted.
@@ -54,10 +54,7 @@ def _criterion(name: str, value: Any) -> Any:
 def _size(name: str, value: Any) -> Any:
     if isinstance(value, str) and value == AUTO:
         return AUTO
-    try:
-        return select_size(name, value)
-    except ValueError as error:
-        raise ValueError(str(error).replace(", or None", f", {AUTO!r}, or None")) from None
+    return select_size(name, value, also=f", {AUTO!r}")
 
 
 _nonnegative = partial(number, least=0.0)
@@ -65,9 +62,10 @@ _at_least_1 = partial(whole, least=1)
 
 PARAMETERS = {
     "n_clusters": Parameter(_at_least_1, "learns"),
-    "n_features_to_select": Parameter(_size, "ranks", per_view=True),
+    "n_features_per_view": Parameter(_size, "ranks", per_view=True),
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
+    "remainder": Parameter(partial(one_of, allowed=get_args(Remainder)), "reads"),
     "solver": Parameter(partial(one_of, allowed=("constrained", "paper")), "learns"),
     "criterion": Parameter(_criterion, "ranks"),
     "diversity": Parameter(_nonnegative, "ranks"),
@@ -77,14 +75,14 @@ PARAMETERS = {
     "orthogonality": Parameter(_nonnegative, "learns"),
     "batch_size": Parameter(_at_least_1, "learns"),
     "window": Parameter(or_none(_at_least_1), "learns"),
-    "memory": Parameter(partial(whole, least=0), "learns"),
-    "forgetting": Parameter(partial(number, least=0.0, most=1.0, above=True), "learns"),
-    "graph": Parameter(partial(one_of, allowed=("auto", *get_args(Graph))), "learns"),
+    "sample_size": Parameter(partial(whole, least=0), "learns"),
+    "half_life": Parameter(or_none(partial(number, least=0.0, above=True)), "learns"),
+    "graph": Parameter(partial(one_of, allowed=get_args(Graph)), "learns"),
     "n_neighbors": Parameter(_at_least_1, "learns"),
     "scale_columns": Parameter(partial(one_of, allowed=(True, False)), "learns"),
     "negative": Parameter(partial(one_of, allowed=get_args(NegativeMode)), "learns"),
     "n_init": Parameter(partial(whole, least=1, most=_MOST_STARTS), "learns"),
-    "max_iter": Parameter(or_none(partial(whole, least=1, most=_MOST_ITERATIONS)), "learns"),
+    "max_iter": Parameter(partial(whole, least=1, most=_MOST_ITERATIONS), "learns"),
     "tol": Parameter(_nonnegative, "learns"),
     "random_state": Parameter(seed, "seeds"),
 }
@@ -104,9 +102,9 @@ def checked(name: str, value: Any, views: Sequence[str] | None = None) -> Any:
     --------
     >>> checked("sparsity", 1, ["text", "image"])
     (1.0, 1.0)
-    >>> checked("forgetting", 0)
+    >>> checked("half_life", 0)
     Traceback (most recent call last):
-    ValueError: Got forgetting=0; expected a finite number above 0 and at most 1.
+    ValueError: Got half_life=0; expected a finite number above 0.
     """
     own = PARAMETERS[name]
     return by_view(name, value, own.check, views) if own.per_view else own.check(name, value)
@@ -130,24 +128,52 @@ def check_judgeable(params: Mapping[str, Any], views: Sequence[str] | None = Non
 
     Examples
     --------
-    >>> check_judgeable({"n_features_to_select": "auto", "solver": "paper"})
+    >>> check_judgeable({"n_features_per_view": "auto", "n_clusters": 8, "sample_size": 0})
     Traceback (most recent call last):
-    ValueError: Got n_features_to_select='auto' with solver='paper'; expected a number, or \
-solver='constrained', whose rows can tell.
+    ValueError: Got n_features_per_view='auto' with sample_size=0; expected a number, or a sample \
+of at least 80 rows, 10 for each cluster.
     """
-    if AUTO not in checked("n_features_to_select", params["n_features_to_select"], views):
+    if AUTO not in checked("n_features_per_view", params["n_features_per_view"], views):
         return
-    if params["solver"] != "constrained":
-        raise ValueError(
-            f"Got n_features_to_select={AUTO!r} with solver={params['solver']!r}; expected a "
-            "number, or solver='constrained', whose rows can tell."
-        )
+    got = Sentence("Got ", Setting("n_features_per_view", AUTO), " with ")
     least = ROWS_PER_CLUSTER * params["n_clusters"]
-    if params["memory"] < least:
+    if params["sample_size"] < least:
         raise ValueError(
-            f"Got n_features_to_select={AUTO!r} with memory={params['memory']}; expected a number, "
-            f"or a memory of at least {least:,} rows, {ROWS_PER_CLUSTER} for each cluster."
+            Sentence(
+                got,
+                Setting("sample_size", params["sample_size"]),
+                f"; expected a number, or a sample of at least {least:,} rows, {ROWS_PER_CLUSTER} "
+                "for each cluster.",
+            )
         )
+
+
+def check_unchanged(learned: Settings, asked: Settings) -> None:
+    """Refuse to go on under other settings than those under which was learned so far.
+
+    Parameters
+    ----------
+    learned, asked : Settings
+    """
+    for each in fields(Settings):
+        was, now = getattr(learned, each.name), getattr(asked, each.name)
+        if was != now:
+            raise ValueError(
+                Sentence(
+                    "Got ",
+                    Setting(each.name, _plain(now)),
+                    ", but what was learned so far is of ",
+                    Setting(each.name, _plain(was)),
+                    "; expected the same for all rows. Set it back",
+                    Clause("or start anew", ", or call fit() to start anew"),
+                    ".",
+                )
+            )
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as it may have been typed: once, if it is the same for all views."""
+    return value[0] if isinstance(value, tuple) and len(set(value)) == 1 else value
 
 
 def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
@@ -162,10 +188,6 @@ def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
     """
     names = [field.name for field in fields(Settings)]
     own = {name: checked(name, params[name], views) for name in names}
-    if own["graph"] == "auto":
-        own["graph"] = _GRAPH[own["solver"]]
-    if own["max_iter"] is None:
-        own["max_iter"] = _MAX_ITER[own["solver"]]
     return Settings(**own)
 
 
@@ -179,7 +201,7 @@ def resolve_ranking(params: Mapping[str, Any], schema: Schema) -> Ranking:
     schema : Schema
         Of the views.
     """
-    asked = checked("n_features_to_select", params["n_features_to_select"], schema.names)
+    asked = checked("n_features_per_view", params["n_features_per_view"], schema.names)
     # What is enough is found among fewer features than are taken one after another in any case.
     given = dict(zip(schema.names, (1 if size == AUTO else size for size in asked), strict=True))
     sizes = sizes_by_view(given, schema).values()

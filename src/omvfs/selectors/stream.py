@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Negative
 from omvfs.data.rechunk import rechunk
-from omvfs.data.views import Views, as_views
+from omvfs.data.views import Views
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.selectors.base import MultiViewSelector
 from omvfs.threads import alone, on_one_thread
@@ -138,7 +138,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
             journal = Journal(self._empty(batch))
             for chunk in rechunk([batch], self.batch_size, negative=self._negative_mode):
                 journal.take(self._advance(journal.known, chunk))
-            self._become(X, batch, _journal=journal)
+            self._become(X, batch, _journal=journal, **self._of_all_rows(journal.known, batch))
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -185,7 +185,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
 
     @property
     @alone
-    def n_rows_seen_(self) -> int:
+    def n_samples_seen_(self) -> int:
         """Rows seen."""
         check_is_fitted(self)
         return self._journal.known.n_rows
@@ -201,7 +201,11 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         return self._negative_mode
 
     def _read_first(self, X: Any) -> Views:
-        return as_views(X, views=self.views, negative=self._negative_mode)
+        return self._split(X, self._negative_mode)
+
+    def _of_all_rows(self, known: T, rows: Views) -> dict[str, Any]:
+        """Return what is to be remembered of rows that were all given at once."""
+        return {}
 
     @abstractmethod
     def _empty(self, first: Views) -> T:

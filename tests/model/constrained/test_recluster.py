@@ -20,7 +20,7 @@ def test_the_reservoir_is_clustered_anew_as_the_stream_grows():
 
 
 def test_a_full_reservoir_is_clustered_anew_and_then_seldom():
-    small = replace(SETTINGS, memory=30)
+    small = replace(SETTINGS, sample_size=30)
     done = [info.reclustered for _, info in states(small, [10] * 193)]
     # When it is full, and at 64 times that.
     assert [10 * (t + 1) for t, it_was in enumerate(done) if it_was] == [30, 1920]
@@ -39,7 +39,7 @@ def test_what_is_asked_is_reclustered_and_the_stream_is_not():
 @given(seed=st.integers(0, 100), capacity=st.integers(3, 20))
 @settings(max_examples=10, deadline=None)
 def test_reclustering_moves_what_is_gone_and_loses_nothing(kind, seed, capacity):
-    given_settings = replace(SETTINGS, memory=capacity)
+    given_settings = replace(SETTINGS, sample_size=capacity)
     state = begin(given_settings)
     for i, n in enumerate([15, 20]):
         state, _ = learned(state, chunk(seed + i, n, kind), given_settings)
@@ -63,7 +63,7 @@ def test_reclustering_moves_what_is_gone_and_loses_nothing(kind, seed, capacity)
 
 
 def test_the_same_clusters_keep_their_numbers_and_sums():
-    *_, (state, _) = states(replace(SETTINGS, memory=30), [30, 30, 30])
+    *_, (state, _) = states(replace(SETTINGS, sample_size=30), [30, 30, 30])
     once = recluster.reclustered(state, SETTINGS)
     twice = recluster.reclustered(once, SETTINGS)
     np.testing.assert_array_equal(twice.reservoir.counted.labels, once.reservoir.counted.labels)

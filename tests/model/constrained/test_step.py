@@ -17,15 +17,16 @@ from support import dense, fingerprint
 @pytest.mark.parametrize("scale_columns", [False, True])
 @given(
     sizes=st.lists(st.integers(1, 25), min_size=1, max_size=6),
-    forgetting=st.sampled_from([1.0, 0.6]),
+    # Not so short that a row has no say any more.
+    half_life=st.sampled_from([None, 60.0]),
     window=st.sampled_from([1, 2, None]),
 )
 @settings(max_examples=12, deadline=None)
 def test_a_and_b_are_the_sums_over_the_rows_as_they_are_counted(
-    kind, scale_columns, sizes, forgetting, window
+    kind, scale_columns, sizes, half_life, window
 ):
     given_settings = replace(
-        SETTINGS, scale_columns=scale_columns, forgetting=forgetting, window=window
+        SETTINGS, scale_columns=scale_columns, half_life=half_life, window=window
     )
     for t, (state, info) in enumerate(states(given_settings, sizes, kind)):
         held = state.reservoir  # of all rows
@@ -33,9 +34,11 @@ def test_a_and_b_are_the_sums_over_the_rows_as_they_are_counted(
         assert t > 0 or not info.reclustered
         U = held.counted.dense()
         faded = held.shares[:, np.newaxis] * U
-        ages = np.repeat(np.arange(t + 1)[::-1], sizes[: t + 1])
-        np.testing.assert_allclose(held.shares, forgetting**ages)
-        assert state.statistics.decayed_n_rows == pytest.approx(np.sum(forgetting**ages))
+        # Rows that came in the chunks after its own.
+        ages = np.repeat(sum(sizes[: t + 1]) - np.cumsum(sizes[: t + 1]), sizes[: t + 1])
+        left = np.ones(len(ages)) if half_life is None else 0.5 ** (ages / half_life)
+        np.testing.assert_allclose(held.shares, left)
+        assert state.statistics.decayed_n_rows == pytest.approx(left.sum())
         for X_v, view in zip(held.blocks, state.statistics.views, strict=True):
             assert view.decayed_n_rows == state.statistics.decayed_n_rows
             np.testing.assert_allclose(np.diag(view.masses), faded.T @ U, atol=1e-9)
@@ -47,9 +50,9 @@ def test_a_and_b_are_the_sums_over_the_rows_as_they_are_counted(
 
 @kinds
 @pytest.mark.parametrize("scale_columns", [False, True])
-@pytest.mark.parametrize("forgetting", [1.0, 0.6])
-def test_squared_norms_are_kept_up_to_date(kind, scale_columns, forgetting):
-    given_settings = replace(SETTINGS, scale_columns=scale_columns, forgetting=forgetting)
+@pytest.mark.parametrize("half_life", [None, 25.0])
+def test_squared_norms_are_kept_up_to_date(kind, scale_columns, half_life):
+    given_settings = replace(SETTINGS, scale_columns=scale_columns, half_life=half_life)
     for state, _ in states(given_settings, [12, 9, 20, 1, 30, 40], kind):
         np.testing.assert_allclose(state.B_sq_norms, B_sq_norms(state.statistics, given_settings))
 
@@ -90,7 +93,7 @@ def test_a_step_leaves_its_arguments_alone(kind, graph):
 @pytest.mark.parametrize(("dtype", "n_chunks"), [(np.float32, 200), (np.float64, 1100)])
 @pytest.mark.parametrize("sparsity", [0.0, 0.1])
 def test_a_cluster_that_fades_away_takes_nothing_along(dtype, n_chunks, sparsity):
-    forgetful = replace(SETTINGS, forgetting=0.5, sparsity=(sparsity,), memory=0, graph="none")
+    forgetful = replace(SETTINGS, half_life=8.0, sparsity=(sparsity,), sample_size=0, graph="none")
     state = State.empty([6], np.dtype(dtype), forgetful, np.random.default_rng(0))
     labels = np.arange(12) % 3
     X = (np.arange(6) // 2 == labels[:, np.newaxis]).astype(dtype)
@@ -106,7 +109,7 @@ def test_a_cluster_that_fades_away_takes_nothing_along(dtype, n_chunks, sparsity
     ("dtype", "size"), [(np.float32, 1e-20), (np.float64, 1e-90), (np.float64, 1e-150)]
 )
 def test_rows_of_small_numbers_are_placed_like_others(dtype, size):
-    plain = replace(SETTINGS, sparsity=(0.0,), memory=0, graph="none")
+    plain = replace(SETTINGS, sparsity=(0.0,), sample_size=0, graph="none")
     labels = np.arange(30) % 3
     X = (np.arange(6) // 2 == labels[:, np.newaxis]).astype(dtype) * dtype(size)
     state = State.empty([6], np.dtype(dtype), plain, np.random.default_rng(0))
@@ -118,7 +121,7 @@ def test_rows_of_small_numbers_are_placed_like_others(dtype, size):
 
 
 def test_a_first_chunk_of_zeros_decides_nothing():
-    plain = replace(SETTINGS, memory=0)
+    plain = replace(SETTINGS, sample_size=0)
     state = begin(plain)
     nothing = [0 * X_v for X_v in chunk(0, 10)]
     state, _ = learned(state, nothing, plain)

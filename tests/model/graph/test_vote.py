@@ -152,5 +152,5 @@ def test_predict_asks_the_reservoir_and_is_the_same_for_a_row_in_any_company():
     for rows in (slice(0, 1), slice(7, 50), np.arange(299, -1, -1)):
         part = {name: block[rows] for name, block in X.items()}
         np.testing.assert_array_equal(selector.predict(part), found[rows])
-    alone = OMVFS(3, memory=0, random_state=0).fit(X)
+    alone = OMVFS(3, sample_size=0, random_state=0).fit(X)
     assert clustering_accuracy(labels, alone.predict(X)) > 0.8

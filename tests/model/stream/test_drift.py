@@ -1,5 +1,7 @@
 """Recent rows: noticed if they are not what came before, and only then."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,9 +11,10 @@ from hypothesis import strategies as st
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
 from omvfs.model.stream.drift import (
-    boost_recent,
     cluster_shares_drifted,
     explained_energy_drifted,
+    share_places,
+    worst_ranks,
 )
 from support import dense
 
@@ -25,7 +28,7 @@ def planted(n, **params):
 
 def fitted(data, order=None, **params):
     order = slice(None) if order is None else order
-    model = OMVFS(CLASSES, memory=MEMORY, n_init=8, random_state=0, **params)
+    model = OMVFS(CLASSES, sample_size=MEMORY, n_init=8, random_state=0, **params)
     return model.fit({view: X[order] for view, X in data.views.items()})
 
 
@@ -71,12 +74,28 @@ def test_words_that_classes_took_lately_are_found(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_new_words_have_a_share_of_however_few_places(seed):
+    data = planted(4000, drift_at=(2000,), random_state=seed)
+    model = fitted(data)
+    before, after = (segment.informative for segment in data.segments)
+    for n in (10, 20, 40):
+        for recency, least, most in ((0.5, 0.25, 0.6), (1.0, 0.9, 1.0)):
+            ranking = model.set_params(recency=recency).view_ranking_
+            best = {view: ranks <= n for view, ranks in ranking.items()}
+            shares = [after[view][best[view]].mean() for view in best]
+            assert all(least <= share <= most for share in shares), (n, recency, shares)
+            if recency < 1:
+                assert min(before[view][best[view]].mean() for view in best) > 0.35
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_classes_that_come_one_after_another_are_noticed(seed):
     data = planted(3000, random_state=seed)
     order = np.argsort(data.labels, kind="stable")
     model = fitted(data, order)
     assert changed(model)
-    # What the other classes have keeps most of its places.
+    # What the other classes have keeps most of its places: half of the recent rows find little
+    # that the other half finds too.
     assert found(model, data) > 0.7
 
 
@@ -90,7 +109,7 @@ def test_as_long_as_the_memory_holds_all_rows_none_are_recent():
         np.testing.assert_array_equal(dense(held), dense(X[-MEMORY // 2 :]))
 
 
-@pytest.mark.parametrize("params", [{"solver": "paper"}, {"memory": 0}, {"memory": 79}])
+@pytest.mark.parametrize("params", [{"sample_size": 0}, {"sample_size": 79}])
 def test_without_a_memory_no_rows_are_recent(params):
     X = np.random.default_rng(0).random((90, 5))
     learned = OMVFS(2, max_iter=3, random_state=0, **params).fit(X)._fitted
@@ -114,7 +133,7 @@ def test_asking_changes_nothing():
 def test_chunks_of_one_row_have_as_many_recent_rows(kind):
     data = planted(700, n_features=(40, 30), n_informative=(20, 10), random_state=0)
     views = {view: kind(dense(X)) for view, X in data.views.items()}
-    one_by_one = OMVFS(CLASSES, memory=100, n_init=1, max_iter=2, random_state=0)
+    one_by_one = OMVFS(CLASSES, sample_size=100, n_init=1, max_iter=2, random_state=0)
     for i in range(700):
         one_by_one.partial_fit({view: X[i : i + 1] for view, X in views.items()})
     learned = one_by_one._fitted
@@ -122,11 +141,11 @@ def test_chunks_of_one_row_have_as_many_recent_rows(kind):
     for X, held in zip(views.values(), rows, strict=True):
         np.testing.assert_array_equal(dense(held), dense(X[-50:]))
     assert len(learned.state.window) == 50
-    assert len(one_by_one.labels_) == 2
+    assert len(one_by_one.window_labels_) == 2
 
 
 @pytest.mark.parametrize(
-    "params", [{"scale_columns": True}, {"graph": "none"}, {"forgetting": 0.9}]
+    "params", [{"scale_columns": True}, {"graph": "none"}, {"half_life": 2000}]
 )
 def test_other_settings_follow_too(params):
     data = planted(4000, drift_at=(1000, 2000, 3000), random_state=0)
@@ -135,11 +154,11 @@ def test_other_settings_follow_too(params):
     assert found(model.set_params(recency=1.0), data) > max(0.4, without)
 
 
-@pytest.mark.parametrize("forgetting", [0.01, 0.5])
-def test_forgetting_may_leave_fewer_rows_than_there_are_recent_ones(forgetting):
+@pytest.mark.parametrize(("n_rows", "half_life"), [(100_000, 0.15), (10_000, 1)])
+def test_forgetting_may_leave_fewer_rows_than_there_are_recent_ones(n_rows, half_life):
     rng = np.random.default_rng(0)
-    model = OMVFS(2, memory=200, forgetting=forgetting, n_init=1, random_state=0)
-    model.partial_fit(rng.random((10_000 if forgetting > 0.1 else 100_000, 3)))
+    model = OMVFS(2, sample_size=200, half_life=half_life, n_init=1, random_state=0)
+    model.partial_fit(rng.random((n_rows, 3)))
     for _ in range(5):
         model.partial_fit(rng.random((1, 3)))
         learned = model._fitted
@@ -152,7 +171,7 @@ def test_forgetting_may_leave_fewer_rows_than_there_are_recent_ones(forgetting):
 def test_rows_with_heavy_tails_that_do_not_change_are_not_noticed(seed):
     # Neighbours move a quarter of such rows: recent ones must be placed as the others are.
     X = np.random.default_rng(seed).pareto(1.2, (4000, 20))
-    assert not changed(OMVFS(2, memory=1000, n_init=4, random_state=0).fit(X))
+    assert not changed(OMVFS(2, sample_size=1000, n_init=4, random_state=0).fit(X))
 
 
 def test_empty_rows_do_no_harm():
@@ -160,7 +179,7 @@ def test_empty_rows_do_no_harm():
     views = {view: dense(X) for view, X in data.views.items()}
     for X in views.values():
         X[-300:] = 0
-    model = OMVFS(CLASSES, memory=MEMORY, n_init=2, random_state=0).fit(views)
+    model = OMVFS(CLASSES, sample_size=MEMORY, n_init=2, random_state=0).fit(views)
     assert all(np.isfinite(scores).all() for scores in model.view_scores_.values())
 
 
@@ -177,18 +196,59 @@ def test_equal_shares_are_seldom_taken_for_different_ones(n_clusters, n, seed):
     assert not cluster_shares_drifted(*draw, n_clusters)
 
 
+# Few values, so that some are equal.
+numbers = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0])
+
+
 @given(
-    scores=st.lists(st.floats(0, 1e6), min_size=4, max_size=4),
-    recent=st.lists(st.floats(0, 1e6), min_size=2, max_size=2),
-    weight=st.floats(0.01, 2) | st.just(0.0),
+    features=st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=12),
+    share=st.floats(0, 1),
 )
+@settings(max_examples=200, deadline=None)
+def test_both_have_their_share_of_any_number_of_places(features, share):
+    scores, *halves = np.array(features).T
+    recent = worst_ranks([(slice(None), half) for half in halves], len(scores))
+    ranks, given_out = by_rank(scores), share_places(scores, recent, share)
+    for n, least in enumerate(sorted(given_out, reverse=True), start=1):
+        assert (given_out[ranks <= math.floor((1 - share) * n)] >= least).all()
+        assert (given_out[recent <= math.floor(share * n)] >= least).all()
+    for half in halves:
+        good = np.isfinite(recent)
+        assert (recent[good] >= by_rank(half)[good]).all()
+        assert (half[good] > 0).all()
+
+
+@given(st.lists(numbers, min_size=1, max_size=12), st.floats(0, 1))
 @settings(max_examples=100, deadline=None)
-def test_boosted_scores_never_fall_and_stay_below_the_share(scores, recent, weight):
-    before, lately = np.array(scores), np.array(recent)
-    after = boost_recent(before, np.array([1, 3]), lately, weight)
-    assert (after >= before).all()
-    np.testing.assert_array_equal(after[[0, 2]], before[[0, 2]])
-    assert (after <= np.maximum(before, weight * before.sum() * (1 + 1e-9))).all()
+def test_scores_are_given_out_anew_and_none_is_made_up(scores, share):
+    before = np.array(scores)
+    recent = np.random.default_rng(0).permutation(len(before)) + 1.0
+    np.testing.assert_array_equal(np.sort(share_places(before, recent, share)), np.sort(before))
+    np.testing.assert_array_equal(share_places(before, recent, 0.0), before)
+    nothing = np.full(len(before), np.inf)
+    np.testing.assert_array_equal(share_places(before, nothing, share), before)
+
+
+def by_rank(scores):
+    """Return ranks that scores have if the first of equal ones is the best, one by one."""
+    order = sorted(range(len(scores)), key=lambda j: (-scores[j], j))
+    return np.array([order.index(j) + 1 for j in range(len(scores))])
+
+
+def test_a_criterion_may_know_features_by_their_places():
+    data = planted(1500, drift_at=(1000,), random_state=0)
+    views = {view: X.tolil() for view, X in data.views.items()}
+    for X in views.values():
+        X[1000:, :5] = 0  # features that no recent row has
+    weights = {400: np.linspace(1, 2, 400), 300: np.linspace(1, 2, 300)}
+
+    def criterion(V, masses, sums):
+        return weights[len(V)] * V.max(axis=1)
+
+    model = OMVFS(CLASSES, criterion=criterion, sample_size=MEMORY, n_init=4, random_state=0)
+    model.fit({view: X.tocsr() for view, X in views.items()})
+    assert changed(model)
+    assert all(np.isfinite(scores).all() for scores in model.view_scores_.values())
 
 
 def test_scaled_columns_are_compared_in_one_scale():
@@ -197,7 +257,9 @@ def test_scaled_columns_are_compared_in_one_scale():
     views = {"a": dense(data.views["view_0"]), "b": dense(data.views["view_1"])}
     larger = {**views, "a": views["a"] * factors}
     plain, scaled = (
-        OMVFS(CLASSES, memory=MEMORY, n_init=4, sparsity=0.0, scale_columns=True, random_state=0)
+        OMVFS(
+            CLASSES, sample_size=MEMORY, n_init=4, sparsity=0.0, scale_columns=True, random_state=0
+        )
         .fit(each)
         .view_scores_
         for each in (views, larger)

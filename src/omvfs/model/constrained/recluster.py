@@ -53,7 +53,7 @@ def reclustered(state: State, settings: Settings) -> State:
     >>> from omvfs import OMVFS
     >>> from omvfs.model.constrained.step import step
     >>> from omvfs.selectors.settings import resolve
-    >>> settings = resolve(OMVFS(2, n_init=2).get_params(), ["x"])
+    >>> settings = resolve(OMVFS(2, n_init=2)._all_params, ["x"])
     >>> rng = np.random.default_rng(0)
     >>> state = State.empty([5], np.dtype(float), settings, rng)
     >>> for _ in range(3):

@@ -64,7 +64,7 @@ def step(
     -------
     Update
     """
-    rho = settings.forgetting
+    rho = settings.decay(X[0].shape[0])
     known = state.statistics.decay(rho).writable()
     draft = replace(
         state,
@@ -78,7 +78,7 @@ def step(
     part = before.counted(rows)
     scales = Scales.of(part, settings)
     scaled = scales.rows(rows)
-    off_chunk = _off_chunk_sq_norms(state, before, settings)
+    off_chunk = _off_chunk_sq_norms(state, before, rho, settings)
     prior = PriorStatistics(part.masses, scales.features(part.B), off_chunk)
 
     if not state.statistics.masses.any() or start_U is not None or start_V is not None:
@@ -109,7 +109,7 @@ def step(
 
 
 def _off_chunk_sq_norms(
-    state: State, before: Statistics, settings: Settings
+    state: State, before: Statistics, rho: float, settings: Settings
 ) -> NDArray[np.float64]:
     """Return Σ_j B_jk² over the features that a chunk does not have, faded.
 
@@ -119,10 +119,12 @@ def _off_chunk_sq_norms(
         Before the chunk, not faded.
     before : Statistics
         The same on the features that it has, faded.
+    rho : float
+        What the chunk leaves of all before it.
     settings : Settings
     """
     # Scaled columns fade by half as much.
-    faded = state.B_sq_norms * settings.forgetting ** (1 if settings.scale_columns else 2)
+    faded = state.B_sq_norms * rho ** (1 if settings.scale_columns else 2)
     here = column_sq_norms(Scales.of(before, settings).features(before.B))
     return np.maximum(faded - here, 0)
 
@@ -148,7 +150,7 @@ def _solved(
     elif prior.A.any():
         directions = Directions.of(prior, settings.sparsity).written_out()
     elif start_U is None:
-        directions = fresh_start(X, draft.rng, settings, on_the_way=settings.memory > 0)
+        directions = fresh_start(X, draft.rng, settings, on_the_way=settings.sample_size > 0)
     else:
         directions = unit_directions([X_v.T @ start_U for X_v in X])
     U = None
@@ -158,7 +160,7 @@ def _solved(
     n = X[0].shape[0]
     # The reservoir is soon clustered anew: no graph, and little effort.
     first = not prior.A.any() and start_U is None and start_V is None
-    soon_anew = first and n < settings.memory
+    soon_anew = first and n < settings.sample_size
     graph = no_graph if soon_anew else graph_term(X, settings)
     max_iter = min(settings.max_iter, ITERATIONS) if soon_anew else settings.max_iter
     found = solve(X, directions, prior, graph, beta=settings.sparsity, max_iter=max_iter, U=U)

@@ -43,7 +43,7 @@ def step(
     """
     n, K, dtype = X[0].shape[0], settings.n_clusters, X[0].dtype
     rng = copy.deepcopy(state.rng)
-    known = state.statistics.decay(settings.forgetting).counted(X)
+    known = state.statistics.decay(settings.decay(n)).counted(X)
     if start_V is None and state.n_chunks == 0:
         start_V = [rng.random(V_v.shape).astype(dtype) for V_v in state.V]
     V = state.V if start_V is None else [np.asarray(V_v, dtype) for V_v in start_V]

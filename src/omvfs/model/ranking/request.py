@@ -21,7 +21,7 @@ class Ranking:
     diversity : float
         How strongly a feature that repeats a better one is discounted.
     recency : float
-        Say of the most recent rows, if they differ from those before.
+        Share of the places that the most recent rows have, if they differ from those before.
     n_steps : int
         Features of a view to take one after another as repetition is discounted.
     """

@@ -1,8 +1,7 @@
 """Whether the most recent rows are what came before, and what that means for a ranking.
 
 Over all rows a feature that has come to matter lately tells little, however much it tells of what
-comes now. So when the stream has drifted, a feature is worth what it tells of all rows, or a part
-of what it tells of recent ones, whichever is more.
+comes now. So when the stream has drifted, some of the places go to features by recent rows.
 """
 
 import copy
@@ -88,17 +87,73 @@ def explained_energy_drifted(
     return explain_more(even, odd) and explain_more(odd, even)
 
 
-def boost_recent(scores: Array, columns: Columns, recent: Array, weight: float) -> Array:
-    """Return the scores of one view, some boosted to their share by recent rows.
+def worst_ranks(scored: Sequence[tuple[Columns, Array]], width: int) -> NDArray[np.float64]:
+    """Return the worst rank of every feature by several parts of the recent rows.
+
+    What is found in rows without clusters differs from one part to the next: features that are good
+    by chance in one of them are seldom good in all.
+
+    Parameters
+    ----------
+    scored : sequence of tuple of columns and array
+        By part, the features that it has, and their scores by its rows alone.
+    width : int
+        Features of the view.
+
+    Returns
+    -------
+    array of shape (width,)
+        1 is the best; infinite where a part scores 0.
 
     Examples
     --------
-    >>> boost_recent(np.array([6.0, 3.0, 1.0]), np.array([0, 2]), np.array([0.5, 0.5]), weight=0.5)
-    array([6. , 3. , 2.5])
+    >>> all_features = slice(None)
+    >>> scores = np.array([5.0, 3.0, 2.0, 1.0]), np.array([6.0, 0.0, 3.0, 4.0])
+    >>> worst_ranks([(all_features, each) for each in scores], 4)
+    array([ 1., inf,  3.,  4.])
     """
-    higher = scores.copy()
-    total = float(recent.sum())
-    if total > 0:
-        share = recent / total * (weight * float(scores.sum()))
-        higher[columns] = np.maximum(scores[columns], share)
-    return higher
+    worst = np.zeros(width)
+    for columns, scores in scored:
+        ranks = np.empty(len(scores))
+        ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+        ranks[scores <= 0] = np.inf
+        own = np.full(width, np.inf)
+        own[columns] = ranks
+        worst = np.maximum(worst, own)
+    return worst
+
+
+def share_places(scores: Array, recent: NDArray[np.float64], share: float) -> Array:
+    """Give the scores of one view out anew, so that recent rows have a share of the best places.
+
+    Whatever n is, the n best features then hold the best (1 − share) n by all rows, and the best
+    share · n by recent ones. Features that are among both leave room for more of either.
+
+    Parameters
+    ----------
+    scores : array of shape (D,)
+        By all rows.
+    recent : array of shape (D,)
+        Ranks by recent rows.
+    share : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    array of shape (D,)
+        The same values in another order.
+
+    Examples
+    --------
+    >>> scores = np.array([9.0, 8.0, 7.0, 6.0, 5.0])
+    >>> share_places(scores, np.array([3.0, np.inf, np.inf, 2.0, 1.0]), 0.5)
+    array([9., 7., 5., 6., 8.])
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranks = np.empty(len(scores))
+    ranks[order] = np.arange(1, len(scores) + 1)
+    with np.errstate(divide="ignore", over="ignore"):
+        due = np.minimum(ranks / np.float64(1 - share), recent / np.float64(share))
+    given = np.empty_like(scores)
+    given[np.lexsort((ranks, due))] = scores[order]
+    return given

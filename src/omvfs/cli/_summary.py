@@ -1,0 +1,116 @@
+"""What is said at the end of a run: the best features, what they are worth, where to find all."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from omvfs import OMVFS
+from omvfs.cli._messages import say, shown
+
+# Features of a view, views, and letters of a name that are shown; the rest is in the files.
+MOST_FEATURES, MOST_VIEWS, MOST_LETTERS = 10, 20, 40
+
+
+def summarise(
+    selector: OMVFS,
+    chosen: Mapping[str, Sequence[str]],
+    out: Path,
+    *,
+    asked_clusters: bool,
+    wrote_data: bool,
+) -> None:
+    """Say what came of a run.
+
+    Parameters
+    ----------
+    selector : OMVFS
+    chosen : mapping of str to sequence of str
+        Names of the selected features by view, the best first.
+    out : Path
+        Folder of the results.
+    asked_clusters : bool
+        Whether the number of clusters was asked for.
+    wrote_data : bool
+        Whether the selected features of all rows were written too.
+    """
+    default = "" if asked_clusters else " (the default: -k sets another number)"
+    n_rows, n_clusters = selector.n_samples_seen_, selector.n_clusters
+    say(f"{_count(n_rows, 'row')} in {_count(n_clusters, 'cluster')}{default}.")
+    say("The best features of each view, the best first:")
+    _show(_lines(selector, chosen))
+    if len(chosen) > MOST_VIEWS:
+        say(f"and those of {len(chosen) - MOST_VIEWS:,} more views.")
+    if sentence := verdict(selector):
+        say(sentence)
+    if wrote_data:
+        say(f"Selected features of all rows: {out / 'data'}")
+    say(f"All features by rank: {out / 'ranking.csv'}")
+
+
+def verdict(selector: OMVFS) -> str:
+    """Tell how good the selection is and how many features would do; nothing if nobody can.
+
+    Nor if views differ in the number of their features that are selected, but for those that have
+    no more.
+
+    Parameters
+    ----------
+    selector : OMVFS
+    """
+    sizes = [int(mask.sum()) for mask in selector.view_support_.values()]
+    asked = max(sizes)
+    alike = [min(asked, width) for width in selector.schema_.widths]
+    if sizes != alike or not hasattr(selector, "selection_quality_"):
+        return ""
+    quality = selector.selection_quality_
+    enough, most = quality.levels_off_at, int(quality.sizes[-1])
+    best, there = (f"{100 * quality.at(n):.0f} %" for n in (asked, enough))
+    named = f"{asked:,} feature{'s' if asked > 1 else ''}"
+    if asked > most:
+        named = f"The best {most:,} of {named}"
+    sentence = f"{named} a view reproduce{'s' if asked == 1 else ''} {best} of the clusters"
+    if enough < min(asked, most):
+        return f"{sentence}; {enough:,} would do for {there}."
+    return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
+
+
+def _lines(selector: OMVFS, chosen: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Return the views and their best features, as a terminal may see them."""
+    lines = []
+    for view, known in zip(selector.schema_.names, selector.schema_.feature_names, strict=True):
+        names = ", ".join(_brief(name) for name in chosen[view][:MOST_FEATURES])
+        lines.append((_brief(view), names if known is not None else f"columns {names}"))
+    return lines[:MOST_VIEWS]
+
+
+def _show(lines: Sequence[tuple[str, str]]) -> None:
+    """Show views and names, below each other on a terminal and a line each elsewhere."""
+    if not sys.stdout.isatty():
+        for view, names in lines:
+            typer.echo(f"  {view}: {names}")
+        return
+    table = Table.grid(padding=(0, 0, 0, 2))
+    for view, names in lines:
+        table.add_row(Text(f"  {view}"), Text(names, overflow="fold"))
+    Console().print(table)
+
+
+def _brief(name: str) -> str:
+    """Return a name as it is shown among others.
+
+    Examples
+    --------
+    >>> _brief("w" * 50) == "w" * 39 + "…"
+    True
+    """
+    name = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
+    return shown(name)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -1,0 +1,71 @@
+"""What errors of the library say, in the words of the command line."""
+
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from omvfs.wording import Clause, Sentence, Setting
+
+SIZES = "a whole number of at least 1, a share such as 0.1, auto, all, or text=200,image=50"
+# What has other words here; other clauses name an option.
+_CLAUSES = {
+    "begin anew": "begin anew with --overwrite",
+    "drop": "--drop NAME",
+    "every chunk": "all rows",
+    "first chunk": "the rows learned from",
+    "key": "--key NAME",
+    "or start anew": "",
+    "other variables": "Leave others out: --drop NAME",
+    "other views": "--view NAME for every other",
+    "save_to": "-o",
+    "seeds": "a whole number from 0 to 2**32 - 1",
+    "sizes": SIZES,
+    "variables": "",
+}
+
+
+def worded(text: str, options: Callable[[], Mapping[str, str]]) -> str:
+    """Return a text as it is said at the command line.
+
+    Parameters
+    ----------
+    text : str or Sentence
+    options : callable
+        Returns the option of every parameter that has one.
+
+    Examples
+    --------
+    >>> said = Sentence("Pass ", Setting("negative", "clip"), " or ", Setting("window", 1), ".")
+    >>> worded(said, lambda: {"negative": "--negative"})
+    'Pass --negative clip or window = 1 in [parameters].'
+    """
+    if not isinstance(text, Sentence):
+        return text
+    known = options()
+
+    def words(part: Setting | Clause) -> str:
+        if isinstance(part, Clause):
+            return _CLAUSES.get(part.key, known.get(part.key, part.text))
+        if part.name not in known:
+            key = part.name if part.view is None else f"{part.name}.{part.view}"
+            return f"{key} = {json.dumps(part.value, default=repr)} in [parameters]"
+        value = part.value if part.view is None else {part.view: part.value}
+        return f"{known[part.name]} {typed(value)}"
+
+    return text.said(words)
+
+
+def typed(value: Any) -> str:
+    """Return a value as it is typed.
+
+    Examples
+    --------
+    >>> typed({"text": 200, "image": None}), typed("a b"), typed(["l2"])
+    ('text=200,image=all', "'a b'", 'l2')
+    """
+    if isinstance(value, Mapping):
+        return ",".join(f"{view}={typed(each)}" for view, each in value.items())
+    if isinstance(value, list | tuple):
+        return ",".join(map(typed, value)) or "none"
+    return "all" if value is None else shlex.quote(str(value))

@@ -1,0 +1,74 @@
+"""From what is given to the blocks of a batch, what they are called, and what their rows are."""
+
+from typing import Any, NamedTuple
+
+from omvfs.data.blocks import Block, read_block, take_columns
+from omvfs.data.collections import fitting, named_blocks
+from omvfs.data.containers import Names, modalities_of
+from omvfs.data.rows import aligned
+from omvfs.data.split import Columns, Remainder, columns_by_view, own_names
+
+
+class Read(NamedTuple):
+    """What was read of a batch.
+
+    Attributes
+    ----------
+    blocks : dict of str to Block
+    feature_names : dict of str to (ndarray of str objects, or None)
+    index : object or None
+        Labels of the rows.
+    """
+
+    blocks: dict[str, Block]
+    feature_names: dict[str, Names | None]
+    index: Any
+
+
+def read_blocks(given: Any, index: Any = None) -> Read:
+    """Read a collection of blocks, each a view, and put their rows in one order.
+
+    Parameters
+    ----------
+    given : mapping of str to 2-D block, sequence of 2-D blocks, or MuData
+    index : object or None
+        Labels of the rows, where these are in one order already.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> a, b = pd.DataFrame({"x": [1, 2]}, ["i", "j"]), pd.DataFrame({"y": [4, 3]}, ["j", "i"])
+    >>> read_blocks([a, b]).blocks["view_1"].tolist()
+    [[3.0], [4.0]]
+    """
+    read = {name: read_block(X, name) for name, X in named_blocks(given).items()}
+    rows = {name: labels.index for name, (_, labels) in read.items()}
+    if modalities_of(given) is not None:
+        rows = {"MuData": given.obs_names, **rows}  # the order of the whole goes first
+    blocks = {name: block for name, (block, _) in read.items()}
+    if index is None:
+        blocks, index = aligned(blocks, rows)
+    blocks = fitting(blocks)
+    n_rows = next(iter(blocks.values())).shape[0]
+    if index is not None and len(index) != n_rows:
+        raise ValueError(f"Got an index of {len(index):,} labels for {n_rows:,} rows.")
+    return Read(blocks, {name: each.names for name, (_, each) in read.items()}, index)
+
+
+def read_one(X: Any, views: Columns | None, remainder: Remainder = "error") -> Read:
+    """Read one 2-D X, and split it into views.
+
+    Examples
+    --------
+    >>> read_one([[1, 2, 3]], [2, 1]).blocks
+    {'view_0': array([[1., 2.]]), 'view_1': array([[3.]])}
+    """
+    block, (names, _, rows) = read_block(X)
+    _, index = aligned({}, {"X": rows})
+    columns = columns_by_view(views, X, block.shape[1], remainder)
+    if columns is None:
+        return Read({"X": block}, {"X": names}, index)
+    blocks = {view: take_columns(block, key) for view, key in columns.items()}
+    if names is None:
+        return Read(blocks, dict.fromkeys(columns), index)
+    return Read(blocks, {view: own_names(view, names[key]) for view, key in columns.items()}, index)

@@ -1,0 +1,246 @@
+"""The selected features by themselves, frozen: what serving needs of a selector."""
+
+import json
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs.data.blocks import take_columns
+from omvfs.data.containers import Names, labels_of
+from omvfs.data.schema import listed
+from omvfs.data.views import Block, as_views, hstack
+from omvfs.disk import replacing_text
+from omvfs.selectors.reading import is_views
+
+_KIND, _VERSION = "omvfs selection", 1
+_ONE = "X"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The selected features of a view.
+
+    Attributes
+    ----------
+    view : str
+    width : int
+        Features of the view, or of the one 2-D X that holds it.
+    columns : int array
+        Which of them are selected, in rising order.
+    names : tuple of str, or None
+        Their names; None if they have none.
+    """
+
+    view: str
+    width: int
+    columns: NDArray[np.intp]
+    names: tuple[str, ...] | None
+
+    def of(self, block: Block, names: Names | None) -> Block:
+        """Return the selected columns of a block, by their names where both have some."""
+        if names is None or self.names is None:
+            if block.shape[1] != self.width:
+                raise ValueError(
+                    f"View {self.view!r} is to be taken from {self.width:,} columns; got "
+                    f"{block.shape[1]:,}. Pass the columns that were fitted, or a frame with names."
+                )
+            return take_columns(block, self.columns)
+        # As a rule all is where it was: to look up every name takes longer.
+        same = len(names) == self.width and tuple(names[self.columns]) == self.names
+        return take_columns(block, self.columns if same else self._looked_up(names))
+
+    def _looked_up(self, names: Names) -> NDArray[np.intp]:
+        place = {name: j for j, name in enumerate(names)}
+        if missing := [name for name in self.names or () if name not in place]:
+            raise ValueError(
+                f"View {self.view!r} lacks {len(missing):,} of the {len(self.columns):,} selected "
+                f"features, such as {missing[0]!r}. Pass all of them."
+            )
+        return np.array([place[name] for name in self.names or ()], np.intp)
+
+
+class Selection:
+    """The selected features of every view, and nothing of what was learned.
+
+    It is what `selection()` of a selector returns. It never changes, is small, and takes columns as
+    they come, by name where they have names, by place where they have none.
+
+    Parameters
+    ----------
+    chosen : sequence of Chosen
+        A part for each view.
+    of_one : bool
+        Whether the views are parts of one 2-D X.
+    names_out : sequence of str
+        Names of the columns of `transform`.
+
+    Examples
+    --------
+    >>> from omvfs.baselines import Variance
+    >>> X = np.array([[1.0, 0.0, 3.0], [5.0, 1.0, 3.0]])
+    >>> selection = Variance(n_features_per_view=1, views=[2, 1]).fit(X).selection()
+    >>> selection, selection.transform(X).tolist()
+    (Selection(view_0: 1 of 3, view_1: 1 of 3), [[1.0, 3.0], [5.0, 3.0]])
+    """
+
+    def __init__(self, chosen: tuple[Chosen, ...], of_one: bool, names_out: tuple[str, ...]):
+        self._chosen, self._of_one, self._names_out = chosen, of_one, names_out
+
+    @property
+    def columns(self) -> dict[str, NDArray[np.intp]]:
+        """Selected columns by view name, in the view, or in X if that was one."""
+        return {each.view: each.columns.copy() for each in self._chosen}
+
+    def get_feature_names_out(self) -> NDArray[Any]:
+        """Return the names of the columns of `transform`."""
+        return np.array(self._names_out, dtype=object)
+
+    def transform(self, X: Any) -> Block:
+        """Return the selected features: of one 2-D X its columns, of views one after another.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            As what was fitted: one 2-D X, or views by name.
+
+        Returns
+        -------
+        array or CSR matrix
+            Sparse if any view is.
+        """
+        if not self._of_one:
+            return hstack(list(self.transform_views(X).values()))
+        columns = np.concatenate([each.columns for each in self._chosen])
+        order = np.argsort(columns)
+        names = [name for each in self._chosen for name in each.names or ()]
+        whole = Chosen(
+            _ONE,
+            self._chosen[0].width,
+            columns[order],
+            tuple(names[i] for i in order) if names else None,
+        )
+        return whole.of(*self._one(X))
+
+    def transform_views(self, X: Any) -> dict[str, Block]:
+        """Return the selected features by view name, each in the kind it came.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            As what was fitted: one 2-D X, or views by name.
+        """
+        if self._of_one:
+            block, names = self._one(X)
+            return {each.view: each.of(block, names) for each in self._chosen}
+        if not is_views(X):
+            raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
+        batch = as_views(X, negative="allow")
+        if set(batch.names) != set(self.columns):
+            raise ValueError(f"Got views {listed(batch.names)}; expected {listed(self.columns)}.")
+        known = batch.feature_names
+        return {each.view: each.of(batch[each.view], known[each.view]) for each in self._chosen}
+
+    def _one(self, X: Any) -> tuple[Block, Names | None]:
+        if is_views(X):
+            raise ValueError("Got several views; expected one 2-D X, as was fitted.")
+        # Levels of columns would make views of it again.
+        whole = None if labels_of(X).views is None else {_ONE: slice(None)}
+        batch = as_views(X, views=whole, negative="allow")
+        return batch[_ONE], batch.feature_names[_ONE]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file of JSON, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+        """
+        views = [
+            {
+                "view": each.view,
+                "width": each.width,
+                "columns": each.columns.tolist(),
+                "names": each.names,
+            }
+            for each in self._chosen
+        ]
+        about = {"kind": _KIND, "version": _VERSION, "of_one": self._of_one}
+        with replacing_text(path) as file:
+            json.dump({**about, "views": views, "names_out": self._names_out}, file)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Selection":
+        """Return what `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from omvfs.baselines import Variance
+        >>> X = {"text": [[1.0, 0.0], [5.0, 1.0]]}
+        >>> path = tempfile.mkdtemp() + "/selection.json"
+        >>> Variance(n_features_per_view=1).fit(X).selection().save(path)
+        >>> Selection.load(path)
+        Selection(text: 1 of 2)
+        """
+        try:
+            held = json.loads(Path(path).read_text(encoding="utf-8"))
+            if (held["kind"], held["version"]) != (_KIND, _VERSION):
+                raise ValueError(f"it is {held['kind']!r} of version {held['version']!r}")
+            return cls._checked(held)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"{os.fspath(path)} holds no selection: {error}.") from error
+
+    @classmethod
+    def _checked(cls, held: Any) -> "Selection":
+        chosen = tuple(_checked_part(part) for part in held["views"])
+        names_out = tuple(held["names_out"])
+        n_columns = sum(len(each.columns) for each in chosen)
+        if not chosen or len({each.view for each in chosen}) < len(chosen):
+            raise ValueError("its views do not fit each other")
+        if len(names_out) != n_columns or not all(type(name) is str for name in names_out):
+            raise ValueError(f"it has {len(names_out):,} names for {n_columns:,} columns")
+        if type(of_one := held["of_one"]) is not bool:
+            raise ValueError("it does not tell of what it is")
+        if of_one and len({(each.width, each.names is None) for each in chosen}) > 1:
+            raise ValueError("its views are not of one X")
+        return cls(chosen, of_one, names_out)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Selection) and self._plain() == other._plain()
+
+    def __hash__(self) -> int:
+        return hash(self._names_out)
+
+    def _plain(self) -> tuple[Any, ...]:
+        parts = [
+            (each.view, each.width, each.columns.tolist(), each.names) for each in self._chosen
+        ]
+        return parts, self._of_one, self._names_out
+
+    def __repr__(self) -> str:
+        parts = [f"{each.view}: {len(each.columns):,} of {each.width:,}" for each in self._chosen]
+        return f"Selection({', '.join(parts)})"
+
+
+def _checked_part(part: Any) -> Chosen:
+    view, width, columns, names = (part[key] for key in ("view", "width", "columns", "names"))
+    if type(view) is not str or type(width) is not int or not 1 <= width < 2**31:
+        raise ValueError(f"a view is {view!r} of {width!r} features")
+    if type(columns) is not list or not all(type(j) is int and 0 <= j < width for j in columns):
+        raise ValueError(f"the columns of view {view!r} are not numbers from 0 to {width - 1:,}")
+    if any(a >= b for a, b in pairwise(columns)) or not columns:
+        raise ValueError(f"the columns of view {view!r} do not rise")
+    if names is not None:
+        if len(names) != len(columns) or not all(type(name) is str for name in names):
+            raise ValueError(f"view {view!r} has names that do not fit its columns")
+        names = tuple(names)
+    return Chosen(view, width, np.array(columns, np.intp), names)

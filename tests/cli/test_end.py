@@ -1,0 +1,172 @@
+"""What a run says, writes and leaves at its end."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from omvfs import OMVFS
+from omvfs.cli import commands
+from omvfs.cli.commands import run_app
+from omvfs.datasets import load_folder
+from support import counts
+
+WORDS = [f"wörd {j}" for j in range(20)]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    path = tmp_path / "data"
+    path.mkdir()
+    sp.save_npz(path / "view_0_text.npz", sp.csr_array(counts(rng, 120, 20)))
+    np.save(path / "view_1_image.npy", counts(rng, 120, 8))
+    (path / "features_0_text.txt").write_text("\n".join(WORDS), encoding="utf-8")
+    return "data"
+
+
+def said_by(capsys, *arguments):
+    capsys.readouterr()
+    assert run_app(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("n", [3, 20])
+def test_the_ten_best_features_of_every_view_are_shown(folder, n, capsys):
+    said = said_by(capsys, "select", folder, "-k", "3", "-n", str(n)).splitlines()
+    model = OMVFS.load("out/model.omvfs")
+    best = {view: np.argsort(ranks)[: min(n, 10)] for view, ranks in model.view_ranking_.items()}
+    assert said[0] == "120 rows in 3 clusters."
+    assert said[2] == "  text: " + ", ".join(WORDS[j] for j in best["text"])
+    assert said[3] == "  image: columns " + ", ".join(map(str, best["image"]))
+    assert said[-1] == f"All features by rank: {os.path.join('out', 'ranking.csv')}"
+
+
+def test_where_the_data_are_is_told_if_they_were_written(folder, capsys):
+    said = said_by(capsys, "select", folder, "-k", "3", "--write-data").splitlines()
+    assert said[-2] == f"Selected features of all rows: {os.path.join('out', 'data')}"
+
+
+def test_of_many_views_some_are_shown(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    for v in range(23):
+        np.save(tmp_path / f"view_{v}_v{v}.npy", counts(rng, 40, 2))
+    said = said_by(capsys, "select", str(tmp_path), "-k", "2", "-o", str(tmp_path / "out"))
+    assert said.count(": columns ") == 20
+    assert "\nand those of 3 more views.\n" in said
+
+
+def test_clusters_that_nobody_asked_for_are_told(folder, tmp_path, capsys):
+    told = "120 rows in 8 clusters (the default: -k sets another number).\n"
+    assert said_by(capsys, "select", folder).startswith(told)
+    for text in ("clusters = 8", "[parameters]\nn_clusters = 8"):
+        (tmp_path / "run.toml").write_text(text)
+        said = said_by(capsys, "select", folder, "--overwrite", "--config", "run.toml")
+        assert said.startswith("120 rows in 8 clusters.\n")
+    said = said_by(capsys, "select", folder, "--overwrite", "-k", "8")
+    assert said.startswith("120 rows in 8 clusters.\n")
+
+
+def test_lines_of_the_ranking_end_as_lines_do(folder):
+    assert run_app(["select", folder, "-k", "3"]) == 0
+    with open("out/ranking.csv", "rb") as file:
+        content = file.read()
+    assert b"\r" not in content
+    assert content.count(b"\n") == 29
+    assert content.endswith(b"\n")
+
+
+SIZES = {
+    "text=7,image=2": (7, 2),
+    "image=2,text=0.5": (10, 2),
+    "text=all,image=1": (20, 1),
+    "0.25": (5, 2),
+    "all": (20, 8),
+    "1": (1, 1),
+}
+
+
+def test_features_are_asked_for_by_view_and_by_share(folder):
+    assert run_app(["select", folder, "-k", "2"]) == 0
+    for number, (typed, sizes) in enumerate(SIZES.items()):
+        where = f"selected_{number}"
+        assert run_app(["transform", "out/model.omvfs", folder, "-n", typed, "-o", where]) == 0
+        views, _ = load_folder(where)
+        assert tuple(views.widths.values()) == sizes
+        assert run_app(["select", folder, "-k", "2", "-n", typed, "--resume"]) == 0
+        with open("out/ranking.json", encoding="utf-8") as file:
+            chosen = json.load(file)["selected"]
+        assert tuple(map(len, chosen.values())) == sizes
+        assert set(views.feature_names["text"]) == set(chosen["text"])
+
+
+def test_features_by_view_may_come_from_a_file(folder, tmp_path):
+    (tmp_path / "run.toml").write_text("features = {text = 7, image = 'auto'}\n")
+    assert run_app(["select", folder, "-k", "3", "--config", "run.toml"]) == 0
+    sizes = [int(mask.sum()) for mask in OMVFS.load("out/model.omvfs").view_support_.values()]
+    assert sizes[0] == 7
+
+
+@pytest.mark.parametrize("bad", ["text=1,text=2", "text=,image=2", "text=1,2", ""])
+def test_what_is_no_number_for_each_view_is_told_before_anything_is_read(folder, bad, capsys):
+    assert run_app(["select", folder, "-n", bad]) == 2
+    assert f"Got {bad!r}; expected" in " ".join(capsys.readouterr().err.split())
+
+
+FAILING = {
+    "no such file": ["select", "nowhere.npy", "-o", "new/folder"],
+    "no sense": ["select", "nan.npy", "-o", "new/folder"],
+    "views that are not there": ["select", "data", "-n", "sound=3", "-o", "new/folder"],
+    "nothing to convert": ["convert", "nan.txt", "-o", "new/folder"],
+    "a file in a folder": ["convert", "cut.npy", "-o", "new/folder/x.csv"],
+    "rows of no sense, late": ["transform", "model", "x=late.npy", "-o", "new/folder"],
+    "the same to a file": ["transform", "model", "x=late.npy", "-o", "new/folder/x.csv"],
+}
+
+
+@pytest.mark.parametrize("which", FAILING)
+@pytest.mark.parametrize("there", [False, True])
+def test_a_run_that_fails_leaves_no_folder_that_it_made(folder, which, there, tmp_path):
+    np.save("nan.npy", np.full((30, 3), np.nan))
+    np.save("late.npy", np.r_[np.ones((1100, 3)), np.full((1, 3), np.nan)])
+    np.save("cut.npy", np.eye(3))
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "cut.npy").read_bytes()[:-9])
+    OMVFS(2, random_state=0).fit({"x": np.eye(3)}).save("model")
+    if there:
+        (tmp_path / "new").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    assert run_app(FAILING[which]) in (3, 4)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_run_that_is_stopped_before_its_first_row_leaves_no_folder(folder, tmp_path, monkeypatch):
+    def stopped(*given, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "run", stopped)
+    assert run_app(["select", folder, "-o", "new/folder"]) == 130
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_run_that_fails_late_keeps_what_was_learned_and_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X = counts(np.random.default_rng(0), 100, 4)
+    bad = X.copy()
+    bad[85, 0] = np.nan
+    np.save("x.npy", bad)
+    command = ["select", "x.npy", "-k", "2", "--batch-size", "10", "--checkpoint-every", "2"]
+    assert run_app(command) == 3
+    kept = "What was learned so far is in out/model.omvfs: go on with --resume."
+    assert capsys.readouterr().err.endswith(f" {kept}\n")
+    assert OMVFS.load("out/model.omvfs").n_samples_seen_ == 80
+    # Failing again before anything more is learned, it has nothing to add.
+    assert run_app([*command, "--resume", "-k", "3"]) == 3
+    assert kept not in capsys.readouterr().err
+    np.save("x.npy", X)
+    assert run_app([*command, "--resume"]) == 0
+    assert run_app([*command, "-o", "whole"]) == 0
+    rankings = [(tmp_path / where / "ranking.csv").read_bytes() for where in ("out", "whole")]
+    assert rankings[0] == rankings[1]

@@ -1,0 +1,188 @@
+"""The first hour of five users, each a real task from end to end, as they would type it."""
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import normalize
+
+from omvfs import OMVFS, ViewTransformer
+from omvfs.cli.commands import run_app
+from omvfs.datasets import make_planted
+from omvfs.selectors.selection import Selection
+
+N_CLASSES = 4
+
+
+@pytest.fixture(scope="module")
+def posts():
+    """Words and tags of 800 rows, a fifth of the features telling of four classes."""
+    return make_planted(
+        800,
+        n_features=(300, 150),
+        n_informative=(60, 40),
+        n_classes=N_CLASSES,
+        view_names=["words", "tags"],
+        random_state=0,
+    )
+
+
+def is_telling(name):
+    return not name.startswith("noise")
+
+
+def share_telling(names):
+    return np.mean([is_telling(name) for name in names])
+
+
+def sentences(planted, view):
+    """Rows of counts as texts, their words in the order of the columns."""
+    words = [name.replace("_", "") for name in planted.feature_names[view]]
+    X = planted.views[view]
+    for i in range(X.shape[0]):
+        row = X[[i]]
+        pairs = zip(row.indices, row.data.astype(int), strict=True)
+        yield " ".join(word for j, n in pairs for word in [words[j]] * n)
+
+
+def omvfs(*arguments):
+    """Run a command as it would be typed; it must end well."""
+    code = run_app([str(each) for each in arguments])
+    assert code == 0, arguments
+
+
+def ranking(out):
+    with (out / "ranking.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_who_builds_pipelines_finds_what_tells_of_the_classes(posts):
+    """A frame of texts and numbers, a pipeline, a search, the ranking as a frame."""
+    frame = pd.DataFrame({view: list(sentences(posts, view)) for view in ("words", "tags")})
+    frame["id"] = np.arange(len(frame))
+    views = ViewTransformer(
+        [("words", TfidfVectorizer(), "words"), ("tags", TfidfVectorizer(), "tags")]
+    )
+    pipe = make_pipeline(views, OMVFS(N_CLASSES, n_features_per_view=40, random_state=0))
+    search = GridSearchCV(pipe, {"omvfs__n_features_per_view": [20, 40]}, cv=2).fit(frame)
+    best = search.best_estimator_[-1]
+    told = best.to_frame()
+    chosen = told[told["selected"]]
+    assert share_telling(chosen["name"]) > 0.9
+    # What comes out clusters as well as can be.
+    X = normalize(search.best_estimator_.transform(frame))
+    found = KMeans(N_CLASSES, n_init=5, random_state=0).fit_predict(X)
+    assert normalized_mutual_info_score(posts.labels, found) > 0.9
+
+
+def test_who_has_texts_as_json_lines_reads_words_in_the_end(posts, tmp_path, capsys):
+    """Tokens a line; rank, look at it, and write the rows with the chosen words only."""
+    path = tmp_path / "posts.jsonl"
+    rows = zip(sentences(posts, "words"), sentences(posts, "tags"), strict=True)
+    lines = [json.dumps({"words": a.split(), "tags": b.split()}) for a, b in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    omvfs("info", path)
+    out = tmp_path / "out"
+    omvfs("select", path, "-k", N_CLASSES, "-n", "words=40,tags=20", "-o", out, "--prepare", "l2")
+    said = capsys.readouterr().out
+    assert "800 rows" in said
+    chosen = [row for row in ranking(out) if row["selected"] == "True"]
+    assert share_telling(row["name"] for row in chosen) > 0.9
+    # The best are named at the end, not numbered.
+    assert all(row["name"] in said for row in chosen if row["rank"] == "1")
+    omvfs("transform", out / "model.omvfs", path, "-o", tmp_path / "few.jsonl")
+    written = (tmp_path / "few.jsonl").read_text(encoding="utf-8").splitlines()
+    kept = {word for line in written for word in json.loads(line)["words"]}
+    assert kept <= {row["name"] for row in chosen if row["view"] == "words"}
+
+
+def test_who_has_a_stream_learns_stops_and_goes_on(posts, tmp_path):
+    """Chunks as they come, a checkpoint, another process, the same bits."""
+    whole = OMVFS(N_CLASSES, n_features_per_view=40, random_state=0)
+    for chunk in posts.chunks(100):
+        whole.partial_fit(chunk.views)
+    first = OMVFS(N_CLASSES, n_features_per_view=40, random_state=0)
+    chunks = list(posts.chunks(100))
+    for chunk in chunks[:3]:
+        first.partial_fit(chunk.views)
+    first.save(tmp_path / "model.omvfs")
+    second = OMVFS.load(tmp_path / "model.omvfs")
+    for chunk in chunks[3:]:
+        second.partial_fit(chunk.views)
+    np.testing.assert_array_equal(second.scores_, whole.scores_)
+    found = second.predict(posts.views)
+    assert normalized_mutual_info_score(posts.labels, found) > 0.9
+    # Serving: nothing but the columns.
+    second.selection().save(tmp_path / "selection.json")
+    frozen = Selection.load(tmp_path / "selection.json")
+    row = {view: X[:1] for view, X in posts.views.items()}
+    np.testing.assert_array_equal(frozen.transform(row).toarray(), second.transform(row).toarray())
+
+
+def test_who_has_tables_gets_a_table_back(posts, tmp_path, capsys):
+    """A wide Parquet with an id and a label that must not be learned from."""
+    columns = {}
+    for view, X in posts.views.items():
+        for name, column in zip(posts.feature_names[view], X.toarray().T, strict=True):
+            columns[f"{view}__{name}"] = column
+    table = pl.DataFrame({"label": posts.labels, **columns})
+    table.write_parquet(tmp_path / "rows.parquet")
+    drop = ("--drop", "label")
+    out = tmp_path / "out"
+    omvfs("select", tmp_path / "rows.parquet", "-k", N_CLASSES, "-n", 30, "-o", out, *drop)
+    again = ["select", tmp_path / "rows.parquet", "-k", N_CLASSES, "-n", 30, "-o", out, *drop]
+    assert run_app([str(each) for each in again]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    model = OMVFS.load(out / "model.omvfs")
+    assert share_telling(model.top_features("words", 30)) > 0.9
+    omvfs(
+        "transform",
+        out / "model.omvfs",
+        tmp_path / "rows.parquet",
+        "-o",
+        tmp_path / "few.parquet",
+        *drop,
+    )
+    few = pl.read_parquet(tmp_path / "few.parquet")
+    assert few.shape == (800, 60)
+    assert set(few.columns) < set(table.columns)
+
+
+def test_who_has_cells_hands_them_over_as_they_are(posts, tmp_path):
+    """RNA and protein of the same cells, in one object and in one file."""
+    from stand_ins import AnnData, MuData
+
+    cells = [f"cell{i}" for i in range(800)]
+    parts = {
+        name: AnnData(posts.views[view], cells, posts.feature_names[view])
+        for name, view in (("rna", "words"), ("protein", "tags"))
+    }
+    model = OMVFS(N_CLASSES, n_features_per_view=20, random_state=0).fit(MuData(parts))
+    assert model.schema_.names == ("rna", "protein")
+    assert share_telling(model.top_features("rna", 20)) > 0.9
+    omvfs("convert", *_folder(posts, tmp_path), "-o", tmp_path / "cells.h5mu")
+    omvfs("select", tmp_path / "cells.h5mu", "-k", N_CLASSES, "-n", 20, "-o", tmp_path / "out")
+    omvfs(
+        "transform",
+        tmp_path / "out" / "model.omvfs",
+        tmp_path / "cells.h5mu",
+        "-o",
+        tmp_path / "few.h5mu",
+    )
+    omvfs("info", tmp_path / "few.h5mu")
+
+
+def _folder(posts, tmp_path):
+    import scipy.sparse as sp
+
+    for view, X in posts.views.items():
+        sp.save_npz(tmp_path / f"{view}.npz", X)
+    return [f"{view}={tmp_path / view}.npz" for view in posts.views]
