@@ -175,6 +175,12 @@ def test_what_is_of_all_columns_goes_along_with_all_of_them_only(tmp_path, capsy
         assert not {"raw", "varp"} & set(after)
 
 
+def test_what_other_formats_have_no_place_for_is_said(tmp_path, capsys):
+    path = h5ad(tmp_path / "cells.h5ad")
+    assert run_app(["convert", str(path), "-o", str(tmp_path / "x.csv")]) == 0
+    assert f"no place for obs, var and layers of '{path}'." in capsys.readouterr().err
+
+
 def test_modalities_keep_all_that_is_said_of_them(tmp_path):
     path, out = h5mu(tmp_path / "cells.h5mu"), tmp_path / "out"
     assert run_app(["select", str(path), *OPTIONS, "-o", str(out), "--write-data"]) == 0
@@ -230,7 +236,9 @@ def test_a_layer_is_read_in_the_place_of_x(tmp_path):
 
 def test_a_layer_that_is_not_there_is_told(tmp_path):
     path = h5ad(tmp_path / "cells.h5ad")
-    with pytest.raises(SourceError, match=r"no layer 'raw'; it has 'columns', 'counts', 'scaled'"):
+    with pytest.raises(
+        SourceError, match=r"cells\.h5ad has no layer 'raw' of view 'cells'; it has"
+    ):
         open_source(path, layer="raw")
     with pytest.raises(SourceError, match="stored as csc_matrix"):
         open_source(path, layer="columns")

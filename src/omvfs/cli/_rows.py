@@ -9,6 +9,7 @@ import numpy as np
 
 from omvfs import OMVFS, Views
 from omvfs.cli._checks import leaving_no_folder
+from omvfs.cli._messages import say
 from omvfs.data.schema import listed
 from omvfs.disk import Staging
 from omvfs.formats import (
@@ -21,7 +22,7 @@ from omvfs.formats import (
 )
 from omvfs.formats.addresses import without_secrets
 from omvfs.formats.inputs import ROWS, Input, read_input
-from omvfs.formats.opening import has_columns
+from omvfs.formats.opening import has_annotations, has_columns
 
 # Rows of a chunk that is written at once, if they are not too wide.
 AT_ONCE = 1000
@@ -92,6 +93,13 @@ def write_rows(
                 (stack.enter_context(open_writer(path, {**kept, **source.kept}, staging)), names)
                 for path, names in targets.items()
             ]
+            for path, names in targets.items():
+                annotated = dict.fromkeys(
+                    origin.name for each in names if (origin := source.origin(each)).annotated
+                )
+                if annotated and not has_annotations(path):
+                    where, which = listed([str(path)]), listed(annotated)
+                    say(f"{where} has no place for obs, var and layers of {which}.", err=True)
             for writer, _ in writers:
                 writer.describe(source, columns)
             for chunk in chunks_of(source, inputs):

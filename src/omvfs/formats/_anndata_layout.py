@@ -18,6 +18,10 @@ import h5py
 _SECONDS, _A_BYTE, _A_NAME, _NAME_BYTES = 0.6, 1e-8, 2e-5, 16
 
 
+class NotThereError(ValueError):
+    """The file is sound, and has not what was asked for."""
+
+
 def layout(
     file: Any,
     view: str,
@@ -56,7 +60,7 @@ def layout(
     found = [_matrices(file, view, "", layer, before_names)]
     for name, key in obsm.items():
         if "obsm" not in file or key not in file["obsm"]:
-            raise ValueError(f"it has no obsm {key!r}; it has {_listed(file.get('obsm', ()))}")
+            raise NotThereError(f"no obsm {key!r}; it has {_listed(file.get('obsm', ()))}")
         described = _described(file, name, f"obsm/{key}")
         found.append({**described, "group": None, "names": None, "layers": {}, "unread": []})
     return {"views": found, "others": []}
@@ -69,7 +73,7 @@ def _matrices(
     own = file[group or "/"]
     layers = own.get("layers", {})
     if layer is not None and layer not in layers:
-        raise ValueError(f"view {name!r} has no layer {layer!r}; it has {_listed(layers)}")
+        raise NotThereError(f"no layer {layer!r} of view {name!r}; it has {_listed(layers)}")
     inside = {f"layers/{each}": each for each in layers}
     if layer is not None and "X" in own and "X" not in layers:
         inside["X"] = "X"
@@ -202,6 +206,8 @@ def main() -> None:
     try:
         with h5py.File(path, "r") as file:
             answer: dict[str, Any] = layout(file, before_names=patience.more, **asked)
+    except NotThereError as error:
+        answer = {"has": str(error)}
     except Exception as error:  # what h5py makes of a damaged file may be anything
         answer = {"error": str(error)}
     json.dump(answer, sys.stdout)

@@ -38,6 +38,7 @@ class AnnotatedSource(RowSource):
     """
 
     file: File
+    annotated = True
 
     @abstractmethod
     def group_of(self, view: str) -> str | None:

@@ -74,6 +74,8 @@ class Source(ABC):
     header : frozenset of str, or None
         What all files have in common that one table is cut into: names of columns, or of views.
         None if files of this kind do not tell, or are never cut.
+    annotated : bool
+        Whether its files say more of rows and columns, which files of the same kind can keep.
     alone : str
         Why its rows cannot be appended to those of others; empty if they can.
     """
@@ -83,6 +85,7 @@ class Source(ABC):
     other_views: tuple[str, ...] = ()
     kept: Mapping[str, Any] = NOTHING
     header: frozenset[str] | None = None
+    annotated: bool = False
     alone: str = ""
 
     _schema: Schema

@@ -37,7 +37,8 @@ def in_a_process(program: Path, file: File, *arguments: str, given: Any = None) 
     Parameters
     ----------
     program : Path
-        It prints JSON: an object, with ``error`` if it has no other answer.
+        It prints JSON: an object, with ``error`` if it has no other answer, or ``has`` for what
+        the file has instead of what was asked for.
     file : File
         The first of its arguments.
     *arguments : str
@@ -56,6 +57,8 @@ def in_a_process(program: Path, file: File, *arguments: str, given: Any = None) 
     answer: dict[str, Any] = json.loads(done.stdout)
     if "errno" in answer:
         raise OSError(answer["errno"], answer["error"], arguments[0])
+    if "has" in answer:
+        raise SourceError(f"{file} has {answer['has']}.")
     if "error" in answer:
         raise SourceError(f"{file} is no HDF5 file, or not as AnnData writes it: {answer['error']}")
     return answer

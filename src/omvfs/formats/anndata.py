@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from omvfs.data.schema import Schema
 from omvfs.data.views import Block
-from omvfs.formats._anndata_layout import layout
+from omvfs.formats._anndata_layout import NotThereError, layout
 from omvfs.formats._anndata_writer import AnnDataWriter
 from omvfs.formats._annotations import AnnotatedSource
 from omvfs.formats._asked import Asked
@@ -177,6 +177,8 @@ def _layout(file: File, stack: ExitStack, asked: Mapping[str, Any]) -> dict[str,
         opened = open_hdf5(file, stack)
         try:
             return layout(opened, before_names=lambda n: None, **asked)
+        except NotThereError as error:
+            raise SourceError(f"{file} has {error}.") from error
         except SourceError:
             raise
         except DAMAGE as error:

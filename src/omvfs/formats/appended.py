@@ -154,7 +154,7 @@ def _differing(parts: Sequence[tuple[str, Schema]], views: Sequence[str]) -> Sou
     in_other_order = views[0], parts[-1][0], "has them in another order"
     view, name, found = next(differing, in_other_order)
     return SourceError(
-        f"{name} has other features than {first}, of which it is to be a part: view {view!r} "
+        f"{name} has other features than {first}, the first part: view {view!r} "
         f"{found}. Give all parts the same, or name files that are views side by side: view=FILE."
     )
 

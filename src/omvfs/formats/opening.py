@@ -301,6 +301,18 @@ def has_columns(path: PathLike) -> bool:
     return kind in FORMATS and FORMATS[kind].keys
 
 
+def has_annotations(path: PathLike) -> bool:
+    """Tell whether a file has a place for what AnnData says, by the end of its name.
+
+    Examples
+    --------
+    >>> has_annotations("rows.h5ad"), has_annotations("rows.csv")
+    (True, False)
+    """
+    kind = File(path).kind
+    return kind in FORMATS and FORMATS[kind].layers
+
+
 def open_writer(
     path: PathLike, kept: Mapping[str, Any] = NOTHING, staging: Staging | None = None
 ) -> Writer:
