@@ -76,7 +76,8 @@ def unit_rows(X: Block) -> Block:
            [0. , 0. ],
            [0.6, 0.8]])
     """
-    norms = np.sqrt(squared_row_norms(X))
+    with np.errstate(over="ignore"):
+        norms = np.sqrt(squared_row_norms(X))
     limits = np.finfo(norms.dtype)
     lost = (norms < np.sqrt(limits.tiny) / limits.eps) | (norms > np.sqrt(limits.max))
     if lost.any() and X.shape[1]:

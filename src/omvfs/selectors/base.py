@@ -15,12 +15,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from omvfs.data.schema import Schema
 from omvfs.data.views import Views, hstack, select_columns
-from omvfs.model.arrays import squared_row_norms
+from omvfs.model.concordance import concordance
 from omvfs.parameters import by_view, select_size
 from omvfs.selectors.output import selected_by_view, with_index
 from omvfs.selectors.reading import ReadsViews, is_views
 from omvfs.selectors.selection import Chosen, Selection
-from omvfs.threads import alone
+from omvfs.threads import alone, on_one_thread
 
 SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
 Frame = Literal["pandas", "polars", "pyarrow"]
@@ -254,23 +254,25 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         return selected_by_view(self, self._read_next(X), self.view_support_)
 
     @alone
+    @on_one_thread
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the share of ‖X‖² that the selected features hold, between 0 and 1.
+        """Return how far the selected features agree with other views on which rows are alike.
+
+        The correlation of likeness by the selected features of a view with likeness by all features
+        of the other views, mean over the views; one view alone is divided into two. It is 0 by
+        chance, however many features or clusters there are, and 1 at most. Meant for rows that were
+        not fitted, as in cross-validation; the same for every selector. See ``docs/method.md``.
 
         Parameters
         ----------
         X : anything `as_views` accepts
-            Rows with the views that were fitted.
+            Rows with the views that were fitted; of more than 1,000, so many are drawn.
         y : ignored
             For compatibility with scikit-learn.
         """
         check_is_fitted(self)
-        batch = self._read_next(X)
-        kept, total = (
-            sum(float(squared_row_norms(block).sum()) for block in blocks.values())
-            for blocks in (select_columns(batch, self.view_support_), batch.blocks)
-        )
-        return kept / total if total > 0 else 0.0
+        blocks = list(self._read_next(X).blocks.values())
+        return concordance(blocks, [np.flatnonzero(mask) for mask in self.view_support_.values()])
 
     @alone
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
