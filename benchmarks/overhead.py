@@ -30,7 +30,6 @@ def in_memory(args):
     times = [time.perf_counter()]
     from omvfs import OMVFS
     from omvfs.formats import open_source
-    from omvfs.pipeline.preparation import Preparation
 
     times.append(time.perf_counter())
     with open_source(args.data, views=args.view) as source:
@@ -39,14 +38,13 @@ def in_memory(args):
         args.clusters,
         n_features_per_view=args.features,
         batch_size=args.batch_size,
+        prepare=args.prepare,
         random_state=0,
     )
-    preparation = Preparation(tuple(args.prepare))
     times.append(time.perf_counter())
     worked = time.process_time()
     for views in chunks:
-        prepared, preparation = preparation.apply(views)
-        selector.partial_fit(prepared)
+        selector.partial_fit(views)
     times.append(time.perf_counter())
     worked = time.process_time() - worked
     _ = selector.view_scores_

@@ -59,6 +59,7 @@ def sound():
             split[:7],
         ),
         (OMVFSPaper(2, window=3, **taken(OMVFSPaper, **quick)).fit(rows()), rows(7, 1)),
+        (OMVFS(2, prepare=["text:tfidf", "scale", "l2"], **quick).fit(rows()), rows(7, 1)),
     ]
 
 

@@ -23,6 +23,7 @@ SETTINGS = Settings(
     sample_size=1000,
     half_life=None,
     scale_columns=False,
+    view_weight=(1.0, 1.0),
     n_init=2,
     max_iter=10,
     tol=0.0,

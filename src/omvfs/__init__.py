@@ -1,10 +1,19 @@
 """Online unsupervised multi-view feature selection."""
 
 from omvfs.data.rechunk import rechunk
+from omvfs.data.suspects import SuspectColumnWarning
 from omvfs.data.transformer import ViewTransformer
 from omvfs.data.views import Views, as_views
 from omvfs.omvfs import OMVFS
 from omvfs.omvfs_paper import OMVFSPaper
 
-__all__ = ["OMVFS", "OMVFSPaper", "ViewTransformer", "Views", "as_views", "rechunk"]
+__all__ = [
+    "OMVFS",
+    "OMVFSPaper",
+    "SuspectColumnWarning",
+    "ViewTransformer",
+    "Views",
+    "as_views",
+    "rechunk",
+]
 __version__ = "0.1.0"

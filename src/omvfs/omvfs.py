@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.split import Remainder
+from omvfs.data.suspects import warn_of
 from omvfs.data.views import Views
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
@@ -22,6 +23,7 @@ from omvfs.selectors.base import SelectSize
 from omvfs.selectors.explaining import ExplainingSelector
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.judging import JudgesSelection
+from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.settings import (
     NegativeMode,
     check_all,
@@ -51,6 +53,12 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         for each view, see `as_views`. Not for input that comes as views already.
     remainder : {"error", "drop"}, default="error"
         Refuse columns of one 2-D X that are in no view, or leave them out.
+    prepare : str, sequence of str, or mapping of str to any of them, default=None
+        What rows go through before they are learned from: "l2" (rows of unit norm), "log1p",
+        "tfidf", "scale" (columns by their largest size), several of them in order, for all views or
+        by view name; ``"view:step"`` in a sequence is for one view. What "tfidf" and "scale" count
+        over the rows so far is part of what is learned. `predict`, `explained_share`, `score` and
+        `transform` take rows as they come and prepare them.
     criterion : {"auto", "separation", "signal", "balanced", "information", "contrast", "norm"} \
             or callable, default="auto"
         What makes features good. See ``docs/method.md``. "separation" asks it of each by itself,
@@ -90,6 +98,10 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         Neighbours of a row in the graph.
     scale_columns : bool, default=False
         Scale every column to unit norm over all rows so far.
+    view_weight : "balanced", mapping of str to float, or None, default="balanced"
+        Say of the views. Balanced, each is divided by the root mean square norm of its rows so far
+        that are not empty, so that its units do not matter; with weights, a view's squares count by
+        its own; None takes views as they come, and those of larger numbers decide.
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
     n_init : int, default=24
@@ -137,7 +149,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
     Notes
     -----
     Rows are taken as they come; texts and images are best given rows of unit norm
-    (``sklearn.preprocessing.normalize``), so that every row and every view has the same say.
+    (``prepare="l2"``), so that every row and every view has the same say.
 
     The same calls give the same bits on one machine, whatever number of threads BLAS is set to: it
     has one in here. Calls from several threads wait for each other; those of a copy do not.
@@ -175,6 +187,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         n_features_per_view: SelectSize | Any = 100,
         views: Any = None,
         remainder: Remainder = "error",
+        prepare: Any = None,
         criterion: Criterion = "auto",
         diversity: float = 4.0,
         recency: float = 0.5,
@@ -187,6 +200,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         graph: Graph = "neighbors",
         n_neighbors: int = 20,
         scale_columns: bool = False,
+        view_weight: Any = "balanced",
         negative: NegativeMode = "error",
         n_init: int = 24,
         max_iter: int = 20,
@@ -196,6 +210,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         self.n_features_per_view = n_features_per_view
         self.views = views
         self.remainder = remainder
+        self.prepare = prepare
         self.criterion = criterion
         self.diversity = diversity
         self.recency = recency
@@ -208,6 +223,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         self.graph = graph
         self.n_neighbors = n_neighbors
         self.scale_columns = scale_columns
+        self.view_weight = view_weight
         self.negative = negative
         self.n_init = n_init
         self.max_iter = max_iter
@@ -362,22 +378,37 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         """The parameters, with those that are not for the user to choose."""
         return {**self._fixed, **self.get_params(deep=False)}
 
+    def _read_as_learned(self, X: Any) -> Views:
+        if not self._fitted.preparation:
+            return self._read_next(X)
+        return self._fitted.prepared(self._read_next(X, self._checked_negative_mode))
+
+    def _preparing(self, v: int) -> Preparing | None:
+        fitted, view = self._fitted, self.schema_.names[v]
+        dtype, negative = fitted.state.statistics.dtype, self._checked_negative_mode
+        return fitted.preparation.of_view(v, view, dtype, negative)
+
     def _empty(self, first: Views) -> FittedState:
         params = self._all_params
         check_all(params, first.names)
         check_judgeable(params, first.names)
         rng = np.random.default_rng(seed_of(self.random_state))
         settings = resolve(params, first.names)
-        return FittedState.empty(first, settings, rng, shift=self.negative == "shift")
+        shift = self.negative == "shift"
+        return FittedState.empty(first, settings, rng, shift, self.prepare)
 
     def _of_all_rows(self, known: FittedState, rows: Views) -> dict[str, Any]:
         return {"_labels": known.predict(rows)}
 
     def _advance(self, known: FittedState, chunk: Views, **starts: Any) -> Update[FittedState]:
         started = time.perf_counter()
-        check_unchanged(known.settings, resolve(self._all_params, known.schema.names))
+        views = known.schema.names
+        check_unchanged(known.settings, resolve(self._all_params, views))
+        known.preparation.check_unchanged(self.prepare, views)
         update = known.after(chunk, **starts)
         assert update.info is not None
+        if not known.n_rows:
+            warn_of(update.known.suspects(chunk))
         return replace(update, info=replace(update.info, seconds=time.perf_counter() - started))
 
     def __sklearn_tags__(self) -> Tags:

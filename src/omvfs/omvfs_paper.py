@@ -29,6 +29,8 @@ class OMVFSPaper(OMVFS):
         How one 2-D X splits into views: widths, or columns by view name.
     remainder : {"error", "drop"}, default="error"
         Refuse columns of one 2-D X that are in no view, or leave them out.
+    prepare : str, sequence of str, or mapping of str to any of them, default=None
+        What rows go through before they are learned from; see `OMVFS`.
     criterion : {"norm", "balanced", "information", "contrast"} or callable, default="norm"
         What makes features good; see `OMVFS`.
     graph_weight : float or mapping of str to float, default=1.0
@@ -49,6 +51,8 @@ class OMVFSPaper(OMVFS):
         Neighbours of a row in the graph "neighbors".
     scale_columns : bool, default=False
         Scale every column to unit norm over all rows so far.
+    view_weight : "balanced", mapping of str to float, or None, default=None
+        Say of the views, see `OMVFS`; the paper takes them as they come.
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
     max_iter : int, default=200
@@ -92,6 +96,7 @@ class OMVFSPaper(OMVFS):
         n_features_per_view: SelectSize | Any = 100,
         views: Any = None,
         remainder: Remainder = "error",
+        prepare: Any = None,
         criterion: Criterion = "norm",
         graph_weight: float | Mapping[str, float] = 1.0,
         sparsity: float | Mapping[str, float] = 1.0,
@@ -102,6 +107,7 @@ class OMVFSPaper(OMVFS):
         graph: Graph = "gaussian",
         n_neighbors: int = 20,
         scale_columns: bool = False,
+        view_weight: Any = None,
         negative: NegativeMode = "error",
         max_iter: int = 200,
         tol: float = 1e-6,
@@ -111,6 +117,7 @@ class OMVFSPaper(OMVFS):
         self.n_features_per_view = n_features_per_view
         self.views = views
         self.remainder = remainder
+        self.prepare = prepare
         self.criterion = criterion
         self.graph_weight = graph_weight
         self.sparsity = sparsity
@@ -121,6 +128,7 @@ class OMVFSPaper(OMVFS):
         self.graph = graph
         self.n_neighbors = n_neighbors
         self.scale_columns = scale_columns
+        self.view_weight = view_weight
         self.negative = negative
         self.max_iter = max_iter
         self.tol = tol

@@ -48,7 +48,7 @@ def said_once(capsys, sentence):
         (["--batch-size", "0"], "'--batch-size': Got --batch-size 0"),
         (["--checkpoint-every", "0"], "'--checkpoint-every'"),
         (["--negative", "foo"], "'--negative': Got --negative foo; expected 'error', 'clip'"),
-        (["--prepare", "foo"], "Got preparation 'foo'"),
+        (["--prepare", "foo"], "'--prepare': Got --prepare foo; expected 'l2'"),
         (["--half-life", "0"], "'--half-life': Got --half-life 0.0"),
         (["--recency", "-1"], "'--recency': Got --recency -1.0"),
         (["--seed", "-1"], "'--seed': Got --seed -1"),

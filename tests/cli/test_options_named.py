@@ -99,7 +99,8 @@ CASES = {
     "info text.parquet --drop class --drop other": "Correct the names given by --drop NAME.",
     "select x.npy -k 4 -o done --resume": "--clusters 3, now 4. Go on with those, or begin anew "
     "with --overwrite.",
-    "select x.npy -k 3 -o done --resume --prepare l2 --seed 2": "--seed 0, now 2, --prepare none",
+    "select x.npy -k 3 -o done --resume --prepare l2 --seed 2": "--prepare none, now ['l2'], "
+    "--seed 0, now 2",
     "select x=few.npy -k 3 -o done --resume": "the same input, or begin anew with --overwrite.",
     "select x=other.npy -k 3 -o done --resume": "or begin anew with --overwrite; or keep the "
     "results elsewhere: -o.",

@@ -19,7 +19,6 @@ from omvfs.cli._output import write_results
 from omvfs.cli.commands import run_app
 from omvfs.formats import SourceError, open_writer
 from omvfs.pipeline.loop import Result
-from omvfs.pipeline.preparation import Preparation
 from support import counts
 
 resource = pytest.importorskip("resource")
@@ -193,7 +192,7 @@ def test_results_are_written_whatever_names_are(tmp_path):
     X = counts(np.random.default_rng(0), 40, 2)
     views = Views({NO_TEXT: X}, feature_names={NO_TEXT: ["\udcff", "wörd"]})
     selector = OMVFS(2, random_state=0).fit(views)
-    write_results(tmp_path, Result(selector, Preparation(()), True), ["\udcff.npy"])
+    write_results(tmp_path, Result(selector, True), ["\udcff.npy"])
     exact = json.loads((tmp_path / "ranking.json").read_text(encoding="utf-8"))
     assert {row["name"] for row in exact["features"]} == {"\udcff", "wörd"}
     assert "\\udcff" in (tmp_path / "ranking.csv").read_text(encoding="utf-8")

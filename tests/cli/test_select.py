@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from rich.console import Console
+from sklearn.preprocessing import MaxAbsScaler, normalize
 from typer.main import get_command
 
 from omvfs import OMVFS
@@ -22,7 +23,7 @@ from omvfs.cli.commands import app, run_app
 from omvfs.datasets import load_folder
 from omvfs.formats import ArraySource
 from omvfs.pipeline.loop import Status
-from support import counts, dense
+from support import clustered, counts, dense
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ def test_an_option_that_is_a_parameter_has_its_default():
     ("arguments", "code", "sentence"),
     [
         (["select", "nowhere"], 4, "There is no file nowhere"),
-        (["select", "{data}", "--prepare", "sound:l2"], 3, "Got preparation 'sound:l2'"),
+        (["select", "{data}", "--prepare", "sound:l2"], 3, "Got --prepare for view 'sound'"),
         (["select", "{data}", "-k", "many"], 2, "-k"),
         (["select"], 2, "DATA"),
         (["unknown"], 2, "unknown"),
@@ -182,6 +183,46 @@ def test_info_tells_what_is_there(folder, capsys):
     assert "View 'image' has 292 empty rows" in said
 
 
+def test_columns_that_are_hardly_features_are_told_with_the_option_that_mends_it(tmp_path, capsys):
+    X, labels = clustered(np.random.default_rng(0), 60, 12)
+    X[:, 5] *= 100
+    names = [f"w{j}" for j in range(12)]
+    table = np.column_stack([np.arange(60), labels, X])
+    for name, own in (("rows.csv", ""), ("views.csv", "text__")):
+        header = ",".join(own + each for each in ("id", "class", *names))
+        np.savetxt(tmp_path / name, table, delimiter=",", header=header, comments="")
+        view = "text" if own else "rows"
+        rising = f"Column 'id' of view '{view}' counts the rows: its whole numbers only rise or"
+        assert run_app(["info", str(tmp_path / name)]) == 0
+        told = capsys.readouterr().out
+        assert f"{rising} only fall. Leave it out: --drop {own}id." in told
+        assert f"Column 'class' of view '{view}' is called like a label" in told
+        assert f"--drop {own}class." in told
+        options = ["-k", "3", "--drop", f"{own}class", "--overwrite", "-o", str(tmp_path / "out")]
+        assert run_app(["select", str(tmp_path / name), *options]) == 0
+        assert capsys.readouterr().err.count(rising) == 1
+        options += ["--drop", f"{own}id"]
+        assert run_app(["select", str(tmp_path / name), *options]) == 0
+        said = capsys.readouterr().err
+        assert f"Column 'w5' of view '{view}' holds 99" in said
+        assert f"--drop {own}w5, or bring columns to one scale: --prepare {view}:scale." in said
+        options += ["--prepare", "scale"]
+        assert run_app(["select", str(tmp_path / name), *options]) == 0
+        assert capsys.readouterr().err == ""
+    np.save(tmp_path / "rows.npy", X)
+    assert run_app(["info", str(tmp_path / "rows.npy")]) == 0
+    assert "Column 5 of view 'rows' holds 99" in (told := capsys.readouterr().out)
+    assert "Leave it out of the data, or bring columns to one scale" in told
+
+
+def test_info_tells_how_much_of_the_squares_a_view_holds(tmp_path, capsys):
+    for name, size in (("a", 1.0), ("b", 3.0)):
+        np.save(tmp_path / f"{name}.npy", np.full((30, 4), size))
+    assert run_app(["info", *(str(tmp_path / f"{name}.npy") for name in "ab")]) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()[:3]]
+    assert [line[-1] for line in lines] == ["‖X‖²", "10.0%", "90.0%"]
+
+
 def test_a_file_of_options_is_as_good_as_typing_them(folder, tmp_path, capsys):
     typed, kept = tmp_path / "typed", tmp_path / "kept"
     options = ["-k", "3", "-n", "5", "--batch-size", "50", "--prepare", "text:tfidf"]
@@ -195,7 +236,7 @@ def test_a_file_of_options_is_as_good_as_typing_them(folder, tmp_path, capsys):
     assert run_app(given) == 0
     assert (typed / "ranking.csv").read_text() == (kept / "ranking.csv").read_text()
     about = json.loads((kept / "run.json").read_text())
-    assert about["prepare"] == ["text:tfidf", "l2"]
+    assert about["parameters"]["prepare"] == ["text:tfidf", "l2"]
     assert about["parameters"]["window"] == 2
 
 
@@ -215,6 +256,18 @@ def test_a_wrong_file_of_options_is_told(folder, tmp_path, content, sentence, ca
     assert run_app(["select", str(folder), "--config", str(tmp_path / "run.toml")]) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())
     assert run_app(["select", str(folder), "--config", str(tmp_path / "none.toml")]) == 2
+
+
+def test_a_model_of_the_command_line_predicts_raw_rows_in_python(tmp_path):
+    # In units that the clusters have nothing to do with, and which a wrong model would go by.
+    X = clustered(np.random.default_rng(0), 200, 9)[0] * 10.0 ** np.arange(9)
+    np.save(tmp_path / "x.npy", X)
+    options = ["-k", "3", "--prepare", "scale", "--prepare", "l2", "-o", str(tmp_path / "out")]
+    assert run_app(["select", str(tmp_path / "x.npy"), *options]) == 0
+    prepared = normalize(MaxAbsScaler().fit_transform(X))
+    expected = OMVFS(3, random_state=0).fit({"x": prepared}).predict({"x": prepared})
+    loaded = OMVFS.load(tmp_path / "out" / "model.omvfs")
+    np.testing.assert_array_equal(loaded.predict({"x": X}), expected)
 
 
 def test_the_shell_completes_commands():

@@ -340,7 +340,7 @@ JOINED = {from_files_joined_by_a_key: [10, 10, 10, 10, N + 1 - 40]}
 def test_every_block_is_read_once_on_its_way(make, prepare, tmp_path, monkeypatch):
     reads = reads_of_blocks(monkeypatch)
     with make(tmp_path) as source:
-        result = run(source, OMVFS(2, batch_size=10, random_state=0), prepare=prepare)
+        result = run(source, OMVFS(2, batch_size=10, prepare=prepare, random_state=0))
     assert result.selector.n_samples_seen_ == N
     reads.pop("other", None)
     text = HELD.get(make, [10, 10, 10, 10, N - 40])

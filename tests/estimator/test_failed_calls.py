@@ -212,7 +212,7 @@ def test_values_that_overflow_only_together_with_others_do_not_poison_the_model(
 
 
 def test_squares_that_overflow_are_refused_before_anything_is_learned():
-    model = OMVFS(2, random_state=0)
+    model = OMVFS(2, view_weight=None, random_state=0)
     with pytest.raises(ValueError, match="so large that squares of their sums"):
         model.partial_fit(np.full((4, 3), 1e78))
     assert not hasattr(model, "history_")

@@ -184,7 +184,7 @@ def test_interrupted_while_its_history_is_written_nothing_is_half():
 def test_a_refused_first_chunk_draws_nothing():
     rng = np.random.RandomState(7)
     before = fingerprint(rng.get_state())
-    model = OMVFS(2, random_state=rng)
+    model = OMVFS(2, view_weight=None, random_state=rng)
     for method in (model.partial_fit, model.fit):
         # Too large only once they are squared and added up.
         with pytest.raises(ValueError, match="so large"):

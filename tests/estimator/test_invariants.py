@@ -131,7 +131,8 @@ def test_views_without_any_feature_in_common_with_the_rest_are_fine(make):
 @pytest.mark.parametrize("graph", ["neighbors", "gaussian", "none"])
 def test_history_tells_the_objective_of_one_chunk(graph):
     blocks = two_views(0, 40)
-    model = OMVFS(3, graph=graph, sparsity=0.3, sample_size=0, random_state=0).partial_fit(blocks)
+    params = {"graph": graph, "sparsity": 0.3, "view_weight": None, "random_state": 0}
+    model = OMVFS(3, sample_size=0, **params).partial_fit(blocks)
     state = model._fitted.state
     U = state.window.indicator() / np.sqrt(
         np.where(state.statistics.masses > 0, state.statistics.masses, 1)

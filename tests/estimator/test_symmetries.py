@@ -113,7 +113,7 @@ def test_scaling_x_and_sparsity_leaves_the_ranking(solver, criterion, power, dty
     # Powers of 4 scale every number, and the root of every number, without rounding.
     c = 4.0 ** (power / 2)
     blocks = two_views(7, 60, dtype)
-    params = {"batch_size": 20, "criterion": criterion, "random_state": 0}
+    params = {"batch_size": 20, "criterion": criterion, "view_weight": None, "random_state": 0}
     if solver == "paper":  # its graph, penalty and starts have a scale of their own
         params |= {"graph": "none", "orthogonality": 0.0}
     model = SOLVERS[solver](3, sparsity=0.25, **params).fit(blocks)

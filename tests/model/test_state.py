@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,8 @@ def test_raised_columns_are_as_if_every_row_had_come_raised(sizes, half_life, se
         np.testing.assert_allclose(view.sums, held.shares @ X_v, atol=1e-9)
         np.testing.assert_allclose(view.squares, held.shares @ X_v**2, atol=1e-9)
         np.testing.assert_allclose(raised.window.rows()[v], state.window.rows()[v] + raises[v])
+        assert view.energy == pytest.approx(held.shares @ (X_v**2).sum(axis=1))
+        assert view.filled_rows == pytest.approx(held.shares @ X_v.any(axis=1))
         np.testing.assert_array_equal(view.masses, state.statistics.views[v].masses)
     np.testing.assert_allclose(raised.B_sq_norms, B_sq_norms(raised.statistics, given_settings))
 

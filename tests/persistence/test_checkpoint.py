@@ -51,6 +51,10 @@ CASES = {
         OMVFSPaper(3, random_state=0, max_iter=5, window=3),
         now_sparse_now_dense,
     ),
+    "prepared": (
+        OMVFS(3, random_state=0, prepare={"text": ["tfidf", "l2"], "image": ["log1p", "scale"]}),
+        lambda **k: two_views(dtype=np.float32, **k),
+    ),
     "raised": (
         OMVFS(3, random_state=0, negative="shift"),
         lambda **k: two_views(**k)["image"] - 0.5,
@@ -119,7 +123,10 @@ def test_a_file_of_another_version_is_refused_with_what_to_do(tmp_path, monkeypa
     with monkeypatch.context() as earlier:
         earlier.setattr(checkpoint, "VERSION", checkpoint.VERSION - 1)
         kept.save(path)
-    with pytest.raises(checkpoint.CheckpointError, match=r"of version '2'; .* Learn anew, or"):
+    with pytest.raises(
+        checkpoint.CheckpointError,
+        match=rf"of version '{checkpoint.VERSION - 1}'; .* Learn anew, or",
+    ):
         OMVFS.load(path)
 
 
@@ -384,11 +391,11 @@ def too_few_names_of_columns(arrays, meta):
 
 
 def rows_not_forgotten_of_too_few_views(arrays, meta):
-    del meta["decayed_n_rows"][-1]
+    del meta["row_sums"][-1]
 
 
 def rows_not_forgotten_below_zero(arrays, meta):
-    meta["decayed_n_rows"][0] = -1.0
+    meta["decayed_n_rows"] = -1.0
 
 
 def a_reservoir_without_rows(arrays, meta):
@@ -493,7 +500,31 @@ def a_counter_beyond_exact_numbers(arrays, meta):
 
 
 def more_rows_not_forgotten_than_rows(arrays, meta):
-    meta["decayed_n_rows"][1] = 1e15
+    meta["row_sums"][1]["decayed_n_rows"] = 1e15
+
+
+def more_rows_that_are_not_empty_than_rows(arrays, meta):
+    meta["row_sums"][0]["filled_rows"] = 1e15
+
+
+def energy_below_zero(arrays, meta):
+    meta["row_sums"][0]["energy"] = -1.0
+
+
+def energy_that_is_no_number(arrays, meta):
+    meta["row_sums"][0]["energy"] = True
+
+
+def no_energy(arrays, meta):
+    del meta["row_sums"][0]["energy"]
+
+
+def weights_of_too_few_views(arrays, meta):
+    meta["settings"]["view_weight"] = [1.0]
+
+
+def a_weight_below_zero(arrays, meta):
+    meta["settings"]["view_weight"][0] = -1.0
 
 
 def reclustered_in_the_future(arrays, meta):
@@ -583,6 +614,12 @@ HOSTILE = [
     a_generator_that_stands_still,
     a_counter_beyond_exact_numbers,
     more_rows_not_forgotten_than_rows,
+    more_rows_that_are_not_empty_than_rows,
+    energy_below_zero,
+    energy_that_is_no_number,
+    no_energy,
+    weights_of_too_few_views,
+    a_weight_below_zero,
     reclustered_in_the_future,
     negative_rows,
     rows_whose_squares_overflow,

@@ -32,7 +32,7 @@ BATCH = 5
 
 
 def selector():
-    return OMVFS(3, batch_size=BATCH, sample_size=40, n_init=2, random_state=0)
+    return OMVFS(3, batch_size=BATCH, sample_size=40, n_init=2, prepare=STEPS, random_state=0)
 
 
 def write_folder(folder, n_rows):
@@ -50,7 +50,7 @@ def states(folder):
     def listen(status):
         found[status.n_rows] = fingerprint(model._fitted)
 
-    run(FolderSource(folder), model, prepare=STEPS, listeners=(listen,))
+    run(FolderSource(folder), model, listeners=(listen,))
     return found
 
 
@@ -66,7 +66,7 @@ def expected(data):
 
 def learn(data, path, save_every=2, **named):
     source = FolderSource(data)
-    return run(source, selector(), prepare=STEPS, save_to=path, save_every=save_every, **named)
+    return run(source, selector(), save_to=path, save_every=save_every, **named)
 
 
 def assert_sound(path, expected):
@@ -99,8 +99,10 @@ from omvfs.pipeline.loop import run
 from omvfs.formats import FolderSource
 
 def child(folder, path):
-    selector = OMVFS(3, batch_size={BATCH}, sample_size=40, n_init=2, random_state=0)
-    run(FolderSource(folder), selector, prepare={STEPS}, save_to=path, save_every=1, resume=True)
+    selector = OMVFS(
+        3, batch_size={BATCH}, sample_size=40, n_init=2, prepare={STEPS}, random_state=0
+    )
+    run(FolderSource(folder), selector, save_to=path, save_every=1, resume=True)
 
 def parts(path):
     return set(Path(path).parent.glob("*.part"))

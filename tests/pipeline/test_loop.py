@@ -31,7 +31,7 @@ def test_a_run_is_a_fit():
 
 @pytest.mark.parametrize("prepare", [(), ("tfidf", "l2")])
 def test_stopped_anywhere_and_resumed_a_run_ends_in_the_same_bits(tmp_path, prepare):
-    whole = run(ArraySource(rows()), selector(), prepare=prepare)
+    whole = run(ArraySource(rows()), selector(prepare=prepare))
     for stop_after in range(1, 12):
         path, left = tmp_path / str(stop_after), [stop_after]
 
@@ -39,15 +39,15 @@ def test_stopped_anywhere_and_resumed_a_run_ends_in_the_same_bits(tmp_path, prep
             left[0] -= 1
             return left[0] == 0
 
-        common = {"prepare": prepare, "save_to": path, "save_every": 4}
-        first = run(ArraySource(rows()), selector(), should_stop=should_stop, **common)
+        model, common = selector(prepare=prepare), {"save_to": path, "save_every": 4}
+        first = run(ArraySource(rows()), model, should_stop=should_stop, **common)
         assert not first.finished
         assert first.selector.n_samples_seen_ == 20 * stop_after
-        second = run(ArraySource(rows()), selector(), resume=True, **common)
+        second = run(ArraySource(rows()), selector(prepare=prepare), resume=True, **common)
         assert second.finished
         assert fingerprint(second.selector._fitted) == fingerprint(whole.selector._fitted)
         assert OMVFS.load(path).n_samples_seen_ == 230
-        again = run(ArraySource(rows()), selector(), resume=True, **common)
+        again = run(ArraySource(rows()), selector(prepare=prepare), resume=True, **common)
         assert fingerprint(again.selector._fitted) == fingerprint(whole.selector._fitted)
 
 
@@ -70,8 +70,8 @@ def test_other_parameters_are_no_continuation(tmp_path):
     run(ArraySource(rows()), selector(), save_to=path)
     with pytest.raises(CheckpointError, match=r"n_clusters=3, now 4"):
         run(ArraySource(rows()), selector(n_clusters=4), save_to=path, resume=True)
-    with pytest.raises(CheckpointError, match=r"prepare=\[\], now \['l2'\]"):
-        run(ArraySource(rows()), selector(), save_to=path, resume=True, prepare=("l2",))
+    with pytest.raises(CheckpointError, match=r"prepare=None, now \['l2'\]"):
+        run(ArraySource(rows()), selector(prepare=("l2",)), save_to=path, resume=True)
     more = run(ArraySource(rows()), selector(n_features_per_view=2), save_to=path, resume=True)
     assert more.selector.view_support_["text"].sum() == 2
     selector().fit(rows()).save(path)
@@ -101,16 +101,16 @@ def test_other_data_are_no_continuation(tmp_path):
         run(IteratorSource(lambda: iter([rows()])), selector(), save_to=path, resume=True)
 
 
-@pytest.mark.parametrize("prepare", [(), ("log1p",)])
-def test_an_error_says_where_its_chunk_begins(prepare):
+@pytest.mark.parametrize("params", [{}, {"prepare": "log1p", "negative": "shift"}], ids=len)
+def test_an_error_says_where_its_chunk_begins(params):
     views = rows()
     views["image"][53, 4] = -2
     with pytest.raises(ValueError, match=r"^In the chunk that begins at row 40: .*-2") as caught:
-        run(ArraySource(views), selector(), prepare=prepare)
+        run(ArraySource(views), selector(**params))
     assert type(caught.value) is ValueError
     views["image"][3, 4] = -2
     with pytest.raises(ValueError, match=r"^(?!In the chunk).*-2"):
-        run(ArraySource(views), selector(), prepare=prepare)
+        run(ArraySource(views), selector(**params))
 
 
 def test_an_error_of_the_source_comes_through_and_keeps_the_last_checkpoint(tmp_path):

@@ -153,7 +153,7 @@ def test_the_command_line_refuses_in_a_sentence(tmp_path, capsys):
 def test_a_checkpoint_that_tells_nothing_of_its_rows_is_refused(tmp_path):
     model = OMVFS(2, batch_size=40, random_state=0).fit({"text": X})
     for digest in (None, {}, {"text": "x"}, {"text": [1, 2**40]}, [1]):
-        extra = {"cursor": {"row": 600}, "prepare": [], "digest": digest}
+        extra = {"cursor": {"row": 600}, "digest": digest}
         model.save(tmp_path / "model", extra)
         with pytest.raises(CheckpointError, match="does not tell which rows"):
             learn(ArraySource({"text": X}), tmp_path)

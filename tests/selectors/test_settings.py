@@ -20,6 +20,7 @@ OTHER = {
     "n_features_per_view": 2,
     "views": [5, 7],
     "remainder": "drop",
+    "prepare": "l2",
     "solver": "paper",
     "criterion": "norm",
     "diversity": 0.0,
@@ -34,6 +35,7 @@ OTHER = {
     "graph": "none",
     "n_neighbors": 3,
     "scale_columns": True,
+    "view_weight": None,
     "negative": "shift",
     "n_init": 2,
     "max_iter": 1,
@@ -94,7 +96,8 @@ def test_a_run_goes_on_with_what_ranks_or_reads_and_with_nothing_else(name, tmp_
 @pytest.mark.parametrize("name", [name for name, each in PARAMETERS.items() if each.per_view])
 def test_a_parameter_by_view_has_one_for_each(name):
     one, two = OTHER[name], OMVFS().get_params()[name]
-    assert checked(name, {"b": two, "a": one}, ["a", "b"]) == (one, two)
+    taken = checked(name, one, ["a"]) + checked(name, two, ["b"])
+    assert checked(name, {"b": two, "a": one}, ["a", "b"]) == taken
     assert checked(name, one, ["a", "b"]) == (one, one)
     assert set(checked(name, {"x": one})) == {one}  # which views there are is not known
     with pytest.raises(ValueError, match=rf"{name} for views 'x'.*'a', 'b'"):

@@ -110,7 +110,7 @@ BROKEN = {
     SupportsInOrderOfViews: "not in the order of the columns of X",
     ForgetsViewsInNames: "Columns of views are called",
     MakesDense: "transform gives .*ndarray",
-    ScoresSomethingElse: "not the share of ‖X‖² that the selected features hold",
+    ScoresSomethingElse: "not the concordance of the selected features with other views",
     SpoilsItsInput: "changes its input",
     HandsOutItsScores: "Scores that are handed out reach into the model",
     LooksAtY: "fit depends on y",

@@ -12,7 +12,6 @@ import typer
 from omvfs import OMVFS
 from omvfs.formats.destinations import Destination
 from omvfs.formats.inputs import read_input
-from omvfs.pipeline.preparation import Preparation
 from omvfs.selectors.settings import check_all, check_judgeable
 from omvfs.wording import sentence_of
 
@@ -101,19 +100,17 @@ def check_free(out: Destination, resume: bool, overwrite: bool) -> None:
         )
 
 
-def check_parameters(selector: OMVFS, prepare: Sequence[str]) -> None:
-    """Refuse parameters and steps of which no data make sense.
+def check_parameters(selector: OMVFS) -> None:
+    """Refuse parameters of which no data make sense.
 
     Parameters
     ----------
     selector : OMVFS
-    prepare : sequence of str
     """
     try:
         # Which views there are is not known yet.
         check_all(selector.get_params())
         check_judgeable(selector.get_params())
-        Preparation(tuple(prepare))
     except ValueError as error:
         raise typer.BadParameter(sentence_of(error)) from error
 

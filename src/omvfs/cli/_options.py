@@ -151,7 +151,8 @@ Features = Annotated[
 ]
 Prepare = Annotated[
     list[str] | None,
-    typer.Option(
+    parameter(
+        "prepare",
         metavar="STEP",
         help="Prepare the rows first: l2 (every row of length 1), log1p, tfidf, or scale (every "
         "column of the same size); text:l2 is for one view. Repeat it for more steps, in order.",

@@ -129,7 +129,6 @@ def _about(result: Result, inputs: Sequence[str]) -> dict[str, Any]:
     return {
         "inputs": [without_secrets(each) for each in inputs],
         "rows": selector.n_samples_seen_,
-        "prepare": list(result.preparation.steps),
         "parameters": selector.get_params(),
         "versions": {
             "omvfs": __version__,

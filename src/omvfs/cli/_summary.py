@@ -20,6 +20,7 @@ def summarise(
     selector: OMVFS,
     chosen: Mapping[str, Sequence[str]],
     out: Destination,
+    warned: Sequence[str],
     *,
     asked_clusters: bool,
     wrote_data: bool,
@@ -33,6 +34,8 @@ def summarise(
         Names of the selected features by view, the best first.
     out : Destination
         Folder of the results.
+    warned : sequence of str
+        Sentences on columns that are hardly features.
     asked_clusters : bool
         Whether the number of clusters was asked for.
     wrote_data : bool
@@ -45,8 +48,9 @@ def summarise(
     _show(_lines(selector, chosen))
     if len(chosen) > MOST_VIEWS:
         say(f"and those of {len(chosen) - MOST_VIEWS:,} more views.")
-    if sentence := verdict(selector):
-        say(sentence)
+    for sentence in (verdict(selector), *warned):
+        if sentence:
+            say(sentence)
     if wrote_data:
         say(f"Selected features of all rows: {out / 'data'}")
     say(f"All features by rank: {out / 'ranking.csv'}")

@@ -23,8 +23,10 @@ _CLAUSES = {
     "save_to": "-o",
     "seeds": "a whole number from 0 to 2**32 - 1",
     "sizes": SIZES,
+    "steps": "repeated for more steps, in order",
     "tokenize": "--tokenize VIEW",
     "variables": "",
+    "weights": '"balanced", or a weight above 0 for each view',
 }
 
 
@@ -54,6 +56,8 @@ def worded(text: str, options: Callable[[], Mapping[str, str]]) -> str:
             key = part.name if part.view is None else f"{part.name}.{part.view}"
             return f"{key} = {json.dumps(part.value, default=repr)} in [parameters]"
         value = part.value if part.view is None else {part.view: part.value}
+        if part.name == "prepare" and not value:
+            return f"{known[part.name]} none"
         return f"{known[part.name]} {typed(value)}"
 
     return text.said(words)

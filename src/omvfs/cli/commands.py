@@ -12,7 +12,7 @@ from rich.text import Text
 from typer.main import get_command
 
 from omvfs import OMVFS, __version__
-from omvfs.cli._about import COLUMNS, figures, remarks
+from omvfs.cli._about import COLUMNS, figures, remarked, remarks
 from omvfs.cli._checks import (
     MODEL,
     RESULTS,
@@ -123,7 +123,7 @@ def info(
             typer.echo("\t".join(line))
     known = "unknown" if total is None else f"{total:,}"
     say(f"{known} rows; figures of the first {len(views):,}.")
-    for sentence in remarks(views):
+    for sentence in remarks(views, inputs):
         say(sentence)
 
 
@@ -134,7 +134,7 @@ def select(
     clusters: Clusters = DEFAULTS["n_clusters"],
     features: Features = DEFAULTS["n_features_per_view"],
     out: ResultsOut = Path("out"),
-    prepare: Prepare = None,
+    prepare: Prepare = DEFAULTS["prepare"],
     negative: Negative = DEFAULTS["negative"],
     write_data: WriteData = False,
     view: View = None,
@@ -161,7 +161,7 @@ def select(
     (for omvfs transform, and to go on if stopped).
     """
     selector = OMVFS(**parameters_of(context))
-    check_parameters(selector, prepare or ())
+    check_parameters(selector)
     check_key(inputs, key)
     if resume and overwrite:
         raise typer.BadParameter("--resume goes on, --overwrite begins anew: give one of them.")
@@ -181,11 +181,15 @@ def select(
             say(f"There is no {there}; going on from the one before it, {there}.1.", err=True)
         stack.enter_context(telling_of_checkpoint(to))
         opened = _opened(Reading.of(context))
-        with opened as source, Stop() as stop, Bar(Console(stderr=True), source) as bar:
+        with (
+            opened as source,
+            remarked(inputs) as warned,
+            Stop() as stop,
+            Bar(Console(stderr=True), source) as bar,
+        ):
             result = run(
                 source,
                 selector,
-                prepare=tuple(prepare or ()),
                 save_to=model,
                 save_every=checkpoint_every,
                 resume=resume,
@@ -209,7 +213,7 @@ def select(
     if isinstance(opened, Joined) and opened.n_left_out:
         say(f"{opened.n_left_out:,} rows left out: not all files have their keys.", err=True)
     asked = is_given(context, "clusters")
-    summarise(result.selector, chosen, to, asked_clusters=asked, wrote_data=write_data)
+    summarise(result.selector, chosen, to, warned, asked_clusters=asked, wrote_data=write_data)
 
 
 @app.command(cls=Grouped)
@@ -231,7 +235,8 @@ def transform(
     """Write the selected features only, of these or other rows.
 
     The files are of the format that they come in, unless -o is a file whose ending tells another.
-    Without -n, as many features are written as the run was asked for.
+    Rows are prepared as the run had them prepared. Without -n, as many features are written as the
+    run was asked for.
     """
     check_key(inputs, key)
     selector = OMVFS.load(model)

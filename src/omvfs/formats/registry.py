@@ -47,6 +47,17 @@ FORMATS = {
 }
 
 
+def is_table(ending: str) -> bool:
+    """Tell whether files of an ending have named columns, which can be left out one by one.
+
+    Examples
+    --------
+    >>> is_table(".csv"), is_table(".npy")
+    (True, False)
+    """
+    return ending in FORMATS and FORMATS[ending].module == "tables"
+
+
 def load(ending: str, doing: str = "Reading") -> Any:
     """Return the module of a format.
 

@@ -76,7 +76,8 @@ def unit_rows(X: Block) -> Block:
            [0. , 0. ],
            [0.6, 0.8]])
     """
-    norms = np.sqrt(squared_row_norms(X))
+    with np.errstate(over="ignore"):
+        norms = np.sqrt(squared_row_norms(X))
     limits = np.finfo(norms.dtype)
     lost = (norms < np.sqrt(limits.tiny) / limits.eps) | (norms > np.sqrt(limits.max))
     if lost.any() and X.shape[1]:
@@ -118,6 +119,17 @@ def sums_by_label(labels: IntArray, values: Array, n_labels: int) -> NDArray[np.
     return np.bincount(labels, np.asarray(values, np.float64), n_labels).astype(np.float64)
 
 
+def rounding(dtype: np.dtype[Any]) -> float:
+    """Return what may be rounding error beside 1, well above that of a sum.
+
+    Examples
+    --------
+    >>> rounding(np.dtype(float))
+    1e-10
+    """
+    return 1e-10 if dtype == np.float64 else 1e-5
+
+
 def tie_width(values: Array) -> float:
     """Return the difference up to which values are taken for equal: well above rounding error.
 
@@ -129,8 +141,7 @@ def tie_width(values: Array) -> float:
     >>> tie_width(np.array([0.0, -4.0]))
     4e-10
     """
-    width = 1e-10 if values.dtype == np.float64 else 1e-5
-    return float(np.max(np.abs(values), initial=0)) * width
+    return float(np.max(np.abs(values), initial=0)) * rounding(values.dtype)
 
 
 def in_ties(values: Array) -> Array:
@@ -226,3 +237,18 @@ def scale_columns(X: Block, scale: Array) -> Block:
     scaled = sp.csr_array(X, copy=True)
     scaled.data = scaled.data * scale[scaled.indices]
     return scaled
+
+
+def times(X: Block, factor: float) -> Block:
+    """Return X multiplied by a number, X itself if that is 1; a CSR matrix shares its indices.
+
+    Examples
+    --------
+    >>> times(np.array([[1.0, 2.0]]), 10.0)
+    array([[10., 20.]])
+    """
+    if factor == 1:
+        return X
+    if not sp.issparse(X):
+        return X * X.dtype.type(factor)
+    return sp.csr_array((X.data * X.dtype.type(factor), X.indices, X.indptr), shape=X.shape)

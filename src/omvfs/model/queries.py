@@ -388,8 +388,8 @@ class Queries:
 
     @property
     def _as_they_come(self) -> Settings:
-        """Settings for rows whose columns are scaled already."""
-        return replace(self._settings, scale_columns=False)
+        """Settings for rows that are scaled already."""
+        return self._settings.unscaled
 
     @cached_property
     def _electorate(self) -> tuple[Electorate, Array]:

@@ -1,7 +1,7 @@
 """What the model is told."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Graph = Literal["neighbors", "gaussian", "none"]
@@ -16,6 +16,7 @@ class Settings:
     """What the model is told; per-view values in the order of the views.
 
     The letters are the paper's: K clusters, α graph weight, β sparsity, γ orthogonality, s window.
+    A view of a weight is balanced, and its squares count by it; of None, it is as it comes.
     """
 
     n_clusters: int
@@ -29,6 +30,7 @@ class Settings:
     sample_size: int
     half_life: float | None
     scale_columns: bool
+    view_weight: tuple[float | None, ...]
     n_init: int
     max_iter: int
     tol: float
@@ -38,6 +40,11 @@ class Settings:
         if self.half_life is None:
             return 1.0
         return max(math.pow(0.5, n_rows / self.half_life), _LEAST_LEFT)
+
+    @property
+    def unscaled(self) -> "Settings":
+        """The same, for rows whose columns and views are scaled already."""
+        return replace(self, scale_columns=False, view_weight=(None,) * len(self.view_weight))
 
     @property
     def recent_rows(self) -> int:

@@ -1,5 +1,6 @@
 """What the model knows, what a chunk changes of it, and what happened in a chunk."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -7,10 +8,17 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, column_sq_norms, scale_columns
+from omvfs.model.arrays import (
+    Array,
+    Block,
+    column_sq_norms,
+    rounding,
+    scale_columns,
+    times,
+)
 from omvfs.model.columns import Columns
 from omvfs.model.settings import Settings
-from omvfs.model.statistics import Statistics
+from omvfs.model.statistics import Statistics, ViewStatistics
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
 
@@ -31,9 +39,9 @@ class State:
         The last chunks.
     rng : Generator
         Source of every random choice; copied before it is drawn from.
-    B_sq_norms : array of shape (K,)
-        Σ_j B_jk² over all views, of scaled columns. They do not add up, so they are kept beside the
-        statistics.
+    B_sq_norms : array of shape (n_views, K)
+        Σ_j B_jk² of every view, of scaled columns, whatever the view weighs. They do not add up, so
+        they are kept beside the statistics.
     V : tuple of array of shape (D_v, K)
         Feature matrices of the paper's solver; empty for the constrained one, where they follow
         from the statistics.
@@ -74,7 +82,7 @@ class State:
             reservoir=Reservoir.empty(settings.sample_size, K, dtype),
             window=Window(settings.window, at_hand=settings.recent_rows),
             rng=rng,
-            B_sq_norms=np.zeros(K),
+            B_sq_norms=np.zeros((len(widths), K)),
             V=tuple(np.zeros((D, K), dtype) for D in widths) if paper else (),
         )
 
@@ -103,43 +111,68 @@ class State:
 
 @dataclass(frozen=True)
 class Scales:
-    """The factor of every column, 1 / ‖X_j‖ over all rows so far, or none at all.
+    """What columns and views are multiplied by, as all rows so far have it.
 
-    B is kept for unscaled columns, so that scaled with today's norms it is what an offline run over
-    the same U would have.
+    B is kept for unscaled columns, so that scaled by what is known today it is what an offline run
+    over the same U would have.
+
+    Attributes
+    ----------
+    columns : tuple of array of shape (D_v,), or None
+        1 / ‖X_j‖ of every column; None where columns are not scaled.
+    views : tuple of float
+        The factor of every view, which gives rows that are not empty a mean square norm of its
+        weight; 1 for a view as it comes.
 
     Examples
     --------
-    >>> Scales((np.array([0.5, 2.0]),)).rows([np.array([[4.0, 1.0]])])
-    [array([[2., 2.]])]
+    >>> Scales((np.array([0.5, 2.0]),), (10.0,)).rows([np.array([[4.0, 1.0]])])
+    [array([[20., 20.]])]
     """
 
-    factors: tuple[Array, ...] | None
+    columns: tuple[Array, ...] | None
+    views: tuple[float, ...]
 
     @classmethod
     def of(cls, statistics: Statistics, settings: Settings) -> "Scales":
-        """Return the scales that the columns have come to; empty columns get 0."""
-        if not settings.scale_columns:
-            return cls(None)
+        """Return the scales that columns and views have come to; empty columns get 0."""
         dtype = statistics.dtype
-        return cls(tuple(_inverse_norms(view.squares, dtype) for view in statistics.views))
+        columns = None
+        if settings.scale_columns:
+            columns = tuple(_inverse_norms(view.squares, dtype) for view in statistics.views)
+        pairs = zip(statistics.views, settings.view_weight, strict=True)
+        return cls(columns, tuple(_factor(*pair, settings, dtype) for pair in pairs))
 
     def rows(self, X: Sequence[Block]) -> list[Block]:
-        """Return rows with their columns scaled."""
-        if self.factors is None:
-            return list(X)
-        return [scale_columns(X_v, s) for X_v, s in zip(X, self.factors, strict=True)]
+        """Return rows, scaled."""
+        if self.columns is None:
+            return [times(X_v, f) for X_v, f in zip(X, self.views, strict=True)]
+        parts = zip(X, self.columns, self.views, strict=True)
+        return [scale_columns(X_v, f * s if f != 1 else s) for X_v, s, f in parts]
 
     def features(self, B: Sequence[Array]) -> list[Array]:
-        """Return B as it would be for scaled columns."""
-        if self.factors is None:
+        """Return B as it would be for scaled rows."""
+        return [times(B_v, f) for B_v, f in zip(self._by_column(B), self.views, strict=True)]
+
+    def sq_norms(self, B: Sequence[Array]) -> NDArray[np.float64]:
+        """Return Σ_j B_jk² of every view, for scaled columns, whatever the views weigh."""
+        return np.stack([column_sq_norms([B_v]) for B_v in self._by_column(B)])
+
+    def weighed(self, sq_norms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of such norms over all views, as these weigh."""
+        weights: NDArray[np.float64] = np.square(self.views)
+        total: NDArray[np.float64] = weights @ sq_norms
+        return total
+
+    def _by_column(self, B: Sequence[Array]) -> list[Array]:
+        if self.columns is None:
             return list(B)
-        return [B_v * s[:, np.newaxis] for B_v, s in zip(B, self.factors, strict=True)]
+        return [B_v * s[:, np.newaxis] for B_v, s in zip(B, self.columns, strict=True)]
 
 
 def B_sq_norms(statistics: Statistics, settings: Settings) -> NDArray[np.float64]:
-    """Return Σ_j B_jk² of scaled columns over all views."""
-    return column_sq_norms(Scales.of(statistics, settings).features(statistics.B))
+    """Return Σ_j B_jk² of every view, for scaled columns, whatever the views weigh."""
+    return Scales.of(statistics, settings).sq_norms(statistics.B)
 
 
 def _inverse_norms(squares: Any, dtype: np.dtype[Any]) -> Array:
@@ -147,6 +180,21 @@ def _inverse_norms(squares: Any, dtype: np.dtype[Any]) -> Array:
     np.divide(1, np.sqrt(squares), out=factors, where=squares > 0)
     scales: Array = factors.astype(dtype)
     return scales
+
+
+def _factor(
+    view: ViewStatistics, weight: float | None, settings: Settings, dtype: np.dtype[Any]
+) -> float:
+    """Return what a view is multiplied by."""
+    # Of columns scaled to unit norm, the energy is how many there are.
+    energy = float(view.n_features) if settings.scale_columns else view.energy
+    if weight is None or not energy or not view.filled_rows:
+        return 1.0
+    factor = math.sqrt(weight) * math.sqrt(view.filled_rows / energy)
+    if abs(factor - 1) < rounding(dtype):
+        return 1.0  # rows of unit norm stay as they are, to the bit
+    limits = np.finfo(dtype)
+    return min(max(factor, float(limits.tiny)), float(limits.max))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,29 @@ added, what is old can fade, and what one chunk touches can be taken out and put
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, column_sums, squared_entries, sums_by_label
+from omvfs.model.arrays import (
+    Array,
+    Block,
+    column_sums,
+    squared_entries,
+    squared_row_norms,
+    sums_by_label,
+)
 from omvfs.model.columns import Columns, put_rows
 from omvfs.model.indicator import Indicator, transposed_product
+from omvfs.model.objective import squared_norm
 
 # The sums that have a value for every column of a view.
 _BY_COLUMN = "B", "sums", "squares"
 # All that add up.
-_ADDITIVE = "masses", "weight_sums", *_BY_COLUMN, "decayed_n_rows"
+_ADDITIVE = "masses", "weight_sums", *_BY_COLUMN, "decayed_n_rows", "energy", "filled_rows"
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,12 @@ class ViewStatistics:
         columns do.
     decayed_n_rows : float
         Rows, as far as they have not faded.
+    energy : float
+        Σ ‖x‖² of the rows, as far as they have not faded.
+    filled_rows : float
+        Those of the rows that are not empty, as far as they have not faded.
+    n_features : int
+        D_v, also where these are sums over some of the columns only.
     """
 
     masses: NDArray[np.float64]
@@ -46,6 +61,9 @@ class ViewStatistics:
     sums: NDArray[np.float64] | None = None
     squares: NDArray[np.float64] | None = None
     decayed_n_rows: float = 0.0
+    energy: float = 0.0
+    filled_rows: float = 0.0
+    n_features: int = field(kw_only=True)
 
     @property
     def diagonal_masses(self) -> NDArray[np.float64]:
@@ -132,6 +150,7 @@ class Statistics:
                     np.zeros(K),
                     np.zeros((D, K), dtype),
                     *((np.zeros(D), np.zeros(D)) if counts_columns else (None, None)),
+                    n_features=D,
                 )
                 for D in widths
             )
@@ -161,7 +180,9 @@ class Statistics:
         cls, masses: NDArray[Any], weight_sums: NDArray[Any], B: Sequence[Array]
     ) -> "Statistics":
         """Return UᵀU, the sums of U, and XᵀU of each view as statistics of rows not counted."""
-        return cls(tuple(ViewStatistics(masses, weight_sums, B_v) for B_v in B))
+        return cls(
+            tuple(ViewStatistics(masses, weight_sums, B_v, n_features=len(B_v)) for B_v in B)
+        )
 
     @property
     def masses(self) -> NDArray[np.float64]:
@@ -310,15 +331,28 @@ def _of_dtype(a: Any, like: Any) -> Any:
 
 
 def _count(view: ViewStatistics, X: Block) -> ViewStatistics:
-    n = view.decayed_n_rows + X.shape[0]
+    energy, filled_rows = _energy(X)
+    view = replace(
+        view,
+        decayed_n_rows=view.decayed_n_rows + X.shape[0],
+        energy=view.energy + energy,
+        filled_rows=view.filled_rows + filled_rows,
+    )
     if view.sums is None or view.squares is None:
-        return replace(view, decayed_n_rows=n)
+        return view
     return replace(
         view,
         sums=view.sums + column_sums(X),
         squares=view.squares + column_sums(squared_entries(X)),
-        decayed_n_rows=n,
     )
+
+
+def _energy(X: Block) -> tuple[float, int]:
+    """Return ‖X‖², and how many rows are not empty."""
+    if sp.issparse(X):
+        return squared_norm(X), int(np.count_nonzero(np.diff(X.indptr)))
+    squares = squared_row_norms(X)
+    return float(squares.sum(dtype=np.float64)), int(np.count_nonzero(squares))
 
 
 def _take(view: ViewStatistics, columns: Columns) -> ViewStatistics:
@@ -332,16 +366,20 @@ def _lengthen(view: ViewStatistics, width: int) -> ViewStatistics:
     more = width - len(view.B)
     if more < 0:
         raise ValueError(f"Got {width:,} columns; expected at least the {len(view.B):,} so far.")
-    return view.with_each(lambda a: np.pad(a, [(0, more), (0, 0)][: a.ndim]), _BY_COLUMN)
+    longer = view.with_each(lambda a: np.pad(a, [(0, more), (0, 0)][: a.ndim]), _BY_COLUMN)
+    return replace(longer, n_features=width)
 
 
 def _raise(view: ViewStatistics, d: NDArray[np.float64]) -> ViewStatistics:
     assert view.sums is not None
     assert view.squares is not None
     n = view.decayed_n_rows
+    added = 2 * d * view.sums + n * d**2
     return replace(
         view,
+        energy=view.energy + float(added.sum()),
+        filled_rows=n if d.any() else view.filled_rows,
         sums=view.sums + n * d,
-        squares=view.squares + 2 * d * view.sums + n * d**2,
+        squares=view.squares + added,
         B=view.B + np.outer(d, view.weight_sums).astype(view.B.dtype),
     )

@@ -1,5 +1,6 @@
 """What an OMVFS has learned as plain arrays and values, and back, every piece checked."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from itertools import accumulate, groupby
@@ -20,6 +21,7 @@ from omvfs.model.statistics import Statistics, ViewStatistics
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
 from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.preparation import Counted, Preparation
 from omvfs.selectors.settings import resolve
 
 Arrays = dict[str, NDArray[Any]]
@@ -27,6 +29,8 @@ Arrays = dict[str, NDArray[Any]]
 # Of every view; sums and squares only if they are asked for.
 _SUMS = "masses", "weight_sums", "B", "sums", "squares"
 _COUNTERS = "n_rows", "n_chunks", "reclustered_at"
+# Sums over the rows of a view that are a number each.
+_ROW_SUMS = "decayed_n_rows", "energy", "filled_rows"
 # Up to here floats count one by one.
 _MOST_ROWS = 1 << 53
 _SPARSE = {"csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
@@ -55,6 +59,9 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
         arrays["reservoir/keys"] = reservoir.keys
     if fitted.raised is not None:
         arrays |= {f"raised/{v}": part for v, part in enumerate(fitted.raised)}
+    for v, steps in enumerate(fitted.preparation.counted):
+        for i, counted in enumerate(steps):
+            arrays |= {f"prepared/{v}/{i}/{name}": a for name, a in counted.items()}
     for v, names in enumerate(schema.feature_names):
         if names is not None:
             arrays |= pack_names(f"names/{v}", names)
@@ -73,14 +80,15 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
         "named": [names is not None for names in schema.feature_names],
         "settings": asdict(fitted.settings),
         "raised": fitted.raised is not None,
+        "prepare": fitted.preparation.steps,
         "reservoir": kinds,
         "window": runs,
         "rng": state.rng.bit_generator.state,
         "counters": {"n_rows": statistics.n_rows}
         | {name: getattr(state, name) for name in _COUNTERS[1:]},
-        "decayed_n_rows": [
-            statistics.decayed_n_rows,
-            *(view.decayed_n_rows for view in statistics.views),
+        "decayed_n_rows": statistics.decayed_n_rows,
+        "row_sums": [
+            {name: getattr(view, name) for name in _ROW_SUMS} for view in statistics.views
         ],
     }
 
@@ -126,7 +134,7 @@ class _Reader:
             reservoir=self._reservoir(n_rows),
             window=self._window(n_rows),
             rng=_generator(self.meta["rng"]),
-            B_sq_norms=self._floats("B_sq_norms", (K,), np.float64),
+            B_sq_norms=self._floats("B_sq_norms", (len(widths), K), np.float64),
             V=tuple(self._floats(f"V/{v}", (D, K)) for v, D in enumerate(widths))
             if self._paper
             else (),
@@ -140,16 +148,33 @@ class _Reader:
             raised = tuple(
                 self._floats(f"raised/{v}", (D,), np.float64) for v, D in enumerate(widths)
             )
-        return FittedState(self.schema, self.settings, state, raised)
+        return FittedState(self.schema, self.settings, state, raised, self._preparation(n_rows))
+
+    def _preparation(self, n_rows: int) -> Preparation:
+        views, steps = self.schema.names, self.meta["prepare"]
+        begun = Preparation.of(dict(zip(views, steps, strict=True)), views)
+        counted = tuple(
+            tuple(self._counted(f"prepared/{v}/{i}", step, n_rows, D) for i, step in enumerate(own))
+            for v, (own, D) in enumerate(zip(begun.steps, self.schema.widths, strict=True))
+        )
+        return replace(begun, counted=counted)
+
+    def _counted(self, place: str, step: str, n_rows: int, width: int) -> Counted:
+        """Return what a step has counted of a view."""
+        if step == "tfidf":
+            df, n = self.arrays[f"{place}/df"], self.arrays[f"{place}/n"]
+            if df.dtype != np.int64 or df.shape != (width,) or n.dtype != np.int64:
+                raise ValueError(f"{place} counts rows as {df.dtype} of shape {df.shape}")
+            if n.shape != (1,) or n[0] != n_rows or (df < 0).any() or (df > n_rows).any():
+                raise ValueError(f"{place} counts rows, but not those of {n_rows:,}")
+            return {"df": df, "n": n}
+        return {"largest": self._floats(f"{place}/largest", (width,))} if step == "scale" else {}
 
     def _statistics(self, n_rows: int) -> Statistics:
         widths, K = self.schema.widths, self.K
-        decayed = self.meta["decayed_n_rows"]
-        if type(decayed) is not list or len(decayed) != 1 + len(widths):
-            raise ValueError(f"rows that are not forgotten are {decayed!r}")
-        # Forgetting only makes them fewer, but for rounding.
-        if not all(type(n) in (int, float) and 0 <= n <= n_rows * (1 + 1e-9) for n in decayed):
-            raise ValueError(f"rows that are not forgotten are {decayed!r}")
+        if len(self.meta["row_sums"]) != len(widths):
+            raise ValueError(f"sums over rows are {self.meta['row_sums']!r}")
+        decayed = self._rows_left(self.meta["decayed_n_rows"], n_rows)
         masses = (K, K) if self._paper else (K,)
         counted = self.meta["raised"] or self.settings.scale_columns
         return Statistics(
@@ -160,13 +185,29 @@ class _Reader:
                     self._floats(f"B/{v}", (D, K)),
                     self._floats(f"sums/{v}", (D,), np.float64) if counted else None,
                     self._floats(f"squares/{v}", (D,), np.float64) if counted else None,
-                    decayed[1 + v],
+                    **self._row_sums(v, n_rows),
+                    n_features=D,
                 )
                 for v, D in enumerate(widths)
             ),
             n_rows,
-            decayed[0],
+            decayed,
         )
+
+    def _row_sums(self, v: int, n_rows: int) -> dict[str, float]:
+        sums = {name: self.meta["row_sums"][v][name] for name in _ROW_SUMS}
+        for name in ("decayed_n_rows", "filled_rows"):
+            self._rows_left(sums[name], n_rows)
+        energy = sums["energy"]
+        if type(energy) not in (int, float) or not 0 <= energy < math.inf:
+            raise ValueError(f"the energy of a view is {energy!r}")
+        return sums
+
+    def _rows_left(self, n: Any, n_rows: int) -> float:
+        # Forgetting only makes them fewer, but for rounding.
+        if type(n) not in (int, float) or not 0 <= n <= n_rows * (1 + 1e-9):
+            raise ValueError(f"rows that are not forgotten are {n!r}")
+        return float(n)
 
     def _schema(self) -> Schema:
         names, widths, named = self.meta["views"], self.meta["widths"], self.meta["named"]
@@ -267,7 +308,8 @@ def _settings(values: Mapping[str, Any], views: Sequence[str]) -> Settings:
     if set(values) != {field.name for field in fields(Settings)}:
         raise ValueError(f"the settings are {sorted(values)}")
     per_view = {
-        name: dict(zip(views, values[name], strict=True)) for name in ("graph_weight", "sparsity")
+        name: dict(zip(views, values[name], strict=True))
+        for name in ("graph_weight", "sparsity", "view_weight")
     }
     return resolve({**values, **per_view}, views)
 

@@ -57,7 +57,6 @@ class Persistent:
         self,
         path: str | os.PathLike[str],
         extra: Any = None,
-        extra_arrays: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         """Write all that was learned, and the parameters, to a file; the one before is kept too.
 
@@ -71,8 +70,6 @@ class Persistent:
         extra : object, default=None
             What else to keep: anything that JSON can hold, such as where in a stream to go on.
             `omvfs.persistence.checkpoint.read` returns it as ``meta["extra"]``.
-        extra_arrays : mapping of str to array, default=None
-            The same, for arrays; returned under ``extra/<name>``.
         """
         check_is_fitted(self)
         params = self.get_params(deep=False)
@@ -98,7 +95,6 @@ class Persistent:
             "n_features_in": self.n_features_in_,
         }
         meta["extra"] = extra
-        arrays |= {f"extra/{name}": array for name, array in (extra_arrays or {}).items()}
         checkpoint.write(path, arrays, meta)
 
     @classmethod

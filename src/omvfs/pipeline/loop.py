@@ -1,4 +1,4 @@
-"""The loop: source → preparation → selector → listeners, with checkpoints along the way."""
+"""The loop: source → selector → listeners, with checkpoints along the way."""
 
 import os
 import time
@@ -14,7 +14,6 @@ from omvfs.persistence import checkpoint
 from omvfs.persistence.pack import pack_params, unpack_params
 from omvfs.pipeline.digest import Digest, chunks_with_digests
 from omvfs.pipeline.prefetch import prefetch
-from omvfs.pipeline.preparation import Preparation
 from omvfs.selectors.settings import PARAMETERS
 from omvfs.wording import BEGIN_ANEW, Sentence, Setting, sentence_of
 
@@ -52,14 +51,11 @@ class Result:
     ----------
     selector : OMVFS
         After the last chunk.
-    preparation : Preparation
-        After the last chunk.
     finished : bool
         Whether the source has no more rows; else the run was asked to stop.
     """
 
     selector: OMVFS
-    preparation: Preparation
     finished: bool
 
 
@@ -70,7 +66,6 @@ def run(
     source: Source,
     selector: OMVFS,
     *,
-    prepare: tuple[str, ...] = (),
     save_to: str | os.PathLike[str] | None = None,
     save_every: int = 50,
     resume: bool = False,
@@ -84,8 +79,6 @@ def run(
     source : Source
     selector : OMVFS
         Its `batch_size` is the size of the chunks.
-    prepare : tuple of str
-        Steps every chunk goes through first; see `Preparation`.
     save_to : path, default=None
         Where to keep checkpoints. One is written every `save_every` chunks, and at the end.
     save_every : int, default=50
@@ -112,16 +105,14 @@ def run(
     >>> result.selector.n_samples_seen_, result.finished
     (100, True)
     """
-    preparation, cursor, digest = Preparation(tuple(prepare)), None, Digest()
+    cursor, digest = None, Digest()
     if save_to is not None:
         # What cannot be saved is told now, not when the first checkpoint is due.
         pack_params(selector.get_params(deep=False))
         disk.sweep(save_to)
     kept = checkpoint.kept(save_to) if resume and save_to is not None else None
     if kept is not None:
-        selector, preparation, cursor, digest = restore(
-            kept, selector, tuple(prepare), source.identity
-        )
+        selector, cursor, digest = restore(kept, selector, source.identity)
     before = selector.n_samples_seen_ if cursor is not None else 0
     started, saved_at, finished = time.perf_counter(), 0, True
     n_chunks = 0
@@ -132,14 +123,13 @@ def run(
             break
         chunk, read = item
         with _rows_from(chunk.start):
-            views, prepared = preparation.apply(chunk.views)
-            selector.partial_fit(views)
-        preparation, cursor, digest = prepared, chunk.cursor, read
+            selector.partial_fit(chunk.views)
+        cursor, digest = chunk.cursor, read
         n_chunks += 1
         stop = should_stop()
         save = save_to is not None and (stop or n_chunks - saved_at >= save_every)
         if save:
-            save_run(save_to, selector, preparation, cursor, digest, source.identity)
+            save_run(save_to, selector, cursor, digest, source.identity)
             saved_at = n_chunks
         seen = selector.n_samples_seen_
         seconds = time.perf_counter() - started
@@ -149,8 +139,8 @@ def run(
             finished = False
             break
     if save_to is not None and n_chunks > saved_at:
-        save_run(save_to, selector, preparation, cursor, digest, source.identity)
-    return Result(selector, preparation, finished)
+        save_run(save_to, selector, cursor, digest, source.identity)
+    return Result(selector, finished)
 
 
 @contextmanager
@@ -168,23 +158,19 @@ def _rows_from(start: int) -> Iterator[None]:
 def save_run(
     path: Any,
     selector: OMVFS,
-    preparation: Preparation,
     cursor: Cursor | None,
     digest: Digest,
     identity: Any = None,
 ) -> None:
     """Write all that a run needs to go on."""
-    steps = list(preparation.steps)
-    extra = {"cursor": cursor, "digest": digest.plain, "prepare": steps, "source": identity}
-    selector.save(path, extra, preparation.known)
+    selector.save(path, {"cursor": cursor, "digest": digest.plain, "source": identity})
 
 
 def restore(
     path: str | os.PathLike[str],
     selector: OMVFS,
-    prepare: tuple[str, ...],
     identity: Any = None,
-) -> tuple[OMVFS, Preparation, Cursor, Digest]:
+) -> tuple[OMVFS, Cursor, Digest]:
     """Return what `save_run` wrote, which must be of the same parameters over the same data.
 
     Parameters
@@ -192,8 +178,6 @@ def restore(
     path : path
     selector : OMVFS
         With the parameters of this run.
-    prepare : tuple of str
-        Steps of this run.
     identity : object, default=None
         What the source of this run says of itself; by default any will do.
     """
@@ -205,8 +189,7 @@ def restore(
             f"{os.fspath(path)} is a model, not the checkpoint of a run: it has no cursor."
         )
     asked, kept = (
-        {**unpack_params(pack_params(each.get_params(deep=False))), "prepare": steps}
-        for each, steps in ((selector, list(prepare)), (loaded, extra.get("prepare")))
+        unpack_params(pack_params(each.get_params(deep=False))) for each in (selector, loaded)
     )
     # What is selected in the end does not change what is learned.
     free = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads")}
@@ -246,10 +229,7 @@ def restore(
         )
     params = selector.get_params(deep=False)
     loaded.set_params(**{name: params[name] for name in free})
-    known = {
-        name.removeprefix("extra/"): a for name, a in arrays.items() if name.startswith("extra/")
-    }
-    return loaded, Preparation.of(prepare, known), extra["cursor"], digest
+    return loaded, extra["cursor"], digest
 
 
 def _differences(kept: Any, now: Any, place: str = "") -> str:

@@ -15,12 +15,13 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from omvfs.data.schema import Schema
 from omvfs.data.views import Views, hstack, select_columns
-from omvfs.model.arrays import squared_row_norms
+from omvfs.model.concordance import concordance
 from omvfs.parameters import by_view, select_size
 from omvfs.selectors.output import selected_by_view, with_index
+from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.reading import ReadsViews, is_views
-from omvfs.selectors.selection import Chosen, Selection
-from omvfs.threads import alone
+from omvfs.selectors.selection import Chosen, Prepared, Selection
+from omvfs.threads import alone, on_one_thread
 
 SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
 Frame = Literal["pandas", "polars", "pyarrow"]
@@ -196,21 +197,35 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         array([[7., 6.]])
         """
         check_is_fitted(self)
-        of_one, places = self._plain or self._columns is not None, self._columns
+        parts, prepared = [], []
+        for v, mask in enumerate(self.view_support_.values()):
+            chosen = self._chosen(v, np.flatnonzero(mask))
+            parts.append(chosen)
+            if (preparing := self._preparing(v)) is not None:
+                every = np.arange(self.schema_.widths[v])
+                of_all, places = self._chosen(v, every), self._places(v, every)
+                in_order = preparing.on(np.argsort(places))
+                prepared.append(Prepared.of_all(chosen, of_all, in_order))
+        of_one = self._plain or self._columns is not None
+        names_out = tuple(self.get_feature_names_out())
+        return Selection(tuple(parts), of_one, names_out, tuple(prepared))
+
+    def _chosen(self, v: int, columns: NDArray[np.intp]) -> Chosen:
+        """Return some columns of a view as those of what it is in, in rising order."""
+        view, names = self.schema_.names[v], self.schema_.feature_names[v]
+        if self._columns is None:
+            chosen = None if names is None else tuple(names[j] for j in columns)
+            return Chosen(view, self.schema_.widths[v], columns, chosen)
+        places = np.sort(self._places(v, columns))
         known = getattr(self, "feature_names_in_", None)
-        starts = np.cumsum((0, *self.schema_.widths))
-        chosen = []
-        for v, (view, mask) in enumerate(self.view_support_.items()):
-            columns, names = np.flatnonzero(mask), self.schema_.feature_names[v]
-            if names is not None:
-                names = tuple(names[j] for j in columns)
-            width = self.schema_.widths[v]
-            if places is not None:
-                columns = np.sort(places[starts[v] + columns])
-                names = None if known is None else tuple(known[columns])
-                width = self.n_features_in_
-            chosen.append(Chosen(view, width, columns, names))
-        return Selection(tuple(chosen), of_one, tuple(self.get_feature_names_out()))
+        chosen = None if known is None else tuple(known[places])
+        return Chosen(view, self.n_features_in_, places, chosen)
+
+    def _places(self, v: int, columns: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return where some columns of a view are in the one X that it was split from."""
+        if self._columns is None:
+            return columns
+        return self._columns[sum(self.schema_.widths[:v]) + columns]
 
     @alone
     def transform(self, X: Any) -> Any:
@@ -228,7 +243,7 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
             of X.
         """
         check_is_fitted(self)
-        batch, support = self._read_next(X), self.view_support_
+        batch, support = self._read_as_learned(X), self.view_support_
         chosen = hstack(list(select_columns(batch, support).values()))
         if self._columns is not None:
             places = self._columns[np.concatenate(list(support.values()))]
@@ -251,26 +266,28 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
             Frames where `set_output` asks for them.
         """
         check_is_fitted(self)
-        return selected_by_view(self, self._read_next(X), self.view_support_)
+        return selected_by_view(self, self._read_as_learned(X), self.view_support_)
 
     @alone
+    @on_one_thread
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the share of ‖X‖² that the selected features hold, between 0 and 1.
+        """Return how far the selected features agree with other views on which rows are alike.
+
+        The correlation of likeness by the selected features of a view with likeness by all features
+        of the other views, mean over the views; one view alone is divided into two. It is 0 by
+        chance, however many features or clusters there are, and 1 at most. Meant for rows that were
+        not fitted, as in cross-validation; the same for every selector. See ``docs/method.md``.
 
         Parameters
         ----------
         X : anything `as_views` accepts
-            Rows with the views that were fitted.
+            Rows with the views that were fitted; of more than 1,000, so many are drawn.
         y : ignored
             For compatibility with scikit-learn.
         """
         check_is_fitted(self)
-        batch = self._read_next(X)
-        kept, total = (
-            sum(float(squared_row_norms(block).sum()) for block in blocks.values())
-            for blocks in (select_columns(batch, self.view_support_), batch.blocks)
-        )
-        return kept / total if total > 0 else 0.0
+        blocks = list(self._read_as_learned(X).blocks.values())
+        return concordance(blocks, [np.flatnonzero(mask) for mask in self.view_support_.values()])
 
     @alone
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -299,6 +316,14 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         placed: NDArray[Any] = np.full(self.n_features_in_, fill, each.dtype)
         placed[self._columns] = each
         return placed
+
+    def _read_as_learned(self, X: Any) -> Views:
+        """Return rows as they are learned from, if they are prepared; else as they come."""
+        return self._read_next(X)
+
+    def _preparing(self, v: int) -> Preparing | None:
+        """Return how the rows of a view are prepared; None if they are not."""
+        return None
 
     def _remember(self, X: Any, batch: Views) -> None:
         super()._remember(X, batch)

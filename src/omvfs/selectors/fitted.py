@@ -1,5 +1,6 @@
 """What an OMVFS has learned, in the terms of its views."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from omvfs.data.blocks import check_unmasked
 from omvfs.data.schema import Schema, listed
+from omvfs.data.suspects import Suspect, dominant, named_once, row_numbers
 from omvfs.data.views import Views, as_views
 from omvfs.model.arrays import Array, Block
 from omvfs.model.queries import ROWS_PER_CLUSTER, Queries
@@ -20,8 +22,12 @@ from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.offset import raise_rows, raise_to
+from omvfs.selectors.preparation import Preparation
 from omvfs.selectors.quality import SelectionQuality, TooFewRowsError
 from omvfs.wording import Sentence, Setting
+
+# Rows of the first chunk whose columns are looked at for what is hardly a feature.
+_LOOKED_AT = 1000
 
 
 @dataclass(frozen=True)
@@ -38,12 +44,15 @@ class FittedState:
         Of the model.
     raised : tuple of array of shape (D_v,), or None
         By how much the columns of each view are raised; None where negative values are not.
+    preparation : Preparation
+        What rows go through first.
     """
 
     schema: Schema
     settings: Settings
     state: State
     raised: tuple[NDArray[np.float64], ...] | None
+    preparation: Preparation
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once, perhaps by a callable that does not pickle, can be worked out.
@@ -51,13 +60,18 @@ class FittedState:
 
     @classmethod
     def empty(
-        cls, first: Views, settings: Settings, rng: np.random.Generator, shift: bool
+        cls,
+        first: Views,
+        settings: Settings,
+        rng: np.random.Generator,
+        shift: bool,
+        prepare: Any = None,
     ) -> "FittedState":
         """Return what is known before the first chunk."""
         widths = list(first.widths.values())
         state = State.empty(widths, first.dtype, settings, rng, raises=shift)
         raised = tuple(np.zeros(width) for width in widths) if shift else None
-        return cls(first.schema, settings, state, raised)
+        return cls(first.schema, settings, state, raised, Preparation.of(prepare, first.names))
 
     @property
     def n_rows(self) -> int:
@@ -73,7 +87,8 @@ class FittedState:
         self, chunk: Views, start_U: Any = None, start_V: Any = None
     ) -> Update["FittedState"]:
         """Return what a chunk changes."""
-        blocks = list(self._in_precision(chunk).blocks.values())
+        prepared, preparation = self.preparation.learn(self._in_precision(chunk))
+        blocks = list(prepared.blocks.values())
         state, raised = self.state, self.raised
         if raised is not None:
             raised = self._raised_for(blocks)
@@ -91,7 +106,20 @@ class FittedState:
                 "The views have values so large that squares of their sums over the stream "
                 "overflow. Scale them down."
             )
-        return Update(replace(self, state=known, raised=raised), update.info, update.patch)
+        after = replace(self, state=known, raised=raised, preparation=preparation)
+        return Update(after, update.info, update.patch)
+
+    def suspects(self, first: Views) -> list[Suspect]:
+        """Return the columns of the first chunk that count its rows, or outweigh all others.
+
+        The first as they came; the others as the model has seen them, if it asks for their scale.
+        """
+        rows = first[:_LOOKED_AT]
+        found = row_numbers(rows)
+        if not self.settings.scale_columns:
+            seen = zip(first.names, self.state.window.rows(), strict=True)
+            found += dominant(rows.replaced({name: X_v[:_LOOKED_AT] for name, X_v in seen}))
+        return named_once(found)
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
         """Return the cluster of every row."""
@@ -101,9 +129,13 @@ class FittedState:
         """Return the share of the rows' squared norm that their nearest clusters explain."""
         return self.queries.explained(self._rows(batch))
 
+    def prepared(self, batch: Views) -> Views:
+        """Return new rows prepared, by what rows before have left."""
+        return self.preparation.apply(self._in_precision(batch))
+
     def _rows(self, batch: Views) -> list[Block]:
         """Return new rows as the model sees them."""
-        X = list(self._in_precision(batch).blocks.values())
+        X = list(self.prepared(batch).blocks.values())
         if self.raised is not None:
             X = [
                 X_v.maximum(0) if sp.issparse(X_v) else np.maximum(X_v, 0)
@@ -160,7 +192,7 @@ class FittedState:
         """Refuse statistics in which sums over the stream have overflowed."""
         for name, view in zip(self.schema.names, known.views, strict=True):
             sums = [view.B] if view.squares is None else [view.B, view.squares]
-            if not all(np.isfinite(each).all() for each in sums):
+            if not (math.isfinite(view.energy) and all(np.isfinite(each).all() for each in sums)):
                 raise ValueError(
                     f"View {name!r} has values so large that their sums over the stream overflow "
                     f"{view.B.dtype}. Scale the view down, or give it as float64."

@@ -15,9 +15,10 @@ from omvfs.data.containers import Names, labels_of
 from omvfs.data.schema import listed
 from omvfs.data.views import Block, as_views, hstack
 from omvfs.disk import replacing_text
+from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.reading import is_views
 
-_KIND, _VERSION = "omvfs selection", 1
+_KIND, _VERSION = "omvfs selection", 2
 _ONE = "X"
 
 
@@ -58,10 +59,63 @@ class Chosen:
         place = {name: j for j, name in enumerate(names)}
         if missing := [name for name in self.names or () if name not in place]:
             raise ValueError(
-                f"View {self.view!r} lacks {len(missing):,} of the {len(self.columns):,} selected "
-                f"features, such as {missing[0]!r}. Pass all of them."
+                f"View {self.view!r} lacks {len(missing):,} of the {len(self.columns):,} features "
+                f"that are needed, such as {missing[0]!r}. Pass all of them."
             )
         return np.array([place[name] for name in self.names or ()], np.intp)
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as values that JSON can hold."""
+        columns = self.columns.tolist()
+        return {"view": self.view, "width": self.width, "columns": columns, "names": self.names}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The selected features of a view, of rows that are prepared first.
+
+    Attributes
+    ----------
+    chosen : Chosen
+    needed : Chosen
+        What the preparation needs: the same, or all features of the view if rows are brought to
+        unit norm.
+    preparing : Preparing
+        Of what it needs.
+    """
+
+    chosen: Chosen
+    needed: Chosen
+    preparing: Preparing
+
+    @classmethod
+    def of_all(cls, chosen: Chosen, all_features: Chosen, preparing: Preparing) -> "Prepared":
+        """Return it with no more than it needs.
+
+        Parameters
+        ----------
+        chosen : Chosen
+        all_features : Chosen
+            All features of the view.
+        preparing : Preparing
+            Of all of them.
+        """
+        if preparing.needs_all:
+            return cls(chosen, all_features, preparing)
+        places = np.searchsorted(all_features.columns, chosen.columns)
+        return cls(chosen, chosen, preparing.on(places))
+
+    def of(self, block: Block, names: Names | None) -> Block:
+        """Return the selected columns of a block, prepared."""
+        rows = self.preparing.apply(self.needed.of(block, names))
+        if self.needed is self.chosen:
+            return rows
+        return take_columns(rows, np.searchsorted(self.needed.columns, self.chosen.columns))
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as values that JSON can hold."""
+        needed = None if self.needed is self.chosen else self.needed.plain()
+        return {"needed": needed, **self.preparing.plain()}
 
 
 class Selection:
@@ -78,6 +132,8 @@ class Selection:
         Whether the views are parts of one 2-D X.
     names_out : sequence of str
         Names of the columns of `transform`.
+    prepared : sequence of Prepared, default=()
+        Of those of the views whose rows are prepared first.
 
     Examples
     --------
@@ -88,8 +144,15 @@ class Selection:
     (Selection(view_0: 1 of 3, view_1: 1 of 3), [[1.0, 3.0], [5.0, 3.0]])
     """
 
-    def __init__(self, chosen: tuple[Chosen, ...], of_one: bool, names_out: tuple[str, ...]):
+    def __init__(
+        self,
+        chosen: tuple[Chosen, ...],
+        of_one: bool,
+        names_out: tuple[str, ...],
+        prepared: tuple[Prepared, ...] = (),
+    ):
         self._chosen, self._of_one, self._names_out = chosen, of_one, names_out
+        self._prepared = {each.chosen.view: each for each in prepared}
 
     @property
     def columns(self) -> dict[str, NDArray[np.intp]]:
@@ -102,6 +165,8 @@ class Selection:
 
     def transform(self, X: Any) -> Block:
         """Return the selected features: of one 2-D X its columns, of views one after another.
+
+        Rows are prepared first, as the selector has them prepared.
 
         Parameters
         ----------
@@ -117,6 +182,8 @@ class Selection:
             return hstack(list(self.transform_views(X).values()))
         columns = np.concatenate([each.columns for each in self._chosen])
         order = np.argsort(columns)
+        if self._prepared:
+            return hstack(list(self.transform_views(X).values()))[:, order]
         names = [name for each in self._chosen for name in each.names or ()]
         whole = Chosen(
             _ONE,
@@ -136,14 +203,20 @@ class Selection:
         """
         if self._of_one:
             block, names = self._one(X)
-            return {each.view: each.of(block, names) for each in self._chosen}
+            return {each.view: self._part(each).of(block, names) for each in self._chosen}
         if not is_views(X):
             raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
         batch = as_views(X, negative="allow")
         if set(batch.names) != set(self.columns):
             raise ValueError(f"Got views {listed(batch.names)}; expected {listed(self.columns)}.")
         known = batch.feature_names
-        return {each.view: each.of(batch[each.view], known[each.view]) for each in self._chosen}
+        return {
+            each.view: self._part(each).of(batch[each.view], known[each.view])
+            for each in self._chosen
+        }
+
+    def _part(self, chosen: Chosen) -> Chosen | Prepared:
+        return self._prepared.get(chosen.view, chosen)
 
     def _one(self, X: Any) -> tuple[Block, Names | None]:
         if is_views(X):
@@ -160,15 +233,7 @@ class Selection:
         ----------
         path : path
         """
-        views = [
-            {
-                "view": each.view,
-                "width": each.width,
-                "columns": each.columns.tolist(),
-                "names": each.names,
-            }
-            for each in self._chosen
-        ]
+        views = self._plain_views()
         about = {"kind": _KIND, "version": _VERSION, "of_one": self._of_one}
         with replacing_text(path) as file:
             json.dump({**about, "views": views, "names_out": self._names_out}, file)
@@ -212,7 +277,12 @@ class Selection:
             raise ValueError("it does not tell of what it is")
         if of_one and len({(each.width, each.names is None) for each in chosen}) > 1:
             raise ValueError("its views are not of one X")
-        return cls(chosen, of_one, names_out)
+        prepared = (_checked_prepared(*pair) for pair in zip(chosen, held["views"], strict=True))
+        return cls(chosen, of_one, names_out, tuple(each for each in prepared if each is not None))
+
+    def _plain_views(self) -> list[dict[str, Any]]:
+        prepared = {view: each.plain() for view, each in self._prepared.items()}
+        return [{**each.plain(), "prepared": prepared.get(each.view)} for each in self._chosen]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Selection) and self._plain() == other._plain()
@@ -221,10 +291,7 @@ class Selection:
         return hash(self._names_out)
 
     def _plain(self) -> tuple[Any, ...]:
-        parts = [
-            (each.view, each.width, each.columns.tolist(), each.names) for each in self._chosen
-        ]
-        return parts, self._of_one, self._names_out
+        return self._plain_views(), self._of_one, self._names_out
 
     def __repr__(self) -> str:
         parts = [f"{each.view}: {len(each.columns):,} of {each.width:,}" for each in self._chosen]
@@ -244,3 +311,17 @@ def _checked_part(part: Any) -> Chosen:
             raise ValueError(f"view {view!r} has names that do not fit its columns")
         names = tuple(names)
     return Chosen(view, width, np.array(columns, np.intp), names)
+
+
+def _checked_prepared(chosen: Chosen, part: Any) -> Prepared | None:
+    held = part["prepared"]
+    if held is None:
+        return None
+    needed = chosen if held["needed"] is None else _checked_part(held["needed"])
+    fits = (needed.view, needed.width) == (chosen.view, chosen.width)
+    if not fits or not np.isin(chosen.columns, needed.columns).all():
+        raise ValueError(f"view {chosen.view!r} is prepared with other columns")
+    preparing = Preparing.of_plain(held, chosen.view, len(needed.columns))
+    if preparing.needs_all and needed is chosen:
+        raise ValueError(f"view {chosen.view!r} is prepared with too few columns")
+    return Prepared(chosen, needed, preparing)

@@ -13,6 +13,7 @@ from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Graph, Settings
 from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
 from omvfs.selectors.base import sizes_by_view
+from omvfs.selectors.preparation import steps_of
 from omvfs.wording import Clause, Sentence, Setting
 
 NegativeMode = Literal["error", "clip", "shift"]
@@ -20,6 +21,8 @@ Role = Literal["learns", "ranks", "reads", "seeds"]
 
 # How many features are enough is for the data to tell.
 AUTO: Literal["auto"] = "auto"
+# Every view has the same say.
+BALANCED: Literal["balanced"] = "balanced"
 # Features per view that are taken one after another when repetition is discounted.
 _GREEDY_STEPS = 1000
 # Starts and iterations at most: of more a call would hardly come to an end.
@@ -57,6 +60,18 @@ def _size(name: str, value: Any) -> Any:
     return select_size(name, value, also=f", {AUTO!r}")
 
 
+def _weight(name: str, value: Any) -> float | None:
+    if value is None or (isinstance(value, str) and value == BALANCED):
+        return None if value is None else 1.0
+    try:
+        return number(name, value, least=0.0, above=True)
+    except ValueError:
+        weights = f"{BALANCED!r}, a weight above 0 for each view, or None to take them as they come"
+        raise ValueError(
+            Sentence("Got ", Setting(name, value), "; expected ", Clause("weights", weights), ".")
+        ) from None
+
+
 _nonnegative = partial(number, least=0.0)
 _at_least_1 = partial(whole, least=1)
 
@@ -66,6 +81,7 @@ PARAMETERS = {
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
     "remainder": Parameter(partial(one_of, allowed=get_args(Remainder)), "reads"),
+    "prepare": Parameter(steps_of, "learns"),
     "solver": Parameter(partial(one_of, allowed=("constrained", "paper")), "learns"),
     "criterion": Parameter(_criterion, "ranks"),
     "diversity": Parameter(_nonnegative, "ranks"),
@@ -80,6 +96,7 @@ PARAMETERS = {
     "graph": Parameter(partial(one_of, allowed=get_args(Graph)), "learns"),
     "n_neighbors": Parameter(_at_least_1, "learns"),
     "scale_columns": Parameter(partial(one_of, allowed=(True, False)), "learns"),
+    "view_weight": Parameter(_weight, "learns", per_view=True),
     "negative": Parameter(partial(one_of, allowed=get_args(NegativeMode)), "learns"),
     "n_init": Parameter(partial(whole, least=1, most=_MOST_STARTS), "learns"),
     "max_iter": Parameter(partial(whole, least=1, most=_MOST_ITERATIONS), "learns"),

@@ -158,6 +158,7 @@ def test_the_bound_of_the_gaussian_graph_bounds_its_eigenvalues(seed, n, n_equal
         sample_size=0,
         half_life=None,
         scale_columns=False,
+        view_weight=(None, None),
         n_init=1,
         max_iter=1,
         tol=0.0,

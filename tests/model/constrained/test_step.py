@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omvfs.model.arrays import column_sq_norms
 from omvfs.model.constrained import step
-from omvfs.model.state import B_sq_norms, State
+from omvfs.model.state import B_sq_norms, Scales, State
 from short_stream import SETTINGS, begin, chunk, kinds, learned, states
 from support import dense, fingerprint
 
@@ -46,15 +47,25 @@ def test_a_and_b_are_the_sums_over_the_rows_as_they_are_counted(
             np.testing.assert_allclose(view.B, dense(X_v).T @ faded, atol=1e-9)
             np.testing.assert_allclose(view.sums, held.shares @ dense(X_v), atol=1e-9)
             np.testing.assert_allclose(view.squares, held.shares @ dense(X_v) ** 2, atol=1e-9)
+            squares = (dense(X_v) ** 2).sum(axis=1)
+            assert view.energy == pytest.approx(held.shares @ squares)
+            assert view.filled_rows == pytest.approx(held.shares @ (squares > 0))
 
 
 @kinds
 @pytest.mark.parametrize("scale_columns", [False, True])
 @pytest.mark.parametrize("half_life", [None, 25.0])
-def test_squared_norms_are_kept_up_to_date(kind, scale_columns, half_life):
-    given_settings = replace(SETTINGS, scale_columns=scale_columns, half_life=half_life)
+@pytest.mark.parametrize("weights", [(None, None), (1.0, 9.0)])
+def test_squared_norms_are_kept_up_to_date(kind, scale_columns, half_life, weights):
+    scaled = replace(SETTINGS, scale_columns=scale_columns, view_weight=weights)
+    given_settings = replace(scaled, half_life=half_life)
     for state, _ in states(given_settings, [12, 9, 20, 1, 30, 40], kind):
-        np.testing.assert_allclose(state.B_sq_norms, B_sq_norms(state.statistics, given_settings))
+        known = state.statistics
+        np.testing.assert_allclose(state.B_sq_norms, B_sq_norms(known, given_settings))
+        # Weighed as the views are today, they are those of B as the model takes it.
+        scales = Scales.of(known, given_settings)
+        weighed = column_sq_norms(scales.features(known.B))
+        np.testing.assert_allclose(scales.weighed(state.B_sq_norms), weighed)
 
 
 @kinds
@@ -93,7 +104,8 @@ def test_a_step_leaves_its_arguments_alone(kind, graph):
 @pytest.mark.parametrize(("dtype", "n_chunks"), [(np.float32, 200), (np.float64, 1100)])
 @pytest.mark.parametrize("sparsity", [0.0, 0.1])
 def test_a_cluster_that_fades_away_takes_nothing_along(dtype, n_chunks, sparsity):
-    forgetful = replace(SETTINGS, half_life=8.0, sparsity=(sparsity,), sample_size=0, graph="none")
+    one_view = {"sparsity": (sparsity,), "view_weight": (None,)}
+    forgetful = replace(SETTINGS, half_life=8.0, sample_size=0, graph="none", **one_view)
     state = State.empty([6], np.dtype(dtype), forgetful, np.random.default_rng(0))
     labels = np.arange(12) % 3
     X = (np.arange(6) // 2 == labels[:, np.newaxis]).astype(dtype)
@@ -105,11 +117,13 @@ def test_a_cluster_that_fades_away_takes_nothing_along(dtype, n_chunks, sparsity
     assert masses[0] < 1e-30
 
 
+@pytest.mark.parametrize("weight", [None, 1.0])
 @pytest.mark.parametrize(
     ("dtype", "size"), [(np.float32, 1e-20), (np.float64, 1e-90), (np.float64, 1e-150)]
 )
-def test_rows_of_small_numbers_are_placed_like_others(dtype, size):
-    plain = replace(SETTINGS, sparsity=(0.0,), sample_size=0, graph="none")
+def test_rows_of_small_numbers_are_placed_like_others(dtype, size, weight):
+    one_view = {"sparsity": (0.0,), "view_weight": (weight,)}
+    plain = replace(SETTINGS, sample_size=0, graph="none", **one_view)
     labels = np.arange(30) % 3
     X = (np.arange(6) // 2 == labels[:, np.newaxis]).astype(dtype) * dtype(size)
     state = State.empty([6], np.dtype(dtype), plain, np.random.default_rng(0))

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, column_sq_norms, project
+from omvfs.model.arrays import Array, Block, IntArray, project
 from omvfs.model.columns import Columns, on_own_columns
 from omvfs.model.constrained.alternate import (
     PriorStatistics,
@@ -32,7 +32,7 @@ from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weigh
 from omvfs.model.indicator import Indicator
 from omvfs.model.objective import l21, squared_norm
 from omvfs.model.settings import Settings
-from omvfs.model.state import ChunkInfo, Patch, Scales, State, Update
+from omvfs.model.state import B_sq_norms, ChunkInfo, Patch, Scales, State, Update
 from omvfs.model.statistics import Statistics
 
 # Rows of the reservoir that new rows look for neighbours among.
@@ -79,7 +79,7 @@ def step(
     scales = Scales.of(part, settings)
     scaled = scales.rows(rows)
     off_chunk = _off_chunk_sq_norms(state, before, rho, settings)
-    prior = PriorStatistics(part.masses, scales.features(part.B), off_chunk)
+    prior = PriorStatistics(part.masses, scales.features(part.B), scales.weighed(off_chunk))
 
     if not state.statistics.masses.any() or start_U is not None or start_V is not None:
         U, info = _solved(draft, scaled, prior, settings, columns, start_U, start_V)
@@ -92,7 +92,7 @@ def step(
         draft,
         statistics=known.sharing(part),
         window=state.window.append(X, U=U.dense()),
-        B_sq_norms=off_chunk + column_sq_norms(scales.features(part.B)),
+        B_sq_norms=off_chunk + scales.sq_norms(part.B),
         reservoir=draft.reservoir.update(X, U, n_before, part.decayed_n_rows, draft.rng),
         reclustered_at=state.reclustered_at if n_before else n_rows,
     )
@@ -111,7 +111,7 @@ def step(
 def _off_chunk_sq_norms(
     state: State, before: Statistics, rho: float, settings: Settings
 ) -> NDArray[np.float64]:
-    """Return Σ_j B_jk² over the features that a chunk does not have, faded.
+    """Return Σ_j B_jk² over the features of each view that a chunk does not have, faded.
 
     Parameters
     ----------
@@ -125,8 +125,7 @@ def _off_chunk_sq_norms(
     """
     # Scaled columns fade by half as much.
     faded = state.B_sq_norms * rho ** (1 if settings.scale_columns else 2)
-    here = column_sq_norms(Scales.of(before, settings).features(before.B))
-    return np.maximum(faded - here, 0)
+    return np.maximum(faded - B_sq_norms(before, settings), 0)
 
 
 def _spaced(rows: IntArray, n: int) -> IntArray:

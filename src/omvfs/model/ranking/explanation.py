@@ -4,7 +4,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, dense, scale_columns, squared_entries
+from omvfs.model.arrays import (
+    Array,
+    Block,
+    IntArray,
+    dense,
+    rounding,
+    scale_columns,
+    squared_entries,
+)
 from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.ranking.criteria import Named
 from omvfs.model.ranking.repetition import Repetition
@@ -79,7 +87,7 @@ def leading_clusters(B: Array, sums: NDArray[np.float64]) -> IntArray:
     for start in range(0, len(B), _STRIP):
         strip = slice(start, start + _STRIP)
         above = np.maximum(strengths(B[strip], sums) - 1, 0)
-        above[above < _rounding(B)] = 0
+        above[above < rounding(B.dtype)] = 0
         parts = sums * np.square(above)
         found[strip] = np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
     return found
@@ -113,7 +121,7 @@ def shares_of_rows(
     """
     weights = shares.astype(np.float64)
     if zeros is not None and zeros.any():
-        counts = weights @ (np.abs(dense(X) - zeros) > _rounding(X) * zeros)
+        counts = weights @ (np.abs(dense(X) - zeros) > rounding(X.dtype) * zeros)
     elif sp.issparse(X):
         entries = weights.repeat(np.diff(X.indptr)) * (X.data != 0)
         counts = np.bincount(X.indices, entries, X.shape[1]).astype(np.float64, copy=False)
@@ -203,8 +211,3 @@ def displaced_by(found: Repetition, j: int, most: int) -> IntArray:
     theirs = np.flatnonzero(found.repeated == j)
     theirs = theirs[found.scores[theirs] < _MOST_LOST * found.own[theirs]]
     return theirs[np.argsort(-found.own[theirs], kind="stable")[:most]]
-
-
-def _rounding(X: Block) -> float:
-    """Return what may be rounding beside 1, in the precision of some numbers."""
-    return 1e-10 if X.dtype == np.float64 else 1e-5

@@ -1,0 +1,131 @@
+"""How far features of different views agree on which rows are alike, against chance."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import Block, IntArray, dense, unit_rows
+from omvfs.model.columns import on_columns
+
+# Rows that are compared, each with each, at most.
+_MOST_ROWS = 1000
+# How often the features of one view alone are halved.
+_SPLITS = 2
+# Of a squared norm of 1, what rounding may leave.
+_NOTHING = 1e-9
+
+
+def concordance(X: Sequence[Block], chosen: Sequence[IntArray]) -> float:
+    """Return how far rows alike by chosen features of a view are alike by all of the others.
+
+    Likeness of rows is what `likeness` makes of it, and the answer the correlation of two of them:
+    by the chosen features of a view, and by all features of the other views; mean over the views.
+    It is an estimate without bias of what is 0 if the views have nothing to do with each other
+    (the bias-corrected correlation of distances of Székely and Rizzo, also known as the unbiased
+    kernel alignment). So neither many features nor many clusters are better by themselves.
+
+    One view alone is divided into two, each with half of the features, some times over.
+
+    Parameters
+    ----------
+    X : sequence of array or CSR matrix of shape (n, D_v)
+        Rows, by which nothing was chosen. Of more than 1,000, so many are drawn.
+    chosen : sequence of int array
+        Columns by view.
+
+    Returns
+    -------
+    float
+        1 at most; 0 if there are fewer than four rows, and by chance.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> kinds = np.eye(3)[rng.integers(0, 3, 200)]
+    >>> X = [np.hstack([kinds, np.ones((200, 3))]) + rng.random((200, 6)) for _ in range(2)]
+    >>> good, poor = np.array([0, 1, 2]), np.array([3, 4, 5])
+    >>> round(concordance(X, [good, good]), 1), round(concordance(X, [poor, poor]), 1)
+    (0.7, 0.0)
+    """
+    n = X[0].shape[0]
+    if n < 4:
+        return 0.0
+    if n > _MOST_ROWS:
+        drawn = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_ROWS])
+        X = [X_v[drawn] for X_v in X]
+    if len(X) > 1:
+        return _across(X, chosen)
+    return float(np.mean([_across(*two) for two in _halved(X[0], chosen[0])]))
+
+
+def likeness(X: Block) -> NDArray[np.float64]:
+    """Return how alike rows are beside what all have in common, 0 for a row itself.
+
+    The cosine of what is left of two rows without their mean direction: how long rows are makes
+    none of them alike, nor that all have the frequent features. Rows that have nothing, or nothing
+    else, are like no other. From the result, means of rows and columns are taken, so that sums of
+    products with another likeness are without bias (U-centred).
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, D)
+        At least four rows.
+
+    Returns
+    -------
+    array of shape (n, n)
+        Symmetric; rows and columns sum to 0.
+
+    Examples
+    --------
+    >>> likeness(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]])).round(2)
+    array([[ 0.  ,  1.33, -0.67, -0.67],
+           [ 1.33,  0.  , -0.67, -0.67],
+           [-0.67, -0.67,  0.  ,  1.33],
+           [-0.67, -0.67,  1.33,  0.  ]])
+    """
+    rows = unit_rows(X.astype(np.float64))
+    cosines = dense(rows @ rows.T)
+    has = np.diag(cosines) > 0
+    along = cosines @ has
+    in_common = float(has @ along)
+    if in_common > _NOTHING * np.count_nonzero(has) ** 2:
+        cosines = cosines - np.outer(along, along) / in_common
+    left = np.diag(cosines)
+    scales = np.where(has & (left > _NOTHING), left, np.inf) ** -0.5
+    return _centred(cosines * np.outer(scales, scales))
+
+
+def _centred(K: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a symmetric matrix U-centred: its diagonal is 0, and every row sums to 0."""
+    n = len(K)
+    K = K - np.diag(np.diag(K))
+    sums = K.sum(axis=0)
+    K -= np.add.outer(sums, sums) / (n - 2) - sums.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(K, 0)
+    return K
+
+
+def _across(X: Sequence[Block], chosen: Sequence[IntArray]) -> float:
+    """Return the mean correlation of likeness by chosen features with that by other views."""
+    whole = [likeness(X_v) for X_v in X]
+    total = np.sum(whole, axis=0)
+    found = []
+    for X_v, own, columns in zip(X, whole, chosen, strict=True):
+        ours, others = likeness(on_columns(X_v, columns)), total - own
+        norms = float(np.linalg.norm(ours) * np.linalg.norm(others))
+        found.append(float(np.sum(ours * others)) / norms if norms > _NOTHING else 0.0)
+    return float(np.mean(found))
+
+
+def _halved(X: Block, chosen: IntArray) -> Iterator[tuple[list[Block], list[IntArray]]]:
+    """Yield two views with half of the features of one, and the chosen ones of each."""
+    rng = np.random.default_rng(0)
+    for _ in range(_SPLITS):
+        first = rng.permutation(X.shape[1]) < X.shape[1] // 2
+        halves = np.flatnonzero(first), np.flatnonzero(~first)
+        yield (
+            [on_columns(X, half) for half in halves],
+            [np.flatnonzero(np.isin(half, chosen)) for half in halves],
+        )

@@ -1,0 +1,364 @@
+"""What rows go through before they are learned from; what its steps count travels along."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from omvfs.data.blocks import Negative
+from omvfs.data.schema import listed
+from omvfs.data.views import Views, as_views
+from omvfs.model.arrays import Block, IntArray, dense, scale_columns, unit_rows
+from omvfs.wording import Clause, Sentence, Setting
+
+# What a step has counted of one view, by name; replaced, never changed.
+Counted: TypeAlias = Mapping[str, NDArray[Any]]
+# What it counts for every column, and the rows it has seen.
+_BY_COLUMN, _ROWS = ("df", "largest"), "n"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a preparation, of one view.
+
+    Attributes
+    ----------
+    apply : callable
+        From rows, and what was counted, to rows.
+    count : callable or None
+        From rows, and what was counted before, to what is counted with them; None if the step
+        looks at no row but its own.
+    whole_rows : bool
+        Whether a value hangs on the other columns of its row.
+    """
+
+    apply: Callable[[Block, Counted], Block]
+    count: Callable[[Block, Counted], Counted] | None = None
+    whole_rows: bool = False
+
+
+def l2(X: Block, counted: Counted) -> Block:
+    """Bring every row to unit norm; zero rows stay zero."""
+    return unit_rows(X)
+
+
+def log1p(X: Block, counted: Counted) -> Block:
+    """Take log(1 + x) of every value."""
+    lowest = X.min() if X.shape[0] and X.shape[1] else 0
+    if lowest <= -1:
+        raise ValueError(f"log1p needs values above -1; got {lowest:g}.")
+    return X.log1p() if sp.issparse(X) else np.log1p(X)
+
+
+def tfidf(X: Block, counted: Counted) -> Block:
+    """Weigh every column by log((1 + n) / (1 + df)) + 1, counted over all rows so far.
+
+    n are rows, df those in which the column is not zero. A row is weighed by what is known when it
+    comes, its own chunk included.
+    """
+    weights = np.log((1 + counted["n"]) / (1 + counted["df"])) + 1
+    return scale_columns(X, weights.astype(X.dtype))
+
+
+def count_rows_with(X: Block, counted: Counted) -> Counted:
+    """Count rows, and of every column those in which it is not zero."""
+    df = counted.get("df", np.zeros(X.shape[1], np.int64))
+    n = counted.get("n", np.zeros(1, np.int64))
+    return {"df": df + np.asarray((X != 0).sum(axis=0)).ravel(), "n": n + X.shape[0]}
+
+
+def scale(X: Block, counted: Counted) -> Block:
+    """Divide every column by its largest size over all rows so far."""
+    largest = counted["largest"]
+    # What is smaller still has no inverse.
+    sound = largest >= np.finfo(largest.dtype).tiny
+    return scale_columns(X, np.divide(1, largest, out=np.ones_like(largest), where=sound))
+
+
+def largest_sizes(X: Block, counted: Counted) -> Counted:
+    """Return the largest size of every column."""
+    sizes = dense(abs(X).max(axis=0)).ravel()
+    return {"largest": np.maximum(counted.get("largest", np.zeros_like(sizes)), sizes)}
+
+
+STEPS = {
+    "l2": Step(l2, whole_rows=True),
+    "log1p": Step(log1p),
+    "tfidf": Step(tfidf, count_rows_with),
+    "scale": Step(scale, largest_sizes),
+}
+
+
+def steps_of(name: str, value: Any) -> tuple[tuple[str | None, str], ...]:
+    """Return the steps that a parameter asks for, each with the view that it is for, None for all.
+
+    Examples
+    --------
+    >>> steps_of("prepare", ["text:tfidf", "l2"])
+    (('text', 'tfidf'), (None, 'l2'))
+    >>> steps_of("prepare", {"text": ["tfidf", "l2"], "image": "l2"})
+    (('text', 'tfidf'), ('text', 'l2'), ('image', 'l2'))
+    """
+    if isinstance(value, Mapping):
+        pairs = [(view, step) for view, own in value.items() for step in _sequence(own)]
+    else:
+        pairs = [_with_view(step) for step in _sequence(value)]
+    for view, step in pairs:
+        if not isinstance(view, str | None) or not isinstance(step, str) or step not in STEPS:
+            several = "several of these in order, or steps by view name"
+            raise ValueError(
+                Sentence(
+                    "Got ",
+                    Setting(name, value),
+                    f"; expected {listed(STEPS)}, 'view:step' for one view, ",
+                    Clause("steps", several),
+                    ".",
+                )
+            )
+    return tuple(pairs)
+
+
+def _sequence(value: Any) -> Sequence[Any]:
+    if value is None:
+        return ()
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _with_view(step: Any) -> tuple[str | None, Any]:
+    """Return the view that ``view:step`` is for, None if there is none, and the step."""
+    if not isinstance(step, str):
+        return None, step
+    view, colon, own = step.rpartition(":")
+    return (view if colon else None), own
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The steps that the rows of each view go through, and what they have counted.
+
+    Attributes
+    ----------
+    steps : tuple of (tuple of str)
+        Names of the steps of each view, in order.
+    counted : tuple of (tuple of mapping of str to array)
+        What each of them has counted in the rows so far.
+
+    Examples
+    --------
+    >>> from omvfs.data.views import as_views
+    >>> first = as_views({"text": np.array([[3.0, 4.0]])})
+    >>> prepared, after = Preparation.of(["scale", "l2"], ["text"]).learn(first)
+    >>> prepared["text"].round(3), after.counted[0][0]["largest"]
+    (array([[0.707, 0.707]]), array([3., 4.]))
+    >>> after.apply(as_views({"text": np.array([[6.0, 0.0]])}))["text"]
+    array([[1., 0.]])
+    """
+
+    steps: tuple[tuple[str, ...], ...]
+    counted: tuple[tuple[Counted, ...], ...]
+
+    @classmethod
+    def of(cls, prepare: Any, views: Sequence[str]) -> "Preparation":
+        """Return what a parameter asks for, of some views, before any row.
+
+        Parameters
+        ----------
+        prepare : None, str, sequence of str, or mapping of str to any of them
+        views : sequence of str
+            Names of the views, in order.
+        """
+        pairs = steps_of("prepare", prepare)
+        if strange := {view: None for view, _ in pairs if view is not None and view not in views}:
+            raise ValueError(
+                Sentence(
+                    "Got ",
+                    Clause("prepare", "prepare"),
+                    f" for view {listed(strange)}; the views are {listed(views)}.",
+                )
+            )
+        steps = tuple(
+            tuple(step for own, step in pairs if own is None or own == view) for view in views
+        )
+        return cls(steps, tuple(tuple({} for _ in own) for own in steps))
+
+    def __bool__(self) -> bool:
+        """Tell whether there is any step."""
+        return any(self.steps)
+
+    def check_unchanged(self, prepare: Any, views: Sequence[str]) -> None:
+        """Refuse to go on with other steps than those of the rows so far.
+
+        Parameters
+        ----------
+        prepare : object
+            As the parameter is now.
+        views : sequence of str
+            Names of the views, in order.
+        """
+        asked = Preparation.of(prepare, views)
+        if asked.steps != self.steps:
+            was = {view: list(own) for view, own in zip(views, self.steps, strict=True)}
+            raise ValueError(
+                Sentence(
+                    "Got ",
+                    Setting("prepare", prepare),
+                    f", but the rows so far were prepared otherwise, by view: {was}; expected the "
+                    "same for all rows. Set it back",
+                    Clause("or start anew", ", or call fit() to start anew"),
+                    ".",
+                )
+            )
+
+    def of_view(
+        self, v: int, view: str, dtype: np.dtype[Any], negative: Negative
+    ) -> "Preparing | None":
+        """Return how the rows of one view are prepared from now on; None if they are not.
+
+        Parameters
+        ----------
+        v : int
+            Number of the view.
+        view : str
+            Its name.
+        dtype : dtype
+            Precision of what was learned.
+        negative : {"error", "clip", "allow"}
+            What happens to negative values before.
+        """
+        steps = self.steps[v]
+        return Preparing(view, steps, self.counted[v], dtype, negative) if steps else None
+
+    def learn(self, views: Views) -> tuple[Views, "Preparation"]:
+        """Return rows prepared, they themselves counted, and the preparation after them."""
+        return self._through(views, counts=True)
+
+    def apply(self, views: Views) -> Views:
+        """Return rows prepared by what was counted before."""
+        return self._through(views, counts=False)[0]
+
+    def _through(self, views: Views, counts: bool) -> tuple[Views, "Preparation"]:
+        if not self:
+            return views, self
+        blocks: dict[str, Block] = {}
+        after = []
+        for (view, X), steps, counted in zip(
+            views.blocks.items(), self.steps, self.counted, strict=True
+        ):
+            blocks[view], held = _taken_through(view, X, steps, counted, counts)
+            after.append(held)
+        # Large values may have become too large.
+        prepared = as_views(views.replaced(blocks), negative="allow")
+        return prepared, Preparation(self.steps, tuple(after))
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """How the rows of one view are prepared, by what was counted so far and nothing more.
+
+    Attributes
+    ----------
+    view : str
+        Its name.
+    steps : tuple of str
+    counted : tuple of mapping of str to array
+    dtype : dtype
+        Precision in which rows are prepared.
+    negative : {"error", "clip", "allow"}
+        What happens to negative values before.
+    """
+
+    view: str
+    steps: tuple[str, ...]
+    counted: tuple[Counted, ...]
+    dtype: np.dtype[Any]
+    negative: Negative
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether a value hangs on columns other than its own."""
+        return any(STEPS[step].whole_rows for step in self.steps)
+
+    def on(self, columns: IntArray) -> "Preparing":
+        """Return the preparation of some columns, in their order."""
+        own = tuple(
+            {name: a[columns] if name in _BY_COLUMN else a for name, a in counted.items()}
+            for counted in self.counted
+        )
+        return replace(self, counted=own)
+
+    def apply(self, X: Block) -> Block:
+        """Return rows prepared."""
+        own = as_views({self.view: X}, negative=self.negative)[self.view]
+        with np.errstate(over="ignore"):
+            own = own.astype(self.dtype, copy=False)
+        X, _ = _taken_through(self.view, own, self.steps, self.counted, counts=False)
+        return as_views({self.view: X}, negative="allow")[self.view]
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as values that JSON can hold."""
+        counted = [{name: a.tolist() for name, a in own.items()} for own in self.counted]
+        about = {"dtype": self.dtype.name, "negative": self.negative}
+        return {"steps": list(self.steps), "counted": counted, **about}
+
+    @classmethod
+    def of_plain(cls, held: Any, view: str, width: int) -> "Preparing":
+        """Return what `plain` gave, every part checked.
+
+        Parameters
+        ----------
+        held : object
+            As JSON has it.
+        view : str
+        width : int
+            Columns that it is for.
+        """
+        steps, counted = held["steps"], held["counted"]
+        if type(steps) is not list or not steps or any(step not in STEPS for step in steps):
+            raise ValueError(f"view {view!r} is prepared by {steps!r}")
+        if held["dtype"] not in ("float32", "float64"):
+            raise ValueError(f"view {view!r} is prepared in {held['dtype']!r}")
+        if held["negative"] not in ("error", "clip", "allow"):
+            raise ValueError(f"negative values of view {view!r} are {held['negative']!r}")
+        dtype = np.dtype(held["dtype"])
+        found = tuple(
+            _checked_counts(step, own, view, width, dtype)
+            for step, own in zip(steps, counted, strict=True)
+        )
+        return cls(view, tuple(steps), found, dtype, held["negative"])
+
+
+def _taken_through(
+    view: str, X: Block, steps: Sequence[str], counted: Sequence[Counted], counts: bool
+) -> tuple[Block, tuple[Counted, ...]]:
+    """Return rows after some steps, and what these have counted, the rows with it if asked."""
+    held = []
+    for step, own in zip((STEPS[name] for name in steps), counted, strict=True):
+        if counts and step.count is not None:
+            own = step.count(X, own)
+        try:
+            X = step.apply(X, own)
+        except ValueError as error:
+            raise ValueError(f"View {view!r}: {error}") from error
+        held.append(own)
+    return X, tuple(held)
+
+
+def _checked_counts(step: str, held: Any, view: str, width: int, dtype: np.dtype[Any]) -> Counted:
+    """Return what a step has counted, read from plain values."""
+    names = {"tfidf": {"df", _ROWS}, "scale": {"largest"}}.get(step, set())
+    if set(held) != names:
+        raise ValueError(f"{step!r} of view {view!r} has counted {sorted(held)}")
+    kind = np.dtype(np.int64) if step == "tfidf" else dtype
+    found = {name: np.array(values) for name, values in held.items()}
+    for name, array in found.items():
+        fits = array.shape == ((1,) if name == _ROWS else (width,))
+        if not fits or array.dtype.kind != ("i" if kind.kind == "i" else "f"):
+            raise ValueError(f"{step!r} of view {view!r} has counted no numbers of its columns")
+        if not np.isfinite(array).all() or (array < 0).any():
+            raise ValueError(f"{step!r} of view {view!r} has counts below 0 or not finite")
+    if step == "tfidf" and (found["df"] > found[_ROWS]).any():
+        raise ValueError(f"{step!r} of view {view!r} has counted more rows than there are")
+    return {name: array.astype(kind) for name, array in found.items()}
