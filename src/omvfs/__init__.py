@@ -3,8 +3,9 @@
 from omvfs.data.rechunk import rechunk
 from omvfs.data.transformer import ViewTransformer
 from omvfs.data.views import Views, as_views
+from omvfs.merging import merge
 from omvfs.omvfs import OMVFS
 from omvfs.omvfs_paper import OMVFSPaper
 
-__all__ = ["OMVFS", "OMVFSPaper", "ViewTransformer", "Views", "as_views", "rechunk"]
+__all__ = ["OMVFS", "OMVFSPaper", "ViewTransformer", "Views", "as_views", "merge", "rechunk"]
 __version__ = "0.1.0"

@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from omvfs import OMVFS
+from omvfs.cli._output import RESULTS
 from omvfs.formats.opening import named_files
 from omvfs.persistence.checkpoint import previous
 from omvfs.pipeline.preparation import Preparation
@@ -66,12 +67,22 @@ def check_out(out: Path, inputs: Sequence[str], write_data: bool) -> None:
         raise typer.BadParameter(
             f"{data} is there already: remove it for --write-data, or take another folder for -o."
         )
+    check_writable(out)
+
+
+def check_writable(folder: Path) -> None:
+    """Make a folder, and see that files can be written to it.
+
+    Parameters
+    ----------
+    folder : Path
+    """
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise OSError(f"Results cannot be written to {out}: {error.strerror}.") from error
+        raise OSError(f"Results cannot be written to {folder}: {error.strerror}.") from error
 
 
 def check_free(out: Path, resume: bool, overwrite: bool) -> None:
@@ -85,7 +96,7 @@ def check_free(out: Path, resume: bool, overwrite: bool) -> None:
         What was asked for.
     """
     model = out / "model.omvfs"
-    known = [model, previous(model), out / "ranking.csv", out / "ranking.json", out / "run.json"]
+    known = [model, previous(model), *(out / name for name in RESULTS)]
     there = next((file for file in known if file.exists()), None)
     if there is not None and not resume and not overwrite:
         raise typer.BadParameter(

@@ -24,6 +24,7 @@ from omvfs.cli._checks import (
 from omvfs.cli._config import DEFAULTS, is_given, options_of, parameters_of
 from omvfs.cli._ending import ended
 from omvfs.cli._messages import say, shown
+from omvfs.cli._models import merge, rank
 from omvfs.cli._options import (
     BatchSize,
     CheckpointEvery,
@@ -215,6 +216,10 @@ def transform(
         selector.set_params(n_features_per_view=features)
     n_rows = _write_selected(selector, inputs, out, view, key, drop)
     say(f"{n_rows:,} rows; selected features in {out}")
+
+
+app.command(cls=Grouped)(merge)
+app.command(cls=Grouped)(rank)
 
 
 @app.command(cls=Grouped)

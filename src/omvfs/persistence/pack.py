@@ -1,7 +1,7 @@
 """What an OMVFS has learned as plain arrays and values, and back, every piece checked."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from itertools import accumulate, groupby
 from typing import Any
 
@@ -51,8 +51,6 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
         held = {name: getattr(view, name) for name in _SUMS}
         arrays |= {f"{name}/{v}": a for name, a in held.items() if a is not None}
     arrays |= {f"V/{v}": part for v, part in enumerate(state.V)}
-    if reservoir.keys is not None:
-        arrays["reservoir/keys"] = reservoir.keys
     if fitted.raised is not None:
         arrays |= {f"raised/{v}": part for v, part in enumerate(fitted.raised)}
     for v, names in enumerate(schema.feature_names):
@@ -198,9 +196,10 @@ class _Reader:
                 chunks.append(tuple(X_v[span].copy() for X_v in blocks))
                 U.append(rows[span].copy())
         settings = self.settings
-        if not 1 <= sum(map(len, U)) <= n_rows:
-            raise ValueError(f"the window holds {sum(map(len, U)):,} of {n_rows:,} rows")
-        return Window(settings.window, tuple(chunks), tuple(U), settings.recent_rows)
+        window = Window(settings.window, tuple(chunks), tuple(U), settings.recent_rows)
+        if not self._paper <= window.n_rows <= n_rows:
+            raise ValueError(f"the window holds {window.n_rows:,} of {n_rows:,} rows")
+        return window
 
     def _reservoir(self, n_rows: int) -> Reservoir:
         labels = self.arrays["reservoir/labels"]
@@ -222,10 +221,7 @@ class _Reader:
         shares = self._floats("reservoir/shares", (n,))
         if (shares > 1).any():
             raise ValueError("more than all is left of a row of the reservoir")
-        reservoir = Reservoir.of(self.settings.sample_size, counted, shares, blocks)
-        if "reservoir/keys" not in self.arrays:
-            return reservoir
-        return replace(reservoir, keys=self._floats("reservoir/keys", (n,), np.float64))
+        return Reservoir.of(self.settings.sample_size, counted, shares, blocks)
 
     def _blocks(self, name: str, kinds: Sequence[str], n: int) -> tuple[Block, ...]:
         if len(kinds) != len(self.schema.widths):
