@@ -110,6 +110,14 @@ def test_those_that_have_seen_nothing_are_passed_over():
         omvfs.merge([])
 
 
+@given(seed=st.integers(0, 1000), sizes=every_part, own=st.sampled_from(SETTINGS))
+@settings(max_examples=8, deadline=None)
+def test_parts_that_were_sent_give_the_same_bits(seed, sizes, own):
+    parts = parts_of(two_views(seed, sum(sizes)), sizes, **{"sample_size": 12, **own})
+    sent = [OMVFS.from_bytes(part.to_bytes()) for part in parts]
+    assert learned(omvfs.merge(sent)) == learned(omvfs.merge(parts))
+
+
 @pytest.mark.parametrize("own", SETTINGS, ids=str)
 def test_merged_saved_and_loaded_it_learns_on_as_if_it_had_not_been(own, tmp_path):
     parts = parts_of(two_views(0, 90), [40, 30, 20], **{"sample_size": 12, **own})
@@ -117,11 +125,12 @@ def test_merged_saved_and_loaded_it_learns_on_as_if_it_had_not_been(own, tmp_pat
         merged = omvfs.merge(parts, order=order)
         merged.save(tmp_path / "merged.omvfs")
         loaded = OMVFS.load(tmp_path / "merged.omvfs")
-        assert learned(loaded) == learned(merged)
+        sent = OMVFS.from_bytes(merged.to_bytes())
+        assert learned(loaded) == learned(sent) == learned(merged)
         for seed in range(1, 4):
-            for model in (merged, loaded):
+            for model in (merged, loaded, sent):
                 model.partial_fit(two_views(seed, 25))
-        assert learned(loaded) == learned(merged)
+        assert learned(loaded) == learned(sent) == learned(merged)
         assert merged.n_samples_seen_ == 165
 
 
@@ -216,6 +225,8 @@ def test_a_merged_one_answers_like_any_other(own):
     assert len(merged.history_) == 24 == merged._fitted.state.n_chunks
     assert merged.n_iter_ >= 1
     assert merged.window_labels_.shape == (0,)
+    # Those of the parts are of their clusters, not of the common ones.
+    assert not hasattr(merged, "labels_")
     assert {view: V.shape for view, V in merged.V_.items()} == {"text": (12, 3), "image": (7, 3)}
     assert "text" in str(merged.explain("text", 0))
     assert merged.cluster_features()
@@ -266,18 +277,40 @@ def test_planted_features_are_found_as_in_one_pass():
 def test_a_part_that_is_given_twice_is_refused(tmp_path):
     a, b, c = parts_of(two_views(0, 90), [40, 30, 20], sample_size=12)
     before = [learned(part) for part in (a, b, c)]
-    again = "part 3 has learned from the same rows as part 1, which would count twice"
+    again = "part 3 has learned from rows that part 1 has learned from too: they would count twice"
     with pytest.raises(ValueError, match=again):
         omvfs.merge([a, b, a])
-    # Also if it is inside of another, was copied, or has been in a file.
-    refused("part 2 has learned from the same rows as part 1", a.merge(b), b)
-    refused("part 2 has learned from the same rows as part 1", a.merge(b), c.merge(a))
-    refused("part 2 has learned from the same rows as part 1", a, copy.deepcopy(a))
-    for name in ("a", "copy"):
-        a.save(tmp_path / name)
-    with pytest.raises(ValueError, match=r"copy has learned from the same rows as .*a, which"):
-        omvfs.merge([tmp_path / "a", tmp_path / "copy"])
+    # Also if it is inside of another, was copied, was sent, or has been in a file.
+    too = "part 2 has learned from rows that part 1 has learned from too"
+    refused(too, a.merge(b), b)
+    refused(too, a.merge(b), c.merge(a))
+    refused(too, a, copy.deepcopy(a))
+    refused(too, a, OMVFS.from_bytes(a.to_bytes()))
+    a.save(tmp_path / "a")
+    a.save(tmp_path / "copy")
+    for other in ("a", "copy"):
+        with pytest.raises(ValueError, match=rf"{other} has learned from rows that .*a has"):
+            omvfs.merge([tmp_path / "a", tmp_path / other])
+    # And after the parts that it was merged with are held no more.
+    both = OMVFS.from_bytes(a.merge(b).to_bytes())
+    refused(too, both, b)
+    refused(too, both.partial_fit(two_views(5, 9)), a)
+    all_three = OMVFS.from_bytes(c.merge(both).to_bytes())
+    for part in (a, b, c, both):
+        refused(too, all_three, part)
     assert [learned(part) for part in (a, b, c)] == before
+
+
+def test_a_merge_that_fails_changes_nothing():
+    a, b, c = parts_of(two_views(0, 90), [40, 30, 20], sample_size=12)
+    odd = fitted(two_views(3, 20), sample_size=13)
+    before = [learned(part) for part in (a, b, c, odd)]
+    merged = a.merge(b)
+    for wrong in (odd, b, 7):
+        with pytest.raises((ValueError, TypeError)):
+            merged.merge(c, wrong)
+    assert [learned(part) for part in (a, b, c, odd)] == before
+    assert learned(merged.merge(c)) == learned(omvfs.merge([c, b, a]))
 
 
 @pytest.mark.parametrize("sizes", [[1, 1], [2, 1, 50], [1] * 9], ids=str)

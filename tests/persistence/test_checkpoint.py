@@ -403,6 +403,14 @@ def an_endless_history(arrays, meta):
     arrays["history"] = np.full_like(arrays["history"], np.inf)
 
 
+def keys_of_parts_of_another_size(arrays, meta):
+    arrays["of_parts"] = np.zeros((2, 3), np.uint8)
+
+
+def a_part_twice(arrays, meta):
+    arrays["of_parts"] = np.zeros((2, 16), np.uint8)
+
+
 def names_of_columns_cut_off(arrays, meta):
     arrays["feature_names_in"] = np.zeros(3, np.uint8)
     arrays["feature_names_in/ends"] = np.arange(17)
@@ -553,6 +561,8 @@ HOSTILE = [
     a_reservoir_without_rows,
     fewer_rows_than_the_reservoir_holds,
     an_endless_history,
+    keys_of_parts_of_another_size,
+    a_part_twice,
     names_of_columns_cut_off,
     a_list_for_meta,
     history_of_another_shape,

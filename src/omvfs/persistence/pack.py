@@ -20,6 +20,7 @@ from omvfs.model.statistics import Statistics, ViewStatistics
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
 from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.keys import KEY_SIZE
 from omvfs.selectors.settings import resolve
 
 Arrays = dict[str, NDArray[Any]]
@@ -53,6 +54,9 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
     arrays |= {f"V/{v}": part for v, part in enumerate(state.V)}
     if fitted.raised is not None:
         arrays |= {f"raised/{v}": part for v, part in enumerate(fitted.raised)}
+    if fitted.of_parts:
+        held_keys = np.frombuffer(b"".join(fitted.of_parts), np.uint8)
+        arrays["of_parts"] = held_keys.reshape(-1, KEY_SIZE)
     for v, names in enumerate(schema.feature_names):
         if names is not None:
             arrays |= pack_names(f"names/{v}", names)
@@ -138,7 +142,18 @@ class _Reader:
             raised = tuple(
                 self._floats(f"raised/{v}", (D,), np.float64) for v, D in enumerate(widths)
             )
-        return FittedState(self.schema, self.settings, state, raised)
+        return FittedState(self.schema, self.settings, state, raised, self._of_parts())
+
+    def _of_parts(self) -> tuple[bytes, ...]:
+        if "of_parts" not in self.arrays:
+            return ()
+        keys = self.arrays["of_parts"]
+        if keys.dtype != np.uint8 or keys.ndim != 2 or keys.shape[1] != KEY_SIZE:
+            raise ValueError("the keys of its parts are no keys")
+        found = tuple(key.tobytes() for key in keys)
+        if list(found) != sorted(set(found)):
+            raise ValueError("the keys of its parts are not in order")
+        return found
 
     def _statistics(self, n_rows: int) -> Statistics:
         widths, K = self.schema.widths, self.K

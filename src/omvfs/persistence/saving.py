@@ -41,7 +41,7 @@ _SPARE = 1 << 24
 
 
 class Persistent:
-    """Adds `save` and `load` to the estimator."""
+    """Adds `save` and `load` to the estimator, and the same for bytes in memory."""
 
     _journal: Journal[FittedState]
     _columns: NDArray[np.intp] | None
@@ -74,6 +74,33 @@ class Persistent:
         extra_arrays : mapping of str to array, default=None
             The same, for arrays; returned under ``extra/<name>``.
         """
+        checkpoint.write(path, *self._content(os.fspath(path), extra, extra_arrays))
+
+    @alone
+    def to_bytes(self) -> bytes:
+        """Return what `save` would write, to be kept in memory or sent to another machine.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> from omvfs import OMVFS
+        >>> X = np.random.default_rng(0).random((40, 6))
+        >>> state = OMVFS(2, random_state=0).fit(X).to_bytes()
+        >>> OMVFS.from_bytes(state).n_samples_seen_
+        40
+        """
+        return checkpoint.encoded(*self._content(checkpoint.GIVEN))
+
+    def _content(
+        self,
+        place: str,
+        extra: Any = None,
+        extra_arrays: Mapping[str, NDArray[Any]] | None = None,
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return all that was learned, and the parameters, for a place that errors name."""
         check_is_fitted(self)
         params = self.get_params(deep=False)
         check_all(params, self.schema_.names)
@@ -84,7 +111,7 @@ class Persistent:
             arrays["columns"] = self._columns.astype(np.int64)
             if self.n_features_in_ > len(self._columns) + _SPARE:
                 raise checkpoint.CheckpointError(
-                    f"{os.fspath(path)} would tell of {self.n_features_in_:,} columns of X, "
+                    f"{place} would tell of {self.n_features_in_:,} columns of X, "
                     f"{len(self._columns):,} of them in views; at most {_SPARE:,} more are read "
                     "again. Pass the views without the others."
                 )
@@ -99,7 +126,24 @@ class Persistent:
         }
         meta["extra"] = extra
         arrays |= {f"extra/{name}": array for name, array in (extra_arrays or {}).items()}
-        checkpoint.write(path, arrays, meta)
+        return arrays, meta
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Return the estimator that `to_bytes` gave; what cannot be true is refused.
+
+        Parameters
+        ----------
+        content : bytes
+
+        Raises
+        ------
+        omvfs.persistence.checkpoint.CheckpointError
+            If they are damaged, of another version, or something else.
+        """
+        if not isinstance(content, bytes | bytearray | memoryview):
+            raise TypeError(f"Got {type(content).__name__}; expected bytes, as of to_bytes().")
+        return cls._of(*checkpoint.decoded(bytes(content)), None)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -128,9 +172,9 @@ class Persistent:
 
     @classmethod
     def _of(
-        cls, arrays: Mapping[str, NDArray[Any]], meta: Any, path: str | os.PathLike[str]
+        cls, arrays: Mapping[str, NDArray[Any]], meta: Any, path: str | os.PathLike[str] | None
     ) -> Self:
-        """Return the estimator that a checkpoint holds, as read from a path."""
+        """Return the estimator that a checkpoint holds, as read from a path, or from bytes."""
         try:
             fitted = unpack(arrays, meta)
             own = meta["estimator"]
@@ -149,8 +193,11 @@ class Persistent:
         except _UNSOUND as error:
             why = str(error)
             why = why if len(why) <= _TELLING else f"{why[:_TELLING]}..."
+            name, hint = checkpoint.GIVEN, ""
+            if path is not None:
+                name, hint = os.fspath(path), checkpoint.before(path)
             raise checkpoint.CheckpointError(
-                f"{os.fspath(path)} holds no sound {cls.__name__}: {why}.{checkpoint.before(path)}"
+                f"{name} holds no sound {cls.__name__}: {why}.{hint}"
             ) from error
         return selector
 

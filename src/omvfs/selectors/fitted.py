@@ -39,12 +39,15 @@ class FittedState:
         Of the model.
     raised : tuple of array of shape (D_v,), or None
         By how much the columns of each view are raised; None where negative values are not.
+    of_parts : tuple of bytes
+        Keys of the parts that were merged to it, in order; empty if none were.
     """
 
     schema: Schema
     settings: Settings
     state: State
     raised: tuple[NDArray[np.float64], ...] | None
+    of_parts: tuple[bytes, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once, perhaps by a callable that does not pickle, can be worked out.

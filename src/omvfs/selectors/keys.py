@@ -10,6 +10,9 @@ import scipy.sparse as sp
 from omvfs.model.arrays import Block
 from omvfs.model.state import State
 
+# Bytes of a digest.
+KEY_SIZE = 16
+
 
 def digest(arrays: Iterable[Any]) -> bytes:
     """Return a digest of numbers, in whatever precision and byte order a machine has them.
@@ -23,7 +26,7 @@ def digest(arrays: Iterable[Any]) -> bytes:
     >>> digest([np.array([1, 2])]) == digest([np.array([1, 2], np.int32), None])
     True
     """
-    found = hashlib.blake2b(digest_size=16)
+    found = hashlib.blake2b(digest_size=KEY_SIZE)
     for array in arrays:
         if array is not None:
             values = np.asarray(array)

@@ -78,6 +78,8 @@ class Plan:
         Parts whose last chunks nothing came after but those of others of them.
     lead : int
         The part of most rows: its clusters are worth a start.
+    keys : tuple of bytes
+        Of all parts, and of those that were merged to one of them before.
     """
 
     schema: Schema
@@ -88,6 +90,7 @@ class Plan:
     left: tuple[float, ...]
     recent: frozenset[int]
     lead: int
+    keys: tuple[bytes, ...]
 
     @classmethod
     def of(
@@ -125,6 +128,7 @@ class Plan:
             left=left,
             recent=_recent(cards),
             lead=max(order, key=lambda i: left[i] * cards[i].weight),
+            keys=tuple(sorted(common.keys)),
         )
 
     def sample(self, i: int, part: Part) -> Sample:
@@ -167,7 +171,7 @@ class Plan:
         """
         rng = self._generator(1)
         state = common.state(total.statistics, total.window, total.n_chunks, rng)
-        merged = FittedState(self.schema, self.settings, state, self.raised)
+        merged = FittedState(self.schema, self.settings, state, self.raised, self.keys)
         merged.check_finite()
         return merged
 
@@ -216,7 +220,7 @@ class _Common:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names, self._n = names, 0
-        self._keys: dict[bytes, str] = {}
+        self.keys: dict[bytes, int] = {}
         self._sparse: dict[int, str] = {}
         self.raised: tuple[NDArray[np.float64], ...] | None = None
 
@@ -232,13 +236,13 @@ class _Common:
             known = zip(self.schema.feature_names, form.schema.feature_names, strict=True)
             names = tuple(own or other for own, other in known)
             self.schema = replace(self.schema, feature_names=names)
+        for key in (brief.card.key, *brief.card.of_parts):
+            if (twin := self.keys.setdefault(key, self._n)) != self._n:
+                raise ValueError(
+                    f"{name} has learned from rows that {self._names[twin]} has learned from too: "
+                    "they would count twice. Give every part once."
+                )
         self._n += 1
-        if (twin := self._keys.get(brief.card.key)) is not None:
-            raise ValueError(
-                f"{name} has learned from the same rows as {twin}, which would count twice. Give "
-                "every part once."
-            )
-        self._keys[brief.card.key] = name
         if brief.raised is None:
             return
         # Zeros without a sign, whichever part they are of.

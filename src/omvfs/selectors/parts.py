@@ -75,12 +75,15 @@ class Card:
         Rows, as far as they are not forgotten.
     later : int
         Rows of other parts that came after it.
+    of_parts : tuple of bytes
+        Keys of the parts that were merged to it before.
     """
 
     key: bytes
     n_rows: int
     weight: float
     later: int = 0
+    of_parts: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ class Part:
         """What must be known of it before it is merged."""
         known, statistics = self.known, self.known.state.statistics
         form = Form(known.schema, self.reading, known.settings, self.params, statistics.dtype)
-        card = Card(known.key, self.n_rows, statistics.decayed_n_rows, self.later)
+        card = Card(known.key, self.n_rows, statistics.decayed_n_rows, self.later, known.of_parts)
         sparse = tuple(map(known.holds_sparse, range(len(known.schema.names))))
         return Brief(form, card, known.raised, sparse)
 
