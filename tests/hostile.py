@@ -47,6 +47,8 @@ def sound():
     """Return models of several kinds that have learned, and rows that fit each."""
     quick = {"n_init": 2, "max_iter": 3, "random_state": 0, "n_features_per_view": 3}
     split = np.random.default_rng(1).random((20, 17))
+    prepared = ["text:tfidf", "scale", "l2"]
+    halves = (OMVFS(2, prepare=prepared, **quick).fit(rows(10, seed)) for seed in (2, 3))
     return [
         (OMVFS(2, sample_size=10, batch_size=10, **quick).fit(rows()), rows(7, 1)),
         (
@@ -59,7 +61,8 @@ def sound():
             split[:7],
         ),
         (OMVFSPaper(2, window=3, **taken(OMVFSPaper, **quick)).fit(rows()), rows(7, 1)),
-        (OMVFS(2, prepare=["text:tfidf", "scale", "l2"], **quick).fit(rows()), rows(7, 1)),
+        (OMVFS(2, prepare=prepared, **quick).fit(rows()), rows(7, 1)),
+        (OMVFS.merge(*halves), rows(7, 1)),
     ]
 
 

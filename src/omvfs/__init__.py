@@ -4,6 +4,7 @@ from omvfs.data.rechunk import rechunk
 from omvfs.data.suspects import SuspectColumnWarning
 from omvfs.data.transformer import ViewTransformer
 from omvfs.data.views import Views, as_views
+from omvfs.merging import merge
 from omvfs.omvfs import OMVFS
 from omvfs.omvfs_paper import OMVFSPaper
 
@@ -14,6 +15,7 @@ __all__ = [
     "ViewTransformer",
     "Views",
     "as_views",
+    "merge",
     "rechunk",
 ]
 __version__ = "0.1.0"

@@ -147,22 +147,23 @@ def naming(path: PathLike) -> Iterator[None]:
 
 
 @contextmanager
-def locked(folder: PathLike) -> Iterator[None]:
-    """Keep other processes that ask from writing to a folder, until the block is left.
+def locked(target: PathLike) -> Iterator[None]:
+    """Keep other processes that ask from writing to a folder or file, until the block is left.
 
     The lock is the process's: it does not outlive it, whatever file a killed one has left.
 
     Parameters
     ----------
-    folder : path
-        It must be there.
+    target : path
+        A folder that is there, or a file, there or not, in one that is.
 
     Raises
     ------
     BusyError
         If another has it.
     """
-    path = Path(folder) / _LOCK
+    target = Path(target)
+    path = target / _LOCK if target.is_dir() else target.with_name(f".{target.name}.lock")
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -171,7 +172,7 @@ def locked(folder: PathLike) -> Iterator[None]:
             owner = os.read(descriptor, 20).decode("ascii", "replace").strip()
             os.close(descriptor)
             who = f"Another run (pid {owner})" if owner else "Another run"
-            raise BusyError(f"{who} writes to {folder}.") from None
+            raise BusyError(f"{who} writes to {target}.") from None
         if _is_at(descriptor, path):
             break
         # The one before has just ended, and taken its file along.

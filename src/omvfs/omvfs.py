@@ -23,6 +23,7 @@ from omvfs.selectors.base import SelectSize
 from omvfs.selectors.explaining import ExplainingSelector
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.judging import JudgesSelection
+from omvfs.selectors.merging import Mergeable
 from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.settings import (
     NegativeMode,
@@ -35,7 +36,7 @@ from omvfs.selectors.settings import (
 from omvfs.threads import alone, on_one_thread
 
 
-class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
+class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
@@ -129,7 +130,7 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         Feature matrices.
     labels_ : ndarray of shape (n_rows,)
         Consensus cluster of every row that `fit` was given, as `predict` tells it. Not there after
-        `partial_fit` or `load`: rows are not kept.
+        `partial_fit`, `load` or `merge`: rows are not kept.
     window_labels_ : ndarray
         Consensus cluster of every row in the window.
     cluster_shares_ : ndarray of shape (n_clusters,), or None
@@ -326,8 +327,8 @@ class OMVFS(JudgesSelection, Persistent, ExplainingSelector):
         labels: NDArray[np.intp] | None = getattr(self, "_labels", None)
         if labels is None or len(labels) != self._fitted.n_rows:
             raise AttributeError(
-                "labels_ is of the rows of fit(); after partial_fit() or load() they are not known "
-                "any more. Use predict(X), or window_labels_ for the last chunks."
+                "labels_ is of the rows of fit(); after partial_fit(), load() or merge() they are "
+                "not known any more. Use predict(X), or window_labels_ for the last chunks."
             )
         return labels.copy()
 

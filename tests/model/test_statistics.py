@@ -243,3 +243,29 @@ def test_b_keeps_its_precision():
         assert each.masses.dtype == np.float64
     delta = [np.ones(width) for width in WIDTHS]
     assert found.shift(delta).dtype == np.float32
+
+
+@given(a=statistics())
+@laws
+def test_frozen_ones_are_copied_before_they_are_written_to(a):
+    before = fingerprint(a)
+    assert a.writable() is a
+    a.freeze()
+    with pytest.raises(ValueError, match="read-only"):
+        a.put([slice(None)] * len(a.views), a)
+    written = a.writable()
+    written.put([slice(None)] * len(a.views), a + a)
+    assert fingerprint(a) == before
+
+
+@given(a=statistics(), b=statistics())
+@laws
+def test_without_clusters_rows_and_columns_stay_counted(a, b):
+    both = a.without_clusters() + b.without_clusters()
+    assert both.n_rows == a.n_rows + b.n_rows
+    for view, own, other in zip(both.views, a.views, b.views, strict=True):
+        assert view.B.shape == (len(own.B), 0)
+        for name in ("decayed_n_rows", "energy", "filled_rows"):
+            assert getattr(view, name) == getattr(own, name) + getattr(other, name)
+        if own.squares is not None and other.squares is not None:
+            np.testing.assert_array_equal(view.squares, own.squares + other.squares)

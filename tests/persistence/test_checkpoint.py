@@ -410,8 +410,12 @@ def an_endless_history(arrays, meta):
     arrays["history"] = np.full_like(arrays["history"], np.inf)
 
 
-def keys_of_too_few_rows(arrays, meta):
-    arrays["reservoir/keys"] = np.zeros(1)
+def keys_of_parts_of_another_size(arrays, meta):
+    arrays["of_parts"] = np.zeros((2, 3), np.uint8)
+
+
+def a_part_twice(arrays, meta):
+    arrays["of_parts"] = np.zeros((2, 16), np.uint8)
 
 
 def names_of_columns_cut_off(arrays, meta):
@@ -555,10 +559,6 @@ def shares_above_one(arrays, meta):
     arrays["reservoir/shares"][:] = 1e300
 
 
-def a_window_of_too_few_rows(arrays, meta):
-    meta["window"] = []
-
-
 def no_history(arrays, meta):
     arrays["history"] = arrays["history"][:0]
 
@@ -592,7 +592,8 @@ HOSTILE = [
     a_reservoir_without_rows,
     fewer_rows_than_the_reservoir_holds,
     an_endless_history,
-    keys_of_too_few_rows,
+    keys_of_parts_of_another_size,
+    a_part_twice,
     names_of_columns_cut_off,
     a_list_for_meta,
     history_of_another_shape,
@@ -627,7 +628,6 @@ HOSTILE = [
     sums_whose_squares_overflow,
     masses_below_zero,
     shares_above_one,
-    a_window_of_too_few_rows,
     no_history,
     weights_whose_squares_overflow,
 ]
@@ -642,6 +642,16 @@ def test_a_file_with_a_true_checksum_and_false_contents_is_refused(tmp_path, who
     change(arrays, meta)
     checkpoint.write(path, arrays, meta)
     with pytest.raises(CheckpointError, match="no sound OMVFS"):
+        OMVFS.load(path)
+
+
+def test_the_printed_solver_does_without_no_window(tmp_path):
+    path = tmp_path / "model"
+    OMVFSPaper(2, random_state=0, max_iter=2).fit(two_views(20)).save(path)
+    arrays, meta = checkpoint.read(path)
+    meta["window"] = []
+    checkpoint.write(path, arrays, meta)
+    with pytest.raises(CheckpointError, match="the window holds 0 of 20 rows"):
         OMVFS.load(path)
 
 

@@ -157,3 +157,29 @@ def test_a_fit_interrupted_at_its_end_is_none(monkeypatch, make):
         (new := make()).fit(first)
     with pytest.raises(NotFittedError):
         new.transform(first)
+
+
+def test_what_can_be_worked_out_is_when_it_is_asked_for_and_only_once():
+    asked = []
+
+    def origin():
+        asked.append(1)
+        if len(asked) == 1:
+            raise Interrupted
+        return Count(7, [7]), [info(7)]
+
+    journal = Journal.of(origin)
+    assert journal.origin is origin
+    assert not asked
+    with pytest.raises(Interrupted):
+        journal.known  # noqa: B018
+    assert journal.known.n_rows == 7
+    assert list(journal.history) == [info(7)]
+    assert len(asked) == 2
+    # An update that does not come about leaves all as it was.
+    with pytest.raises(Interrupted):
+        journal.take(Fragile(Count(9, journal.known.cell), info(2), 7, 9, [True]))
+    assert (journal.known.n_rows, journal.origin) == (7, origin)
+    journal.take(Fragile(Count(9, journal.known.cell), info(2), 7, 9, []))
+    assert (journal.known.n_rows, journal.origin) == (9, None)
+    assert list(journal.history) == [info(7), info(2)]

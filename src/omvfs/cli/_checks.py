@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from omvfs import OMVFS
+from omvfs.cli._output import WRITTEN
 from omvfs.formats.destinations import Destination
 from omvfs.formats.inputs import read_input
 from omvfs.selectors.settings import check_all, check_judgeable
@@ -17,7 +18,7 @@ from omvfs.wording import sentence_of
 
 # What a run leaves in its folder: the checkpoint, and what it has come to.
 MODEL = "model.omvfs"
-RESULTS = MODEL, "ranking.csv", "ranking.json", "run.json"
+RESULTS = (MODEL, *WRITTEN)
 
 
 def destination(given: str | Path) -> Destination:
@@ -73,13 +74,27 @@ def check_out(out: Destination, inputs: Sequence[str], write_data: bool) -> None
             f"{out / 'data'} is there already: remove it for --write-data, or take another folder "
             "for -o."
         )
+    check_writable(out.here, str(out))
+    out.check_writable()
+
+
+def check_writable(folder: Path, name: str = "") -> None:
+    """Make a folder, and see that files can be written to it.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        What errors call it, if not as it is called here.
+    """
     try:
-        out.here.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out.here):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise OSError(f"Results cannot be written to {out}: {error.strerror}.") from error
-    out.check_writable()
+        raise OSError(
+            f"Results cannot be written to {name or folder}: {error.strerror}."
+        ) from error
 
 
 def check_free(out: Destination, resume: bool, overwrite: bool) -> None:

@@ -21,6 +21,8 @@ from omvfs.formats import Source
 from omvfs.formats.addresses import without_secrets
 from omvfs.pipeline.loop import Result, Status
 
+# The files of `write_results`.
+WRITTEN = ("ranking.csv", "ranking.json", "run.json")
 # How what a spreadsheet would compute begins, and what keeps it from that.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
 

@@ -27,6 +27,7 @@ from omvfs.cli._config import DEFAULTS, is_given, options_of, parameters_of
 from omvfs.cli._ending import ended
 from omvfs.cli._logged import saying_what_is_logged
 from omvfs.cli._messages import say, shown
+from omvfs.cli._models import merge, rank
 from omvfs.cli._options import (
     BatchSize,
     CheckpointEvery,
@@ -246,6 +247,10 @@ def transform(
     n_rows = _write_selected(selector, Reading.of(context), to.here)
     to.publish()
     say(f"{n_rows:,} rows; selected features in {to}")
+
+
+app.command(cls=Grouped)(merge)
+app.command(cls=Grouped)(rank)
 
 
 @app.command(cls=Grouped)

@@ -107,7 +107,8 @@ class Queries:
         if self._settings.solver == "paper":
             labels: IntArray = window.indicator().argmax(axis=1)
             return labels
-        return self.place(self.scaled(window.rows()))
+        # Of parts that were merged side by side no row is the last.
+        return self.place(self.scaled(window.rows())) if len(window) else np.zeros(0, np.intp)
 
     def explained(self, X: Sequence[Block]) -> float:
         """Return the share of the squared norm of rows that their nearest clusters explain."""
@@ -316,11 +317,11 @@ class Queries:
         """The most recent rows, per view, once there were more than the reservoir holds.
 
         Empty before, and if forgetting has left the reservoir fewer rows than these: then what is
-        known is of recent rows.
+        known is of recent rows. Empty too while few have come after parts that were merged.
         """
         n, state = self._settings.recent_rows, self.state
         few = state.statistics.decayed_n_rows <= self._settings.sample_size
-        if not n or few or len(state.reservoir.live) < n:
+        if not n or few or min(len(state.reservoir.live), state.window.n_rows) < n:
             return []
         return state.window.last(n)
 

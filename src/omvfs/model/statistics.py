@@ -230,12 +230,22 @@ class Statistics:
         moves : array of shape (K, K)
             What share of each cluster goes to which other; rows sum to 1.
         """
-        moved = self._each(lambda a: _of_dtype(a @ moves, a), ("weight_sums", "B"))
+        moved = self._each(lambda a: a @ moves.astype(a.dtype, copy=False), ("weight_sums", "B"))
         return moved._each(lambda a: a @ moves if a.ndim == 1 else moves.T @ a @ moves, ("masses",))
 
     def cleared(self) -> "Statistics":
         """Return the statistics with columns and rows counted, and nothing in any cluster."""
         return self._each(np.zeros_like, ("masses", "weight_sums", "B"))
+
+    def without_clusters(self) -> "Statistics":
+        """Return the statistics with columns and rows counted, and no clusters at all."""
+        none = np.zeros(0)
+        return self._by_view(
+            lambda view, D: replace(
+                view, masses=none, weight_sums=none, B=np.zeros((D, 0), self.dtype)
+            ),
+            [len(view.B) for view in self.views],
+        )
 
     def on(self, columns: Sequence[Columns]) -> "Statistics":
         """Return a copy of what is known on some columns of each view."""
@@ -283,8 +293,15 @@ class Statistics:
         """Return statistics that share no array with these."""
         return self._each(np.copy, ("masses", "weight_sums", *_BY_COLUMN))
 
+    def freeze(self) -> None:
+        """Let no one write into the arrays by column any more, as others hold them too."""
+        for view in self.views:
+            for name in _BY_COLUMN:
+                if (a := getattr(view, name)) is not None:
+                    a.flags.writeable = False
+
     def writable(self) -> "Statistics":
-        """Return these statistics, or copies where `put` could not write, as into a mapped file."""
+        """Return these statistics, or copies where `put` could not write: frozen, or mapped."""
         held = [getattr(view, name) for view in self.views for name in _BY_COLUMN]
         return self if all(a is None or a.flags.writeable for a in held) else self.copy()
 

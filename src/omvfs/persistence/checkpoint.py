@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
 from omvfs import disk
 
@@ -21,6 +21,10 @@ VERSION = 4
 MAX_HEADER_BYTES = 1 << 24
 MAX_BYTES = 1 << 36
 
+# What errors call bytes that are of no file.
+GIVEN = "The state"
+# What is raised by bytes that are no checkpoint.
+_NO_FILE = (SafetensorError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
 # Written at a time, so that an interruption is never far.
 _PIECE = 1 << 20
 
@@ -81,6 +85,25 @@ def write(path: PathLike, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str,
         If it cannot be written.
     """
     path = Path(path)
+    content = encoded(arrays, meta, os.fspath(path))
+    # Of mode 0600: the rows in it may be private.
+    with disk.replacing(path, 0o600, before=lambda: _keep(path)) as descriptor:
+        _write_all(descriptor, content)
+
+
+def encoded(
+    arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any], name: str = GIVEN
+) -> bytes:
+    """Return what `write` writes, to be kept or sent elsewhere.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+    meta : mapping of str to object
+        Anything that JSON can hold.
+    name : str
+        What errors call it.
+    """
     text = json.dumps(meta, sort_keys=True, allow_nan=False)
     solid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     metadata = {
@@ -92,12 +115,40 @@ def write(path: PathLike, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str,
     content = save(solid, metadata)
     if (header := int.from_bytes(content[:8], "little")) > MAX_HEADER_BYTES:
         raise CheckpointError(
-            f"{path} would have a header of {header:,} bytes; at most {MAX_HEADER_BYTES:,} are "
+            f"{name} would have a header of {header:,} bytes; at most {MAX_HEADER_BYTES:,} are "
             "read again."
         )
-    # Of mode 0600: the rows in it may be private.
-    with disk.replacing(path, 0o600, before=lambda: _keep(path)) as descriptor:
-        _write_all(descriptor, content)
+    return content
+
+
+def decoded(content: bytes, max_bytes: int = MAX_BYTES) -> tuple[dict[str, NDArray[Any]], Any]:
+    """Return the arrays and the rest of what `encoded` made; nothing is taken on trust.
+
+    Parameters
+    ----------
+    content : bytes
+    max_bytes : int
+        Most that are read.
+
+    Examples
+    --------
+    >>> arrays, meta = decoded(encoded({"a": np.arange(3)}, {"n": 1}))
+    >>> arrays["a"], meta
+    (array([0, 1, 2]), {'n': 1})
+    """
+    _check_sizes(GIVEN, content[:8], len(content), max_bytes)
+    try:
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        metadata = header.get("__metadata__") or {}
+        _check_format(GIVEN, metadata)
+        # Learning writes into them.
+        found = sorted(load(content).items())
+        arrays = {name: np.require(each, requirements="W") for name, each in found}
+    except CheckpointError:
+        raise
+    except _NO_FILE as error:
+        raise CheckpointError(f"{GIVEN} is damaged, or no checkpoint: {error}") from error
+    return arrays, _checked_meta(GIVEN, arrays, metadata)
 
 
 def read(path: PathLike, max_bytes: int = MAX_BYTES) -> tuple[dict[str, NDArray[Any]], Any]:
@@ -144,45 +195,53 @@ def before(path: PathLike) -> str:
 
 
 def _read(path: Path, max_bytes: int) -> tuple[dict[str, NDArray[Any]], Any]:
-    _check_sizes(path, max_bytes)
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            _check_format(path, metadata)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, TypeError, KeyError) as error:
-        raise CheckpointError(f"{path} is damaged, or no checkpoint: {error}") from error
-    text = metadata.get("meta", "")
-    if _digest(arrays, text) != metadata.get("sha256"):
-        raise CheckpointError(f"{path} is damaged: its contents do not match their checksum.")
-    try:
-        return arrays, json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} has a header that cannot be read: {error}") from error
-
-
-def _check_sizes(path: Path, max_bytes: int) -> None:
-    """Refuse what claims to be too large, before anything is read into memory."""
+    name = os.fspath(path)
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         head = file.read(8)
+    _check_sizes(name, head, size, max_bytes)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            _check_format(name, metadata)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, TypeError, KeyError) as error:
+        raise CheckpointError(f"{path} is damaged, or no checkpoint: {error}") from error
+    return arrays, _checked_meta(name, arrays, metadata)
+
+
+def _checked_meta(
+    name: str, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]
+) -> Any:
+    """Return what is there beside the arrays, if all is as it was written."""
+    text = metadata.get("meta", "")
+    if _digest(arrays, text) != metadata.get("sha256"):
+        raise CheckpointError(f"{name} is damaged: its contents do not match their checksum.")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{name} has a header that cannot be read: {error}") from error
+
+
+def _check_sizes(name: str, head: bytes, size: int, max_bytes: int) -> None:
+    """Refuse what claims to be too large, before anything is read into memory."""
     if size > max_bytes:
-        raise CheckpointError(f"{path} has {size:,} bytes; at most {max_bytes:,} are read.")
+        raise CheckpointError(f"{name} has {size:,} bytes; at most {max_bytes:,} are read.")
     claimed = int.from_bytes(head, "little")
     if len(head) < 8 or not 2 <= claimed <= size - 8:
-        raise CheckpointError(f"{path} is cut off, or no checkpoint.")
+        raise CheckpointError(f"{name} is cut off, or no checkpoint.")
     if claimed > MAX_HEADER_BYTES:
         raise CheckpointError(
-            f"{path} claims a header of {claimed:,} bytes; at most {MAX_HEADER_BYTES:,} are read."
+            f"{name} claims a header of {claimed:,} bytes; at most {MAX_HEADER_BYTES:,} are read."
         )
 
 
-def _check_format(path: Path, metadata: Mapping[str, str]) -> None:
+def _check_format(name: str, metadata: Mapping[str, str]) -> None:
     if metadata.get("format") != FORMAT:
-        raise CheckpointError(f"{path} is no checkpoint of this library.")
+        raise CheckpointError(f"{name} is no checkpoint of this library.")
     if metadata.get("version") != str(VERSION):
         raise CheckpointError(
-            f"{path} is of version {metadata.get('version')!r}; this library reads {VERSION}. "
+            f"{name} is of version {metadata.get('version')!r}; this library reads {VERSION}. "
             "Learn anew, or read it with the version of the library that wrote it."
         )
 

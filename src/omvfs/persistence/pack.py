@@ -20,7 +20,9 @@ from omvfs.model.state import B_sq_norms, State
 from omvfs.model.statistics import Statistics, ViewStatistics
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
+from omvfs.persistence.names import pack_names, unpack_names
 from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.keys import KEY_SIZE
 from omvfs.selectors.preparation import Counted, Preparation
 from omvfs.selectors.settings import resolve
 
@@ -55,13 +57,14 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
         held = {name: getattr(view, name) for name in _SUMS}
         arrays |= {f"{name}/{v}": a for name, a in held.items() if a is not None}
     arrays |= {f"V/{v}": part for v, part in enumerate(state.V)}
-    if reservoir.keys is not None:
-        arrays["reservoir/keys"] = reservoir.keys
     if fitted.raised is not None:
         arrays |= {f"raised/{v}": part for v, part in enumerate(fitted.raised)}
     for v, steps in enumerate(fitted.preparation.counted):
         for i, counted in enumerate(steps):
             arrays |= {f"prepared/{v}/{i}/{name}": a for name, a in counted.items()}
+    if fitted.of_parts:
+        held_keys = np.frombuffer(b"".join(fitted.of_parts), np.uint8)
+        arrays["of_parts"] = held_keys.reshape(-1, KEY_SIZE)
     for v, names in enumerate(schema.feature_names):
         if names is not None:
             arrays |= pack_names(f"names/{v}", names)
@@ -148,7 +151,9 @@ class _Reader:
             raised = tuple(
                 self._floats(f"raised/{v}", (D,), np.float64) for v, D in enumerate(widths)
             )
-        return FittedState(self.schema, self.settings, state, raised, self._preparation(n_rows))
+        return FittedState(
+            self.schema, self.settings, state, raised, self._preparation(n_rows), self._of_parts()
+        )
 
     def _preparation(self, n_rows: int) -> Preparation:
         views, steps = self.schema.names, self.meta["prepare"]
@@ -169,6 +174,17 @@ class _Reader:
                 raise ValueError(f"{place} counts rows, but not those of {n_rows:,}")
             return {"df": df, "n": n}
         return {"largest": self._floats(f"{place}/largest", (width,))} if step == "scale" else {}
+
+    def _of_parts(self) -> tuple[bytes, ...]:
+        if "of_parts" not in self.arrays:
+            return ()
+        keys = self.arrays["of_parts"]
+        if keys.dtype != np.uint8 or keys.ndim != 2 or keys.shape[1] != KEY_SIZE:
+            raise ValueError("the keys of its parts are no keys")
+        found = tuple(key.tobytes() for key in keys)
+        if list(found) != sorted(set(found)):
+            raise ValueError("the keys of its parts are not in order")
+        return found
 
     def _statistics(self, n_rows: int) -> Statistics:
         widths, K = self.schema.widths, self.K
@@ -239,9 +255,10 @@ class _Reader:
                 chunks.append(tuple(X_v[span].copy() for X_v in blocks))
                 U.append(rows[span].copy())
         settings = self.settings
-        if not 1 <= sum(map(len, U)) <= n_rows:
-            raise ValueError(f"the window holds {sum(map(len, U)):,} of {n_rows:,} rows")
-        return Window(settings.window, tuple(chunks), tuple(U), settings.recent_rows)
+        window = Window(settings.window, tuple(chunks), tuple(U), settings.recent_rows)
+        if not self._paper <= window.n_rows <= n_rows:
+            raise ValueError(f"the window holds {window.n_rows:,} of {n_rows:,} rows")
+        return window
 
     def _reservoir(self, n_rows: int) -> Reservoir:
         labels = self.arrays["reservoir/labels"]
@@ -263,10 +280,7 @@ class _Reader:
         shares = self._floats("reservoir/shares", (n,))
         if (shares > 1).any():
             raise ValueError("more than all is left of a row of the reservoir")
-        reservoir = Reservoir.of(self.settings.sample_size, counted, shares, blocks)
-        if "reservoir/keys" not in self.arrays:
-            return reservoir
-        return replace(reservoir, keys=self._floats("reservoir/keys", (n,), np.float64))
+        return Reservoir.of(self.settings.sample_size, counted, shares, blocks)
 
     def _blocks(self, name: str, kinds: Sequence[str], n: int) -> tuple[Block, ...]:
         if len(kinds) != len(self.schema.widths):
@@ -340,25 +354,6 @@ def _pack_block(arrays: Arrays, name: str, X: Block) -> str:
     else:
         arrays[name] = X
     return _kind(X)
-
-
-def pack_names(name: str, names: Sequence[str]) -> Arrays:
-    """Return texts as bytes and where each ends."""
-    encoded = [each.encode() for each in names]
-    ends = np.cumsum([len(each) for each in encoded], dtype=np.int64)
-    return {name: np.frombuffer(b"".join(encoded), np.uint8), f"{name}/ends": ends}
-
-
-def unpack_names(content: NDArray[Any], ends: NDArray[Any], n: int) -> tuple[str, ...]:
-    """Return n texts from their bytes and where each ends."""
-    if content.dtype != np.uint8 or ends.dtype != np.int64 or ends.shape != (n,):
-        raise ValueError("names of features are of the wrong kind")
-    starts = np.concatenate([[0], ends[:-1]])
-    if (starts > ends).any() or starts[0] < 0 or ends[-1] != content.size:
-        raise ValueError("names of features are cut off")
-    text = content.tobytes()
-    pieces = zip(starts.tolist(), ends.tolist(), strict=True)
-    return tuple(text[start:end].decode() for start, end in pieces)
 
 
 def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:

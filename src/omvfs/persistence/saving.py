@@ -12,14 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from omvfs.data.schema import Schema, listed
 from omvfs.model.state import ChunkInfo
 from omvfs.persistence import checkpoint
-from omvfs.persistence.pack import (
-    pack,
-    pack_names,
-    pack_params,
-    unpack,
-    unpack_names,
-    unpack_params,
-)
+from omvfs.persistence.names import pack_names, unpack_names
+from omvfs.persistence.pack import pack, pack_params, unpack, unpack_params
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.settings import check_all
 from omvfs.selectors.stream import HISTORY, Journal
@@ -41,7 +35,7 @@ _SPARE = 1 << 24
 
 
 class Persistent:
-    """Adds `save` and `load` to the estimator."""
+    """Adds `save` and `load` to the estimator, and the same for bytes in memory."""
 
     _journal: Journal[FittedState]
     _columns: NDArray[np.intp] | None
@@ -71,6 +65,30 @@ class Persistent:
             What else to keep: anything that JSON can hold, such as where in a stream to go on.
             `omvfs.persistence.checkpoint.read` returns it as ``meta["extra"]``.
         """
+        checkpoint.write(path, *self._content(os.fspath(path), extra))
+
+    @alone
+    def to_bytes(self) -> bytes:
+        """Return what `save` would write, to be kept in memory or sent to another machine.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> from omvfs import OMVFS
+        >>> X = np.random.default_rng(0).random((40, 6))
+        >>> state = OMVFS(2, random_state=0).fit(X).to_bytes()
+        >>> OMVFS.from_bytes(state).n_samples_seen_
+        40
+        """
+        return checkpoint.encoded(*self._content(checkpoint.GIVEN))
+
+    def _content(
+        self, place: str, extra: Any = None
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return all that was learned, and the parameters, for a place that errors name."""
         check_is_fitted(self)
         params = self.get_params(deep=False)
         check_all(params, self.schema_.names)
@@ -81,7 +99,7 @@ class Persistent:
             arrays["columns"] = self._columns.astype(np.int64)
             if self.n_features_in_ > len(self._columns) + _SPARE:
                 raise checkpoint.CheckpointError(
-                    f"{os.fspath(path)} would tell of {self.n_features_in_:,} columns of X, "
+                    f"{place} would tell of {self.n_features_in_:,} columns of X, "
                     f"{len(self._columns):,} of them in views; at most {_SPARE:,} more are read "
                     "again. Pass the views without the others."
                 )
@@ -95,7 +113,24 @@ class Persistent:
             "n_features_in": self.n_features_in_,
         }
         meta["extra"] = extra
-        checkpoint.write(path, arrays, meta)
+        return arrays, meta
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Return the estimator that `to_bytes` gave; what cannot be true is refused.
+
+        Parameters
+        ----------
+        content : bytes
+
+        Raises
+        ------
+        omvfs.persistence.checkpoint.CheckpointError
+            If they are damaged, of another version, or something else.
+        """
+        if not isinstance(content, bytes | bytearray | memoryview):
+            raise TypeError(f"Got {type(content).__name__}; expected bytes, as of to_bytes().")
+        return cls._of(*checkpoint.decoded(bytes(content)), None)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -124,9 +159,9 @@ class Persistent:
 
     @classmethod
     def _of(
-        cls, arrays: Mapping[str, NDArray[Any]], meta: Any, path: str | os.PathLike[str]
+        cls, arrays: Mapping[str, NDArray[Any]], meta: Any, path: str | os.PathLike[str] | None
     ) -> Self:
-        """Return the estimator that a checkpoint holds, as read from a path."""
+        """Return the estimator that a checkpoint holds, as read from a path, or from bytes."""
         try:
             fitted = unpack(arrays, meta)
             own = meta["estimator"]
@@ -145,8 +180,11 @@ class Persistent:
         except _UNSOUND as error:
             why = str(error)
             why = why if len(why) <= _TELLING else f"{why[:_TELLING]}..."
+            name, hint = checkpoint.GIVEN, ""
+            if path is not None:
+                name, hint = os.fspath(path), checkpoint.before(path)
             raise checkpoint.CheckpointError(
-                f"{os.fspath(path)} holds no sound {cls.__name__}: {why}.{checkpoint.before(path)}"
+                f"{name} holds no sound {cls.__name__}: {why}.{hint}"
             ) from error
         return selector
 

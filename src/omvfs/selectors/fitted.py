@@ -22,6 +22,7 @@ from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.offset import raise_rows, raise_to
+from omvfs.selectors.keys import key_of_rows
 from omvfs.selectors.preparation import Preparation
 from omvfs.selectors.quality import SelectionQuality, TooFewRowsError
 from omvfs.wording import Sentence, Setting
@@ -46,6 +47,8 @@ class FittedState:
         By how much the columns of each view are raised; None where negative values are not.
     preparation : Preparation
         What rows go through first.
+    of_parts : tuple of bytes
+        Keys of the parts that were merged to it, in order; empty if none were.
     """
 
     schema: Schema
@@ -53,6 +56,7 @@ class FittedState:
     state: State
     raised: tuple[NDArray[np.float64], ...] | None
     preparation: Preparation
+    of_parts: tuple[bytes, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once, perhaps by a callable that does not pickle, can be worked out.
@@ -83,6 +87,11 @@ class FittedState:
         """What can be asked of it."""
         return Queries(self.state, self.settings)
 
+    @cached_property
+    def key(self) -> bytes:
+        """By what it is known as a part of a stream: its rows."""
+        return key_of_rows(self.state)
+
     def after(
         self, chunk: Views, start_U: Any = None, start_V: Any = None
     ) -> Update["FittedState"]:
@@ -99,14 +108,8 @@ class FittedState:
         V = None if start_V is None else self._start_v(start_V)
         with np.errstate(over="ignore", invalid="ignore"):
             update = SOLVERS[self.settings.solver].step(state, blocks, self.settings, U, V)
-        known = update.known
-        self._check_finite(known.statistics if update.patch is None else update.patch.after)
-        if not (np.isfinite(known.statistics.masses).all() and np.isfinite(known.B_sq_norms).all()):
-            raise ValueError(
-                "The views have values so large that squares of their sums over the stream "
-                "overflow. Scale them down."
-            )
-        after = replace(self, state=known, raised=raised, preparation=preparation)
+        after = replace(self, state=update.known, raised=raised, preparation=preparation)
+        after.check_finite(None if update.patch is None else update.patch.after)
         return Update(after, update.info, update.patch)
 
     def suspects(self, first: Views) -> list[Suspect]:
@@ -188,8 +191,16 @@ class FittedState:
             blocks = {name: block.astype(dtype) for name, block in batch.blocks.items()}
         return as_views(batch.replaced(blocks), negative="allow")
 
-    def _check_finite(self, known: Statistics) -> None:
-        """Refuse statistics in which sums over the stream have overflowed."""
+    def check_finite(self, changed: Statistics | None = None) -> None:
+        """Refuse what is known if sums over the stream have overflowed.
+
+        Parameters
+        ----------
+        changed : Statistics, optional
+            Where to look, if the rest was looked at before.
+        """
+        state = self.state
+        known = state.statistics if changed is None else changed
         for name, view in zip(self.schema.names, known.views, strict=True):
             sums = [view.B] if view.squares is None else [view.B, view.squares]
             if not (math.isfinite(view.energy) and all(np.isfinite(each).all() for each in sums)):
@@ -197,13 +208,18 @@ class FittedState:
                     f"View {name!r} has values so large that their sums over the stream overflow "
                     f"{view.B.dtype}. Scale the view down, or give it as float64."
                 )
+        if not (np.isfinite(state.statistics.masses).all() and np.isfinite(state.B_sq_norms).all()):
+            raise ValueError(
+                "The views have values so large that squares of their sums over the stream "
+                "overflow. Scale them down."
+            )
 
     def _raised_for(self, blocks: Sequence[Block]) -> tuple[NDArray[np.float64], ...]:
         """Return by how much the columns must be raised for no value to be negative."""
         raised: list[NDArray[np.float64]] = []
         for name, block, known in zip(self.schema.names, blocks, self.raised or (), strict=True):
             by = raise_to(block, known)
-            if by.any() and (sp.issparse(block) or self._holds_sparse(len(raised))):
+            if by.any() and (sp.issparse(block) or self.holds_sparse(len(raised))):
                 raise ValueError(
                     Sentence(
                         f"View {name!r} is sparse, or was, and has negative values; raising its "
@@ -215,7 +231,7 @@ class FittedState:
             raised.append(by)
         return tuple(raised)
 
-    def _holds_sparse(self, v: int) -> bool:
+    def holds_sparse(self, v: int) -> bool:
         """Tell whether the window or the reservoir holds rows of a view as a sparse matrix."""
         held = self.state.reservoir.rows
         if held and held[v].columns is not None:

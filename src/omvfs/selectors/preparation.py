@@ -1,7 +1,7 @@
 """What rows go through before they are learned from; what its steps count travels along."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,12 +31,16 @@ class Step:
     count : callable or None
         From rows, and what was counted before, to what is counted with them; None if the step
         looks at no row but its own.
+    merge : mapping of str to callable
+        How what two parts of a stream have counted goes together, by name; neither order nor
+        grouping matter.
     whole_rows : bool
         Whether a value hangs on the other columns of its row.
     """
 
     apply: Callable[[Block, Counted], Block]
     count: Callable[[Block, Counted], Counted] | None = None
+    merge: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
     whole_rows: bool = False
 
 
@@ -87,8 +91,8 @@ def largest_sizes(X: Block, counted: Counted) -> Counted:
 STEPS = {
     "l2": Step(l2, whole_rows=True),
     "log1p": Step(log1p),
-    "tfidf": Step(tfidf, count_rows_with),
-    "scale": Step(scale, largest_sizes),
+    "tfidf": Step(tfidf, count_rows_with, {"df": np.add, "n": np.add}),
+    "scale": Step(scale, largest_sizes, {"largest": np.maximum}),
 }
 
 
@@ -188,6 +192,31 @@ class Preparation:
         """Tell whether there is any step."""
         return any(self.steps)
 
+    def __add__(self, other: "Preparation") -> "Preparation":
+        """Return what the same steps have counted in the rows of two parts of a stream.
+
+        Examples
+        --------
+        >>> from omvfs.data.views import as_views
+        >>> begun = Preparation.of("tfidf", ["text"])
+        >>> one, other = (
+        ...     begun.learn(as_views({"text": np.array(X)}))[1]
+        ...     for X in ([[1.0, 0.0]], [[1.0, 2.0], [3.0, 0.0]])
+        ... )
+        >>> (one + other).counted[0][0]
+        {'df': array([3, 1]), 'n': array([3])}
+        """
+        if self.steps != other.steps:
+            raise ValueError(f"Got steps {other.steps}; expected {self.steps}.")
+        counted = tuple(
+            tuple(
+                {name: work(one[name], another[name]) for name, work in STEPS[step].merge.items()}
+                for step, one, another in zip(*of_view, strict=True)
+            )
+            for of_view in zip(self.steps, self.counted, other.counted, strict=True)
+        )
+        return replace(self, counted=counted)
+
     def check_unchanged(self, prepare: Any, views: Sequence[str]) -> None:
         """Refuse to go on with other steps than those of the rows so far.
 
@@ -211,6 +240,28 @@ class Preparation:
                     ".",
                 )
             )
+
+    def asked_for(self, views: Sequence[str]) -> Any:
+        """Return a parameter that asks for these steps, in few words.
+
+        Parameters
+        ----------
+        views : sequence of str
+            Names of the views, in order.
+
+        Examples
+        --------
+        >>> Preparation.of(["text:tfidf", "l2"], ["text", "image"]).asked_for(["text", "image"])
+        ['text:tfidf', 'text:l2', 'image:l2']
+        >>> Preparation.of({"text": "l2", "image": "l2"}, ["text", "image"]).asked_for("ti")
+        ['l2']
+        """
+        if not self:
+            return None
+        if len(set(self.steps)) == 1:
+            return list(self.steps[0])
+        pairs = zip(views, self.steps, strict=True)
+        return [f"{view}:{step}" for view, own in pairs for step in own]
 
     def of_view(
         self, v: int, view: str, dtype: np.dtype[Any], negative: Negative

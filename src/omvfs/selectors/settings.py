@@ -178,9 +178,9 @@ def check_unchanged(learned: Settings, asked: Settings) -> None:
             raise ValueError(
                 Sentence(
                     "Got ",
-                    Setting(each.name, _plain(now)),
+                    Setting(each.name, plain(now)),
                     ", but what was learned so far is of ",
-                    Setting(each.name, _plain(was)),
+                    Setting(each.name, plain(was)),
                     "; expected the same for all rows. Set it back",
                     Clause("or start anew", ", or call fit() to start anew"),
                     ".",
@@ -188,8 +188,14 @@ def check_unchanged(learned: Settings, asked: Settings) -> None:
             )
 
 
-def _plain(value: Any) -> Any:
-    """Return a setting as it may have been typed: once, if it is the same for all views."""
+def plain(value: Any) -> Any:
+    """Return a setting as it may have been typed: once, if it is the same for all views.
+
+    Examples
+    --------
+    >>> plain((3.0, 3.0)), plain((3.0, 1.0))
+    (3.0, (3.0, 1.0))
+    """
     return value[0] if isinstance(value, tuple) and len(set(value)) == 1 else value
 
 

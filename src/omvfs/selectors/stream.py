@@ -29,6 +29,14 @@ class Known(Protocol):
 
 
 T = TypeVar("T", bound=Known)
+T_co = TypeVar("T_co", bound=Known, covariant=True)
+
+
+class Origin(Protocol[T_co]):
+    """What something can be worked out from: what is known, and what happened in the chunks."""
+
+    def __call__(self) -> tuple[T_co, Iterable[ChunkInfo]]:
+        """Work it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +45,24 @@ class _Entry(Generic[T]):
 
     Attributes
     ----------
-    known : object
-        What is known; if an update is under way, what was known before it.
+    known : object or None
+        What is known; if an update is under way, what was known before it. None if it is yet to be
+        worked out.
     infos : list of ChunkInfo
         What happened in the chunks, and maybe in some that were never taken behind them.
     n : int
         How many of them are true.
     under_way : Update or None
         An update that is neither taken nor rolled back.
+    origin : callable or None
+        From what it was worked out, or will be; None after an update.
     """
 
-    known: T
+    known: T | None
     infos: list[ChunkInfo]
     n: int
     under_way: Update[T] | None = None
+    origin: Origin[T] | None = None
 
 
 class Journal(Generic[T]):
@@ -69,12 +81,32 @@ class Journal(Generic[T]):
 
     def __init__(self, known: T, history: Iterable[ChunkInfo] = ()) -> None:
         infos = list(history)
-        self._entry = _Entry(known, infos, len(infos))
+        self._entry: _Entry[T] = _Entry(known, infos, len(infos))
+
+    @classmethod
+    def of(cls, origin: Origin[T]) -> "Journal[T]":
+        """Return a journal of what is worked out when somebody asks for it.
+
+        Parameters
+        ----------
+        origin : callable
+            Returns what is known, and what happened in the chunks.
+        """
+        journal = object.__new__(cls)
+        journal._entry = _Entry(None, [], 0, origin=origin)
+        return journal
+
+    @property
+    def origin(self) -> Origin[T] | None:
+        """From what all that is known was worked out, or will be; None if it was not."""
+        return self._entry.origin
 
     @property
     def known(self) -> T:
         """What is known."""
-        return self._recovered().known
+        known = self._recovered().known
+        assert known is not None
+        return known
 
     @property
     def history(self) -> deque[ChunkInfo]:
@@ -105,6 +137,10 @@ class Journal(Generic[T]):
         if entry.under_way is not None:
             entry.under_way.rollback()
             entry = self._entry = replace(entry, under_way=None)
+        if entry.known is None and entry.origin is not None:
+            known, history = entry.origin()
+            infos = list(history)
+            entry = self._entry = replace(entry, known=known, infos=infos, n=len(infos))
         return entry
 
 

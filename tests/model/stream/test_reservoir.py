@@ -182,6 +182,24 @@ def test_a_merged_reservoir_goes_on_like_any_other():
     assert np.count_nonzero(later.blocks[0][:, 0] == 999) >= 5
 
 
+def test_rows_that_stand_for_fewer_are_drawn_less_often():
+    # 8 rows of which forgetting has left 2, and 8 of 8: of the union 1 in 5 is of the first.
+    from_first = []
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        faded, new = part(0, 8, seed, 5).keyed(2, rng), part(100, 8, seed, 5).keyed(8, rng)
+        from_first.append(np.mean(numbers(faded.merge(new)) < 100))
+    assert np.mean(from_first) == pytest.approx(0.2, abs=0.03)
+
+
+def test_forgotten_rows_come_behind_all_others():
+    old, new = part(0, 8, 0), part(100, 3, 0)
+    forgotten = old.decay(0.04).keyed(0.3, np.random.default_rng(0))
+    merged = forgotten.merge(new)
+    assert len(merged) == 8
+    assert sorted(numbers(merged)[:3]) == [100, 101, 102]
+
+
 def test_nothing_merges_with_anything():
     empty = Reservoir.empty(8, K, np.dtype(float)).keyed(0, np.random.default_rng(0))
     some = part(0, 5, 0)

@@ -44,3 +44,24 @@ def test_the_window_holds_the_last_chunks(kind, size, sizes, at_hand):
     np.testing.assert_array_equal(changed.indicator(), other)
     assert [len(U) for U in changed.U] == [len(U) for U in window.U]
     np.testing.assert_array_equal(window.indicator(), np.vstack(Us[last]))
+
+
+@given(
+    sizes=st.lists(st.lists(st.integers(1, 4), max_size=4), min_size=3, max_size=3),
+    size=st.sampled_from([1, 2, 3, None]),
+    at_hand=st.integers(0, 9),
+)
+@settings(max_examples=60, deadline=None)
+def test_windows_that_follow_each_other_are_one_in_any_grouping(sizes, size, at_hand):
+    windows, whole, n = [], Window(size, at_hand=at_hand), 0
+    for some in sizes:
+        window = Window(size, at_hand=at_hand)
+        for m in some:
+            X = np.arange(n, n + m, dtype=float)[:, np.newaxis]
+            window, whole, n = window.append([X], X), whole.append([X], X), n + m
+        windows.append(window)
+    a, b, c = windows
+    held = [X[0].ravel().tolist() for X in whole.chunks]
+    for other in ((a + b) + c, a + (b + c)):
+        assert [X[0].ravel().tolist() for X in other.chunks] == held
+    assert whole.n_rows == sum(map(len, held))

@@ -84,12 +84,16 @@ def recluster(state: State, settings: Settings, on_the_way: bool = False) -> Sta
         return state
     sample, statistics = state.reservoir.take(live), state.statistics
     held = sample.blocks
-    found = _clustered(held, state, settings, on_the_way)
+    scaled = Scales.of(statistics, settings).rows(held)
+    known = [feature_matrices(state, settings)]
+    found = clustered(scaled, known, state.rng, settings, on_the_way)
     old, new = sample.counted, _matched(found, sample.counted)
     rest = statistics.cleared()
     if statistics.n_rows > len(sample):
         without = statistics.without(Statistics.of_clusters(held, old, sample.shares))
-        rest = without.relabel(_moves(sample, new))
+        shares = moves(sample, new)
+        # Clusters that no row is of stay.
+        rest = without.relabel(shares + np.diag(shares.sum(axis=1) == 0))
     statistics = rest.placed(held, new, sample.shares)
     return replace(
         state,
@@ -100,21 +104,37 @@ def recluster(state: State, settings: Settings, on_the_way: bool = False) -> Sta
     )
 
 
-def _clustered(
-    held: Sequence[Block], state: State, settings: Settings, on_the_way: bool
+def clustered(
+    held: Sequence[Block],
+    known: Sequence[Sequence[Array]],
+    rng: np.random.Generator,
+    settings: Settings,
+    on_the_way: bool = False,
 ) -> Indicator:
-    """Return clusters of rows, the best found from those so far and from a fresh start."""
-    scales = Scales.of(state.statistics, settings)
-    columns, X = zip(*map(on_own_columns, scales.rows(held)), strict=True)
-    V = feature_matrices(state, settings)
-    known = unit_directions([V_v[c] for V_v, c in zip(V, columns, strict=True)])
+    """Return clusters of rows, the best found from those that are known and from a fresh start.
+
+    Parameters
+    ----------
+    held : sequence of array or CSR matrix of shape (n, D_v)
+        The rows, their columns scaled.
+    known : sequence of (sequence of array of shape (D_v, K))
+        Feature matrices to start from.
+    rng : Generator
+        Drawn from.
+    settings : Settings
+    on_the_way : bool, default=False
+        With little effort.
+    """
+    columns, X = zip(*map(on_own_columns, held), strict=True)
     max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
     graphs, K = neighbour_graphs(X, settings), settings.n_clusters
     graph, prior = graph_term(X, settings, graphs), PriorStatistics.none(X, K)
-    starts: list[tuple[list[Array], Indicator | None]] = [(known, None)]
-    starts.append((fresh_start(X, state.rng, settings, on_the_way), None))
+    starts: list[tuple[list[Array], Indicator | None]] = [
+        (unit_directions([V_v[c] for V_v, c in zip(V, columns, strict=True)]), None) for V in known
+    ]
+    starts.append((fresh_start(X, rng, settings, on_the_way), None))
     if graphs and not on_the_way:
-        labels = graph_start(graphs, settings.graph_weight, K, state.rng, settings.n_init)
+        labels = graph_start(graphs, settings.graph_weight, K, rng, settings.n_init)
         directions = mean_directions(X, labels, K)
         starts.append((directions, in_clusters(project(X, directions), labels)))
     options = [
@@ -126,13 +146,26 @@ def _clustered(
     return options[int(in_ties(np.array(merits)).argmax())]
 
 
-def _moves(sample: Reservoir, new: Indicator) -> Array:
-    """Return what share of each cluster goes to which, by the rows of a sample."""
+def moves(sample: Reservoir, new: Indicator) -> Array:
+    """Return what share of each cluster goes to which, by the rows of a sample.
+
+    Parameters
+    ----------
+    sample : Reservoir
+        With the clusters that its rows were counted in.
+    new : Indicator
+        The clusters that they are in now.
+
+    Returns
+    -------
+    array of shape (K, K)
+        Rows sum to 1, or to 0 where no row is of the cluster.
+    """
     old, K = sample.counted, new.n_clusters
-    moves = np.zeros((K, K))
-    np.add.at(moves, (old.labels, new.labels), sample.shares * np.square(old.weights))
-    moves[moves.sum(axis=1) == 0] = np.eye(K)[moves.sum(axis=1) == 0]
-    shares: Array = moves / moves.sum(axis=1, keepdims=True)
+    found = np.zeros((K, K))
+    np.add.at(found, (old.labels, new.labels), sample.shares * np.square(old.weights))
+    totals = found.sum(axis=1, keepdims=True)
+    shares: Array = np.divide(found, totals, out=found, where=totals > 0)
     return shares
 
 

@@ -34,6 +34,7 @@ from omvfs.model.objective import l21, squared_norm
 from omvfs.model.settings import Settings
 from omvfs.model.state import B_sq_norms, ChunkInfo, Patch, Scales, State, Update
 from omvfs.model.statistics import Statistics
+from omvfs.model.stream.reservoir import Reservoir
 
 # Rows of the reservoir that new rows look for neighbours among.
 _ANCHORS = 128
@@ -128,11 +129,6 @@ def _off_chunk_sq_norms(
     return np.maximum(faded - B_sq_norms(before, settings), 0)
 
 
-def _spaced(rows: IntArray, n: int) -> IntArray:
-    """Return at most n of some rows, evenly spaced."""
-    return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).astype(np.intp)]
-
-
 def _solved(
     draft: State,
     X: Sequence[Block],
@@ -205,12 +201,27 @@ def _votes(
 
     A view has the more of a say the more its neighbours agree with the fit.
     """
-    anchors = draft.reservoir.take(_spaced(draft.reservoir.live, _ANCHORS))
-    scales = Scales.of(draft.statistics, settings)
-    U = Indicator(anchors.counted.labels, anchors.shares, settings.n_clusters)
-    electorate = Electorate(scales.rows(anchors.blocks), U, settings.n_neighbors)
+    electorate = anchors(draft.reservoir, Scales.of(draft.statistics, settings), settings)
     shares = electorate.shares(X, columns)
     return weighed(shares, settings.graph_weight, agreement_of_views(shares, labels))
+
+
+def anchors(reservoir: Reservoir, scales: Scales, settings: Settings) -> Electorate:
+    """Return some rows of a reservoir, evenly spaced, whom new rows ask.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+        With rows that are not forgotten.
+    scales : Scales
+        Of its columns.
+    settings : Settings
+    """
+    live = reservoir.live
+    spaced = np.linspace(0, len(live) - 1, min(_ANCHORS, len(live))).astype(np.intp)
+    held = reservoir.take(live[spaced])
+    U = Indicator(held.counted.labels, held.shares, settings.n_clusters)
+    return Electorate(scales.rows(held.blocks), U, settings.n_neighbors)
 
 
 def _terms(

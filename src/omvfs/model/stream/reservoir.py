@@ -19,6 +19,8 @@ from omvfs.model.stream.rows import Rows
 
 # Rows of which forgetting has left less have no say.
 _FADED = 0.05
+# Above the keys of all others.
+_BEHIND = 1e9
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Reservoir:
     rows : tuple of Rows
         The rows, per view; empty before the first chunk.
     keys : array of shape (n,), or None
-        By which rows are drawn when reservoirs are merged, see `keyed`; of all rows of the stream
+        By which rows are drawn while reservoirs are merged, see `keyed`; of all rows of the stream
         the smallest are here. Gone as soon as that is not so.
     """
 
@@ -138,7 +140,8 @@ class Reservoir:
 
         Had every row of the stream a key of its own, drawn from one distribution, the rows of the
         smallest keys would be a uniform sample. The keys of a sample of m of n rows are drawn as
-        the m smallest of n would be.
+        the m smallest of n would be; if they stand for fewer than m, for each a part of a row.
+        Rows that forgetting has left too little of come behind all others.
 
         Parameters
         ----------
@@ -148,11 +151,14 @@ class Reservoir:
             One of its own for each part of the stream: parts that are drawn alike are not merged.
             If it depends on the part alone, merging depends on nothing else.
         """
-        m = len(self)
+        live = self.live
+        m = len(live)
         # Exponential keys: the gap above the i-th smallest is that of the n − i that are left.
         left = max(n_rows, m) - np.arange(m)
-        keys = np.cumsum(rng.standard_exponential(m) / left)
-        return replace(self, keys=rng.permutation(keys))
+        drawn = np.cumsum(rng.standard_exponential(m) / left) * max(1.0, m / max(n_rows, _FADED))
+        keys = _BEHIND * (1 + rng.random(len(self)))
+        keys[live] = rng.permutation(drawn)
+        return replace(self, keys=keys)
 
     def merge(self, other: "Reservoir") -> "Reservoir":
         """Return a uniform sample of the rows of two streams, in proportion to their lengths.

@@ -73,9 +73,13 @@ class Rows:
         return Rows(self.width, [self.values[i] for i in chosen], columns)
 
     def below(self, other: "Rows") -> "Rows":
-        """Return these rows and below them others of the same width."""
-        n = len(self.values)
-        return self.put(range(n, n + len(other.values)), other.block())
+        """Return these rows and below them others of the same width; sparse if any of them is."""
+        if (self.columns is None) != (other.columns is None):
+            return self._sparse().below(other._sparse())
+        columns = None
+        if self.columns is not None and other.columns is not None:
+            columns = [*self.columns, *other.columns]
+        return Rows(self.width, [*self.values, *other.values], columns)
 
     def grow(self, width: int) -> "Rows":
         """Return the rows with empty columns behind those that are there."""

@@ -49,13 +49,21 @@ class Window:
 
         A copy, as a source may use its buffer again, or cut its chunks from one large array.
         """
-        chunks, indicators = (*self.chunks, tuple(X_v.copy() for X_v in X)), (*self.U, U)
-        longer = replace(self, chunks=chunks, U=indicators)
+        return self + replace(self, chunks=(tuple(X_v.copy() for X_v in X),), U=(U,))
+
+    def __add__(self, later: "Window") -> "Window":
+        """Return the window with later chunks, without those that are needed no more."""
+        longer = replace(self, chunks=(*self.chunks, *later.chunks), U=(*self.U, *later.U))
         first = min(longer._first, longer._first_of(self.at_hand))
-        return replace(longer, chunks=chunks[first:], U=indicators[first:])
+        return replace(longer, chunks=longer.chunks[first:], U=longer.U[first:])
+
+    @property
+    def n_rows(self) -> int:
+        """Rows held."""
+        return sum(map(len, self.U))
 
     def rows(self) -> list[Block]:
-        """Return the rows of the window, per view."""
+        """Return the rows of the window, per view; no views if no chunk is held."""
         return [stack(parts) for parts in zip(*self.chunks[self._first :], strict=True)]
 
     def last(self, n: int) -> list[Block]:

@@ -1,0 +1,251 @@
+"""Merge what was learned from parts of a stream, none of which knew of the others.
+
+Of two parts, cluster 3 of the one has nothing to do with cluster 3 of the other, so that their sums
+cannot simply be added. Three steps, the first and the last of which go over all parts:
+
+1. The samples of the parts are united, to a uniform sample of all rows (`Sample`).
+2. The union is clustered, once (`CommonClusters`).
+3. The rows of each part's own sample are placed in these clusters, and the sums of the part, whose
+   rows are gone, move as its rows of the same cluster did (`CommonClusters.moved`).
+
+What a part gives in steps 1 and 3 is a value that depends on the part, its seed and the common
+clusters alone, and is no larger than what the part has learned, however many parts there are. The
+values are added `in_pairs`, parts in the order of their keys. So it does not matter which were
+merged first, nor where: the bits are the same.
+
+Merging two by two instead, with a clustering each time, would cost as many clusterings as there are
+parts, move sums again and again by less and less of what their rows were, and depend on the tree.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import Array, Block, project
+from omvfs.model.columns import on_own_columns
+from omvfs.model.constrained.alternate import best_cluster, in_clusters, unit_directions
+from omvfs.model.constrained.half_steps import update_v
+from omvfs.model.constrained.recluster import clustered, moves
+from omvfs.model.constrained.step import anchors
+from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weighed
+from omvfs.model.indicator import Indicator
+from omvfs.model.settings import Settings
+from omvfs.model.state import B_sq_norms, Scales, State
+from omvfs.model.statistics import Statistics
+from omvfs.model.stream.reservoir import Reservoir
+from omvfs.model.stream.window import Window
+
+T = TypeVar("T")
+
+
+def in_pairs(items: Iterable[T]) -> T:
+    """Return the sum of some things: of neighbours, of such sums that are neighbours, and so on.
+
+    Which are added first depends on their number alone. Of n things no more than log2 n sums are
+    held at a time, if they come one by one.
+
+    Parameters
+    ----------
+    items : iterable
+        At least one.
+
+    Examples
+    --------
+    >>> class Text(str):
+    ...     def __add__(self, other):
+    ...         return Text(f"({self}{other})")
+    >>> in_pairs(map(Text, "abcdefg"))
+    '(((ab)(cd))((ef)g))'
+    """
+    held: list[tuple[int, T]] = []
+    for item in items:
+        n = 1
+        while held and held[-1][0] == n:
+            item = held.pop()[1] + item  # type: ignore[operator]
+            n *= 2
+        held.append((n, item))
+    total = held.pop()[1]
+    while held:
+        total = held.pop()[1] + total  # type: ignore[operator]
+    return total
+
+
+@dataclass(frozen=True)
+class KeyedPart:
+    """What was learned from a part of a stream, ready to be merged with others.
+
+    Attributes
+    ----------
+    state : State
+        What was learned.
+    seed : int
+        By which the part's rows are drawn into the common sample; another one for every part.
+    left : float
+        What the rows of later parts have left of it; 1 without forgetting.
+    """
+
+    state: State
+    seed: int
+    left: float = 1.0
+
+    @cached_property
+    def reservoir(self) -> Reservoir:
+        """Its sample with keys, faded."""
+        n_rows = self.left * self.state.statistics.decayed_n_rows
+        faded = self.state.reservoir.decay(self.left)
+        return faded.keyed(n_rows, np.random.default_rng(self.seed))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What parts have in common without regard to clusters: rows of each, and columns counted.
+
+    Attributes
+    ----------
+    statistics : Statistics
+        Rows and columns counted, no clusters.
+    reservoir : Reservoir
+        A uniform sample of all rows, with keys.
+    """
+
+    statistics: Statistics
+    reservoir: Reservoir
+
+    @classmethod
+    def of(cls, part: KeyedPart) -> "Sample":
+        """Return the sample of a part."""
+        counted = part.state.statistics.without_clusters().decay(part.left)
+        return cls(counted, part.reservoir)
+
+    def __add__(self, other: "Sample") -> "Sample":
+        return Sample(self.statistics + other.statistics, self.reservoir.merge(other.reservoir))
+
+
+class CommonClusters:
+    """Clusters of the rows of all parts, and the way of each part's own clusters into them.
+
+    Parameters
+    ----------
+    sample : Sample
+        Of all parts.
+    known : sequence of (sequence of array of shape (D_v, K))
+        Feature matrices of some parts, to start from; at least one if the sample has no rows, as
+        then its clusters are the common ones.
+    rng : Generator
+        Drawn from.
+    settings : Settings
+    """
+
+    def __init__(
+        self,
+        sample: Sample,
+        known: Sequence[Sequence[Array]],
+        rng: np.random.Generator,
+        settings: Settings,
+    ) -> None:
+        self._settings, self._scales = settings, Scales.of(sample.statistics, settings)
+        self._reservoir, live = sample.reservoir, sample.reservoir.live
+        V = known[0] if known else ()
+        if len(live):
+            held = sample.reservoir.take(live)
+            X = self._scales.rows(held.blocks)
+            U = clustered(X, known, rng, settings)
+            self._reservoir = sample.reservoir.recount(live, U)
+            own = Statistics.of_clusters(X, U, held.shares)
+            parts = zip(own.views, settings.sparsity, strict=True)
+            V = [update_v(view.masses, view.B, beta) for view, beta in parts]
+        self._directions = unit_directions(V)
+        self._electorate: Electorate | None = None
+        if len(live) and settings.graph == "neighbors" and any(settings.graph_weight):
+            self._electorate = anchors(self._reservoir, self._scales, settings)
+            self._say = agreement_of_views(self._electorate.shares(X), U.labels)
+
+    def place(self, X: Sequence[Block]) -> Indicator:
+        """Return rows in the clusters of their best fit and of their neighbours' votes.
+
+        Where a row goes depends on no other row.
+        """
+        X, alpha = self._scales.rows(X), self._settings.graph_weight
+        P = project(X, self._directions)
+        if self._electorate is None:
+            return in_clusters(P, best_cluster(P).labels)
+        return in_clusters(P, assign(P, weighed(self._electorate.shares(X), alpha, self._say)))
+
+    def moved(self, part: KeyedPart) -> Statistics:
+        """Return the statistics of a part in the common clusters, without the rows of the sample.
+
+        Rows that the part still has move exactly, all others as those of the same cluster did.
+        """
+        known, own = part.state.statistics, part.state.reservoir
+        live = own.live
+        if not len(live):
+            return known.relabel(self._nearest(known)).decay(part.left)
+        sample = own.take(live)
+        held = sample.blocks
+        new = self.place(held)
+        columns, rows = zip(*map(on_own_columns, held), strict=True)
+        if known.n_rows > len(sample):
+            # Not one by one on all columns: the rows have few.
+            gone = known.on(columns)
+            gone = gone.without(Statistics.of_clusters(rows, sample.counted, sample.shares))
+            whole = known.copy()
+            whole.put(columns, gone)
+            shares = moves(sample, new)
+            if (unseen := shares.sum(axis=1) == 0).any():
+                shares[unseen] = self._nearest(known)[unseen]
+            whole = whole.sharing(gone).relabel(shares)
+        else:
+            whole = known.copy().cleared()
+        others = np.flatnonzero(~self._has(part)[live])
+        some = [X_v[others] for X_v in rows]
+        placed = whole.on(columns).placed(some, new.take(others), sample.shares[others])
+        whole.put(columns, placed)
+        return whole.sharing(placed).decay(part.left)
+
+    def state(
+        self, moved: Statistics, window: Window, n_chunks: int, rng: np.random.Generator
+    ) -> State:
+        """Return what all parts have learned together.
+
+        Parameters
+        ----------
+        moved : Statistics
+            Of all parts, moved, added up.
+        window : Window
+            The last chunks, if any are the last.
+        n_chunks : int
+            Chunks of all parts.
+        rng : Generator
+            To go on with.
+        """
+        reservoir = replace(self._reservoir, keys=None)
+        held = reservoir.take(reservoir.live)
+        statistics = moved.placed(held.blocks, held.counted, held.shares) if len(held) else moved
+        return State(
+            statistics=statistics,
+            reservoir=reservoir,
+            window=window,
+            rng=rng,
+            B_sq_norms=B_sq_norms(statistics, self._settings),
+            n_chunks=n_chunks,
+            reclustered_at=statistics.n_rows,
+        )
+
+    def _has(self, part: KeyedPart) -> NDArray[np.bool_]:
+        """Return which rows of a part's sample are counted among those of the common one."""
+        keyed, common = part.reservoir, self._reservoir.keys
+        assert keyed.keys is not None
+        assert common is not None
+        has = np.zeros(len(keyed), bool)
+        has[keyed.live] = keyed.keys[keyed.live] <= common.max(initial=0)
+        return has
+
+    def _nearest(self, statistics: Statistics) -> Array:
+        """Return where clusters go whose rows are gone: to the one that is most like them."""
+        B = self._scales.features(statistics.B)
+        labels = best_cluster(project([B_v.T for B_v in B], self._directions)).labels
+        return np.eye(self._settings.n_clusters)[labels]

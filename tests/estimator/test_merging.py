@@ -1,0 +1,582 @@
+"""Fits of parts of a stream merge to one of all rows, the same bits in whatever order and tree."""
+
+import copy
+import pickle
+import tracemalloc
+from functools import reduce
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import omvfs
+from omvfs import OMVFS, OMVFSPaper, as_views
+from omvfs.datasets import make_planted
+from omvfs.model.state import Scales
+from omvfs.model.statistics import Statistics
+from streams import learned, two_views
+from support import fingerprint
+
+QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10}
+
+
+def fitted(views, n_clusters=3, **params):
+    return OMVFS(n_clusters, **{**QUICK, **params}).fit(views)
+
+
+def cut(views, sizes):
+    ends = np.cumsum(sizes)
+    return [
+        {v: X[end - n : end] for v, X in views.items()} for n, end in zip(sizes, ends, strict=True)
+    ]
+
+
+def parts_of(views, sizes, **params):
+    return [fitted(part, **params) for part in cut(views, sizes)]
+
+
+def uneven(views, sizes):
+    """Views of which the second is ever larger, from part to part."""
+    by = np.repeat(10.0 ** np.arange(len(sizes)), sizes).astype(views["image"].dtype)
+    image = views["image"]
+    scaled = sp.csr_array(sp.diags_array(by) @ image) if sp.issparse(image) else image.T * by
+    return {"text": views["text"], "image": scaled if sp.issparse(image) else scaled.T}
+
+
+def some_views(seed, sizes, kind="dense", dtype=np.float64):
+    views = two_views(seed, sum(sizes), dtype)
+    if kind == "negative":
+        views["image"] -= np.random.default_rng(seed).random(views["image"].shape)
+    return {name: sp.csr_array(X) for name, X in views.items()} if kind == "sparse" else views
+
+
+SETTINGS = [
+    {},
+    {"half_life": 20.0},
+    {"scale_columns": True},
+    {"graph": "none"},
+    {"sample_size": 0},
+    {"sample_size": 200},
+    {"view_weight": None},
+    {"view_weight": {"text": 1.0, "image": 5.0}, "scale_columns": True},
+    {"prepare": ("tfidf", "l2")},
+    {"prepare": {"text": ["tfidf", "l2"], "image": "scale"}, "half_life": 20.0},
+]
+every_part = st.lists(st.integers(1, 40), min_size=2, max_size=5)
+
+
+# The laws
+
+
+@given(
+    seed=st.integers(0, 1000),
+    sizes=every_part,
+    kind=st.sampled_from(["dense", "sparse", "negative"]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    own=st.sampled_from(SETTINGS),
+    even=st.booleans(),
+    order=st.randoms(use_true_random=False),
+)
+@settings(max_examples=25, deadline=None)
+def test_any_order_and_any_tree_give_the_same_bits(seed, sizes, kind, dtype, own, even, order):
+    negative = "shift" if kind == "negative" else "error"
+    views = some_views(seed, sizes, kind, dtype)
+    views = views if even else uneven(views, sizes)
+    parts = parts_of(views, sizes, **{"sample_size": 12, "negative": negative, **own})
+    expected = learned(omvfs.merge(parts))
+    while len(parts) > 1:
+        order.shuffle(parts)
+        some = [parts.pop() for _ in range(min(len(parts), order.choice([2, 2, 3])))]
+        parts.append(some[0].merge(*some[1:]))
+        if order.random() < 0.3:
+            # What is asked in between changes nothing.
+            assert len(parts[-1].scores_) == 19
+    assert learned(parts[0]) == expected
+
+
+@given(
+    seed=st.integers(0, 1000),
+    sizes=every_part,
+    own=st.sampled_from(SETTINGS),
+    half_life=st.sampled_from([None, 30.0]),
+)
+@example(seed=0, sizes=[1, 1], own={}, half_life=None)
+@example(seed=0, sizes=[30, 20, 10], own=SETTINGS[-1], half_life=30.0)
+@settings(max_examples=15, deadline=None)
+def test_parts_that_follow_each_other_may_be_merged_in_any_grouping(seed, sizes, own, half_life):
+    views = uneven(two_views(seed, sum(sizes)), sizes)
+    parts = parts_of(views, sizes, **{"sample_size": 12, **own, "half_life": half_life})
+    expected = learned(omvfs.merge(parts, order=True))
+    from_left = reduce(lambda a, b: a.merge(b, order=True), parts)
+    from_right = reduce(lambda a, b: b.merge(a, order=True), reversed(parts))
+    assert learned(from_left) == learned(from_right) == expected
+
+
+def test_one_merged_is_itself():
+    model = fitted(two_views(0, 50), sample_size=20)
+    for one in (model.merge(), omvfs.merge([model]), model.merge(order=True)):
+        assert learned(one) == learned(model)
+        chunk = two_views(1, 30)
+        assert learned(one.partial_fit(chunk)) == learned(copy.copy(model).partial_fit(chunk))
+
+
+def test_those_that_have_seen_nothing_are_passed_over():
+    a, b = parts_of(two_views(0, 60), [30, 30])
+    new = clone(a)
+    assert learned(new.merge(a, new, b)) == learned(a.merge(b))
+    assert learned(new.merge(a)) == learned(a)
+    assert not hasattr(new.merge(new), "schema_")
+    with pytest.raises(ValueError, match="Got no estimators to merge"):
+        omvfs.merge([])
+
+
+@given(seed=st.integers(0, 1000), sizes=every_part, own=st.sampled_from(SETTINGS))
+@settings(max_examples=8, deadline=None)
+def test_parts_that_were_sent_give_the_same_bits(seed, sizes, own):
+    parts = parts_of(two_views(seed, sum(sizes)), sizes, **{"sample_size": 12, **own})
+    sent = [OMVFS.from_bytes(part.to_bytes()) for part in parts]
+    assert learned(omvfs.merge(sent)) == learned(omvfs.merge(parts))
+
+
+@pytest.mark.parametrize("own", SETTINGS, ids=str)
+def test_merged_saved_and_loaded_it_learns_on_as_if_it_had_not_been(own, tmp_path):
+    parts = parts_of(two_views(0, 90), [40, 30, 20], **{"sample_size": 12, **own})
+    for order in (False, True):
+        merged = omvfs.merge(parts, order=order)
+        merged.save(tmp_path / "merged.omvfs")
+        loaded = OMVFS.load(tmp_path / "merged.omvfs")
+        sent = OMVFS.from_bytes(merged.to_bytes())
+        assert learned(loaded) == learned(sent) == learned(merged)
+        for seed in range(1, 4):
+            for model in (merged, loaded, sent):
+                model.partial_fit(two_views(seed, 25))
+        assert learned(loaded) == learned(sent) == learned(merged)
+        assert merged.n_samples_seen_ == 165
+
+
+def test_files_give_the_bits_that_estimators_give(tmp_path):
+    parts = parts_of(two_views(0, 90), [40, 30, 20], sample_size=12, half_life=60.0)
+    paths = [tmp_path / f"{i}.omvfs" for i in range(3)]
+    for part, path in zip(parts, paths, strict=True):
+        part.save(path)
+    assert learned(omvfs.merge(paths[::-1])) == learned(omvfs.merge(parts))
+    assert learned(omvfs.merge(paths, order=True)) == learned(omvfs.merge(parts, order=True))
+    assert learned(omvfs.merge([str(paths[1])])) == learned(parts[1])
+    with pytest.raises(TypeError, match="Got estimators and files; expected one kind"):
+        omvfs.merge([parts[0], paths[1]])
+
+
+def test_memory_does_not_grow_with_the_number_of_files(tmp_path):
+    rng, width, K = np.random.default_rng(0), 20_000, 5
+    paths = []
+    for i in range(16):
+        X = sp.random_array((8, width), density=0.001, rng=rng)
+        fitted(sp.csr_array(X), K, sample_size=5).save(tmp_path / f"{i}.omvfs")
+        paths.append(tmp_path / f"{i}.omvfs")
+    omvfs.merge(paths[:2])
+    peaks = []
+    for n in (3, 16):
+        tracemalloc.start()
+        omvfs.merge(paths[:n])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # Of 13 more, three more sums are held.
+    assert peaks[1] - peaks[0] < 5 * (width * K * 8)
+
+
+def test_merged_and_sent_elsewhere_it_merges_on_to_the_same_bits():
+    a, b, c = parts_of(two_views(0, 90), [40, 30, 20], sample_size=12)
+    sent = pickle.loads(pickle.dumps(a.merge(b)))
+    assert learned(sent.merge(c)) == learned(c.merge(b, a))
+
+
+# Parts are left alone
+
+
+def test_no_part_is_changed_and_none_changes_what_came_of_it():
+    parts = parts_of(two_views(0, 90), [40, 30, 20], sample_size=12)
+    before = [learned(part) for part in parts]
+    merged, once = omvfs.merge(parts), omvfs.merge(parts[:1])
+    expected = learned(omvfs.merge(copy.deepcopy(parts)))
+    twins = [copy.deepcopy(part) for part in parts]
+    for part, twin in zip(parts, twins, strict=True):
+        assert learned(part) == before[parts.index(part)]
+        # Learning goes on as if nothing had been merged, and unknown to what was.
+        chunk = two_views(7, 25)
+        assert learned(part.partial_fit(chunk)) == learned(twin.partial_fit(chunk))
+    assert learned(merged) == expected
+    assert learned(once) == before[0]
+
+
+def test_what_was_merged_goes_on_by_itself():
+    a, b, c = parts_of(two_views(0, 90), [40, 30, 20], sample_size=12)
+    merged, other = a.merge(b), a.merge(b)
+    merged.partial_fit(two_views(1, 30))
+    assert learned(other.merge(c)) == learned(a.merge(b, c))
+    # One that has learned on is one part.
+    assert merged.merge(c).n_samples_seen_ == 120
+    assert learned(merged.merge(c)) == learned(c.merge(merged))
+
+
+# What comes of it
+
+
+def test_if_all_rows_are_in_the_sample_the_sums_are_theirs_in_the_common_clusters():
+    views = two_views(0, 90)
+    merged = omvfs.merge(parts_of(views, [40, 30, 20]))
+    state = merged._fitted.state
+    assert len(state.reservoir) == 90
+    expected = Statistics.of_clusters(state.reservoir.blocks, state.reservoir.counted)
+    for view, own in zip(state.statistics.views, expected.views, strict=True):
+        np.testing.assert_allclose(view.B, own.B, rtol=1e-12)
+        np.testing.assert_allclose(view.masses, own.masses, rtol=1e-12)
+        np.testing.assert_allclose(view.weight_sums, own.weight_sums, rtol=1e-12)
+    rows = np.sort(state.reservoir.blocks[0].sum(axis=1))
+    np.testing.assert_allclose(rows, np.sort(views["text"].sum(axis=1)))
+
+
+@pytest.mark.parametrize("own", SETTINGS, ids=str)
+def test_a_merged_one_answers_like_any_other(own):
+    views = two_views(0, 240)
+    merged = omvfs.merge(parts_of(views, [100, 80, 60], **{"sample_size": 60, **own}))
+    merged.set_params(n_features_per_view=3)
+    assert merged.transform(views).shape == (240, 6)
+    assert merged.predict(views).shape == (240,)
+    assert len(merged.history_) == 24 == merged._fitted.state.n_chunks
+    assert merged.n_iter_ >= 1
+    assert merged.window_labels_.shape == (0,)
+    # Those of the parts are of their clusters, not of the common ones.
+    assert not hasattr(merged, "labels_")
+    assert {view: V.shape for view, V in merged.V_.items()} == {"text": (12, 3), "image": (7, 3)}
+    assert "text" in str(merged.explain("text", 0))
+    assert merged.cluster_features()
+    if own.get("sample_size", 1):
+        assert merged.selection_quality_.sizes.max() >= 7
+    # Rows that come now are the most recent ones.
+    merged.partial_fit(two_views(1, 20))
+    assert merged.window_labels_.shape == (20,)
+    assert merged.scores_.shape == (19,)
+
+
+def test_clusters_of_the_parts_become_one():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(4, size=800)
+    own = np.arange(40) % 4 == labels[:, np.newaxis]
+    X = rng.random((800, 40)) * (0.1 + own)
+    # Rows of the second half of the stream are of clusters that the first has never seen.
+    X, labels = X[np.argsort(labels)], np.sort(labels)
+    sorted_parts = [fitted(part, 4, sample_size=50) for part in np.array_split(X, 2)]
+    merged = omvfs.merge(sorted_parts)
+    found = merged.predict(X)
+    assert len({(a, b) for a, b in zip(labels, found, strict=True)}) == 4
+
+
+def test_planted_features_are_found_as_in_one_pass():
+    params = {"n_features": (1000, 400), "n_informative": (100, 50), "random_state": 0}
+    planted = make_planted(3000, row_length=60, **params)
+    model = OMVFS(5, random_state=0, sample_size=300, criterion="separation")
+
+    def found(selector):
+        return [
+            truth[np.argsort(-selector.view_scores_[view], kind="stable")[: truth.sum()]].mean()
+            for view, truth in planted.informative.items()
+        ]
+
+    alone = found(clone(model).fit(planted.views))
+    by_class = {view: X[np.argsort(planted.labels)] for view, X in planted.views.items()}
+    for views in (planted.views, by_class):
+        parts = [clone(model).fit(part) for part in cut(views, [500] * 6)]
+        together = found(omvfs.merge(parts))
+        assert min(together) > 0.9
+        assert min(np.subtract(together, alone)) > -0.02
+
+
+# Rows that are prepared, and views of unequal size
+
+PREPARED = {"text": ["log1p", "tfidf", "l2"], "image": ["scale", "tfidf"]}
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_what_was_counted_of_the_parts_is_what_one_pass_counts(kind):
+    sizes = [40, 30, 20]
+    views = uneven(some_views(0, sizes, kind), sizes)
+    # What is counted after "tfidf" or "scale" hangs on the rows before.
+    own = {"text": ["log1p", "tfidf", "l2"], "image": ["tfidf", "log1p"]}
+    whole = fitted(views, prepare=own, sample_size=12)
+    merged = omvfs.merge(parts_of(views, sizes, prepare=own, sample_size=12))
+    assert fingerprint(merged._fitted.preparation) == fingerprint(whole._fitted.preparation)
+    # New rows are prepared by it.
+    new = two_views(5, 8)
+    for view, X in whole._fitted.prepared(as_views(new)).blocks.items():
+        np.testing.assert_array_equal(merged._fitted.prepared(as_views(new))[view], X)
+    largest = np.abs(views["image"]).max(axis=0)
+    scaled = omvfs.merge(parts_of(views, sizes, prepare="image:scale"))
+    counted = scaled._fitted.preparation.counted[1][0]["largest"]
+    np.testing.assert_array_equal(
+        counted, largest.toarray().ravel() if kind == "sparse" else largest
+    )
+
+
+def test_the_same_steps_may_be_asked_for_in_other_words():
+    a, b = cut(two_views(0, 60), [30, 30])
+    forms = [["tfidf", "l2"], ("text:tfidf", "text:l2", "image:tfidf", "image:l2")]
+    forms.append({"image": ("tfidf", "l2"), "text": ["tfidf", "l2"]})
+    first = fitted(a, prepare=forms[0])
+    expected = learned(first.merge(fitted(b, prepare=forms[0])))
+    for form in forms:
+        assert learned(first.merge(fitted(b, prepare=form))) == expected
+
+
+def test_prepared_and_merged_it_learns_on():
+    views = two_views(0, 90)
+    merged = omvfs.merge(parts_of(views, [40, 50], prepare=PREPARED, sample_size=12))
+    merged.partial_fit(two_views(1, 10))
+    assert merged._fitted.preparation.counted[0][1]["n"] == [100]
+    with pytest.raises(ValueError, match="the rows so far were prepared otherwise"):
+        merged.set_params(prepare="l2").partial_fit(two_views(2, 10))
+
+
+@pytest.mark.parametrize("own", [{}, {"half_life": 25.0}, {"negative": "shift"}], ids=str)
+@pytest.mark.parametrize("kind", ["dense", "negative"])
+def test_views_weigh_as_all_rows_together_have_them(kind, own):
+    sizes = [40, 30, 20]
+    given = {"negative": "shift", **own, "sample_size": 12}
+    views = uneven(some_views(0, sizes, kind), sizes)
+    whole = fitted(views, **given)._fitted
+    merged = omvfs.merge(parts_of(views, sizes, **given), order=True)._fitted
+    for one, other in zip(whole.state.statistics.views, merged.state.statistics.views, strict=True):
+        assert other.energy == pytest.approx(one.energy)
+        assert other.filled_rows == pytest.approx(one.filled_rows)
+    factors = [Scales.of(each.state.statistics, each.settings).views for each in (whole, merged)]
+    np.testing.assert_allclose(*factors)
+    # The parts had others.
+    assert factors[1][1] < 0.9 * factors[1][0]
+    expected = np.stack([np.square(view.B).sum(axis=0) for view in merged.state.statistics.views])
+    np.testing.assert_allclose(merged.state.B_sq_norms, expected)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1024.0])
+def test_a_view_of_large_numbers_does_not_decide_the_common_clusters(unit):
+    rng, sizes = np.random.default_rng(0), [60, 60, 60]
+    labels = rng.integers(3, size=180)
+    text = (np.arange(12) % 3 == labels[:, np.newaxis]) * (0.5 + rng.random((180, 12)))
+    views = {"text": text, "image": unit * rng.random((180, 7))}
+    found = omvfs.merge(parts_of(views, sizes, sample_size=40)).predict(views)
+    assert len(set(zip(labels.tolist(), found.tolist(), strict=True))) == 3
+
+
+# Rows that repeat, and few of them
+
+
+def test_a_part_that_is_given_twice_is_refused(tmp_path):
+    a, b, c = parts_of(two_views(0, 90), [40, 30, 20], sample_size=12)
+    before = [learned(part) for part in (a, b, c)]
+    again = "part 3 has learned from rows that part 1 has learned from too: they would count twice"
+    with pytest.raises(ValueError, match=again):
+        omvfs.merge([a, b, a])
+    # Also if it is inside of another, was copied, was sent, or has been in a file.
+    too = "part 2 has learned from rows that part 1 has learned from too"
+    refused(too, a.merge(b), b)
+    refused(too, a.merge(b), c.merge(a))
+    refused(too, a, copy.deepcopy(a))
+    refused(too, a, OMVFS.from_bytes(a.to_bytes()))
+    a.save(tmp_path / "a")
+    a.save(tmp_path / "copy")
+    for other in ("a", "copy"):
+        with pytest.raises(ValueError, match=rf"{other} has learned from rows that .*a has"):
+            omvfs.merge([tmp_path / "a", tmp_path / other])
+    # And after the parts that it was merged with are held no more.
+    both = OMVFS.from_bytes(a.merge(b).to_bytes())
+    refused(too, both, b)
+    refused(too, both.partial_fit(two_views(5, 9)), a)
+    all_three = OMVFS.from_bytes(c.merge(both).to_bytes())
+    for part in (a, b, c, both):
+        refused(too, all_three, part)
+    assert [learned(part) for part in (a, b, c)] == before
+
+
+def test_a_merge_that_fails_changes_nothing():
+    a, b, c = parts_of(two_views(0, 90), [40, 30, 20], sample_size=12)
+    odd = fitted(two_views(3, 20), sample_size=13)
+    before = [learned(part) for part in (a, b, c, odd)]
+    merged = a.merge(b)
+    for wrong in (odd, b, 7):
+        with pytest.raises((ValueError, TypeError)):
+            merged.merge(c, wrong)
+    assert [learned(part) for part in (a, b, c, odd)] == before
+    assert learned(merged.merge(c)) == learned(omvfs.merge([c, b, a]))
+
+
+@pytest.mark.parametrize("sizes", [[1, 1], [2, 1, 50], [1] * 9], ids=str)
+def test_parts_may_be_smaller_than_there_are_clusters(sizes):
+    views = two_views(0, sum(sizes))
+    merged = omvfs.merge(parts_of(views, sizes, n_clusters=3, sample_size=4))
+    assert merged.n_samples_seen_ == sum(sizes)
+    assert np.isfinite(merged.scores_).all()
+    assert merged.predict(views).shape == (sum(sizes),)
+
+
+def test_rows_without_values_merge():
+    a = fitted(np.zeros((8, 4)), 2)
+    merged = a.merge(fitted(np.eye(4), 2), fitted(np.zeros((7, 4)), 2))
+    assert merged.n_samples_seen_ == 19
+    assert np.isfinite(merged.scores_).all()
+
+
+# Time
+
+
+def test_parts_in_order_fade_as_rows_of_one_stream_do():
+    views = two_views(0, 90)
+    model = OMVFS(3, **QUICK, half_life=30.0, sample_size=30)
+    whole = clone(model).fit(views)
+    parts = parts_of(views, [40, 30, 20], half_life=30.0, sample_size=30)
+    merged = omvfs.merge(parts, order=True)
+    expected, found = whole._fitted.state.statistics, merged._fitted.state.statistics
+    assert found.decayed_n_rows == pytest.approx(expected.decayed_n_rows)
+    assert found.n_rows == 90
+    side_by_side = omvfs.merge(parts)._fitted.state.statistics
+    own = [part._fitted.state.statistics.decayed_n_rows for part in parts]
+    assert side_by_side.decayed_n_rows == pytest.approx(sum(own))
+    # Old parts have few rows in the sample, as they have in the sums.
+    masses = merged._fitted.state.statistics.masses.sum()
+    assert masses < side_by_side.masses.sum() < 3 * masses
+
+
+def test_the_last_rows_are_those_of_the_last_parts():
+    views = two_views(0, 300)
+    parts = parts_of(views, [200, 60, 40], sample_size=100, window=3)
+    merged = omvfs.merge(parts, order=True)
+    assert merged.window_labels_.shape == (30,)
+    recent = merged._fitted.state.window.last(50)[0]
+    np.testing.assert_array_equal(recent, views["text"][-50:])
+    np.testing.assert_array_equal(merged._fitted.queries.recent_rows[0], recent)
+    assert [info.n_rows for info in merged.history_] == [10] * 30
+    # After parts that were side by side only what follows is recent.
+    a, b, c = parts
+    mixed = a.merge(b).merge(c, order=True)
+    assert mixed._fitted.state.window.n_rows == 40
+    assert mixed._fitted.queries.recent_rows == []
+    assert a.merge(b.merge(c), order=True).window_labels_.shape == (0,)
+
+
+# What cannot be merged
+
+
+def refused(match, model, other, error=ValueError):
+    with pytest.raises(error, match=match):
+        model.merge(other)
+
+
+@pytest.mark.parametrize(
+    ("match", "params"),
+    [
+        (
+            r"part 2 was learned with n_clusters=4, part 1 with n_clusters=3\. Learn",
+            {"n_clusters": 4},
+        ),
+        (r"with sparsity=0\.5, part 1 with sparsity=0\.1", {"sparsity": 0.5}),
+        (r"with graph='none', part 1 with graph='neighbors'", {"graph": "none"}),
+        (r"with half_life=9\.0, part 1 with half_life=None", {"half_life": 9.0}),
+        (r"with sample_size=7, part 1", {"sample_size": 7}),
+        (r"with negative='shift', part 1 with negative='error'", {"negative": "shift"}),
+        (r"with batch_size=9, part 1 with batch_size=10", {"batch_size": 9}),
+        (r"with view_weight=None, part 1 with view_weight=1\.0", {"view_weight": None}),
+        (r"with prepare=\['l2'\], part 1 with prepare=None\. Learn", {"prepare": "l2"}),
+        (
+            r"with prepare=\['text:tfidf', 'text:l2', 'image:l2'\], part 1 with prepare=None",
+            {"prepare": ["text:tfidf", "l2"]},
+        ),
+    ],
+    ids=str,
+)
+def test_other_parameters_that_learn_are_refused(match, params):
+    views = two_views(0, 30)
+    refused(match, fitted(views), fitted(views, **params))
+
+
+def test_parameters_that_rank_may_differ():
+    a, b = parts_of(two_views(0, 60), [30, 30])
+    b.set_params(n_features_per_view=2, criterion="norm", random_state=9)
+    assert a.merge(b).get_params() == a.get_params()
+    assert b.merge(a).get_params() == b.get_params()
+    assert learned(b.merge(a)) == learned(a.merge(b))
+
+
+def test_other_views_and_features_are_refused():
+    views = two_views(0, 30)
+    model = fitted(views)
+    renamed = {"words": views["text"], "image": views["image"]}
+    refused("part 2 has views 'words', 'image'; part 1 has 'text', 'image'", model, fitted(renamed))
+    turned = {name: views[name] for name in ("image", "text")}
+    refused("Merge parts of the same views in the same order", model, fitted(turned))
+    narrow = {**views, "text": views["text"][:, :5]}
+    refused("View 'text' has 5 features in part 2 and 12 in part 1", model, fitted(narrow))
+    single = {name: X.astype(np.float32) for name, X in views.items()}
+    refused("part 2 was learned in float32, part 1 in float64", model, fitted(single))
+    X = np.hstack(list(views.values()))
+    split = OMVFS(3, **QUICK, views={"text": slice(12), "image": slice(12, 19)}).fit(X)
+    refused("part 2 was learned from one X of 19 columns, split into views", model, split)
+    plain = fitted(X)
+    one = fitted({"X": X})
+    assert plain.schema_.names != one.schema_.names or _refuses_the_form(plain, one)
+    refused("Got int as part 2; expected OMVFS", model, 7, TypeError)
+    with pytest.raises(TypeError, match="Got str as part 1"):
+        omvfs.selectors.merging.merge_models(["model.omvfs"])
+
+
+def _refuses_the_form(plain, one):
+    refused("part 2 was learned from views, part 1 from one X that is not split", plain, one)
+    return True
+
+
+def test_names_of_features_must_agree_where_they_are_known(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X = two_views(0, 60)["text"]
+    names = [f"word{j}" for j in range(12)]
+    frame = pandas.DataFrame(X, columns=names)
+    known, unknown = fitted(frame[:30]), fitted(X[30:])
+    for merged in (known.merge(unknown), unknown.merge(known)):
+        assert merged.schema_.feature_names == (tuple(names),)
+        assert list(merged.feature_names_in_) == names
+        assert set(merged.get_feature_names_out()) <= set(names)
+        merged.save(tmp_path / "m.omvfs")
+        assert list(OMVFS.load(tmp_path / "m.omvfs").feature_names_in_) == names
+    other = fitted(frame.rename(columns={"word3": "other"}))
+    refused("has other features in part 2 than in part 1: column 3 is 'other'", known, other)
+
+
+def test_the_printed_solver_is_refused():
+    paper = OMVFSPaper(3, max_iter=2, random_state=0).fit(two_views(0, 30))
+    other = OMVFSPaper(3, max_iter=2, random_state=0).fit(two_views(1, 30))
+    refused("part 1 is an OMVFSPaper, which keeps no rows by which the clusters", paper, other)
+    refused("Got OMVFSPaper as part 2; expected OMVFS", fitted(two_views(0, 30)), paper, TypeError)
+
+
+def test_columns_are_raised_alike_or_not_at_all():
+    views = some_views(0, [60], "negative")
+    halves = cut(views, [30, 30])
+    a, b = (fitted(half, negative="shift") for half in halves)
+    merged = a.merge(b)
+    for v, view in enumerate(("text", "image")):
+        lowest = np.maximum(-views[view].min(axis=0), 0)
+        np.testing.assert_array_equal(merged._fitted.raised[v], lowest)
+        held = merged._fitted.state.reservoir.blocks[v]
+        np.testing.assert_allclose(np.sort(held, axis=0), np.sort(views[view] + lowest, axis=0))
+    sparse = {**two_views(0, 30), "image": sp.csr_array(two_views(0, 30)["image"])}
+    unraised = fitted(sparse, negative="shift")
+    refused("View 'image' is sparse in part 2, and has negative values in others", a, unraised)
+
+
+def test_sums_that_overflow_are_told():
+    X = np.full((4, 3), 1.5e18, np.float32)
+    of_b = [fitted(X + np.float32(i * 1e12), 1, view_weight=None) for i in range(60)]
+    X = np.full((4, 3), 1e153)
+    of_energy = [fitted(X + i * 1e146, 1) for i in range(20)]
+    for parts in (of_b, of_energy):
+        merged = omvfs.merge(parts)
+        with pytest.raises(ValueError, match=r"so large that .*sums over the stream overflow"):
+            merged.scores_  # noqa: B018

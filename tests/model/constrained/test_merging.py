@@ -1,0 +1,141 @@
+"""Parts in common clusters: rows that are there move exactly, those that are gone as they did."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omvfs.model.constrained.directions import feature_matrices
+from omvfs.model.constrained.merging import CommonClusters, KeyedPart, Sample, in_pairs
+from omvfs.model.statistics import Statistics
+from short_stream import SETTINGS, begin, chunk, kinds, learned
+
+
+def part(seed, sizes, own=SETTINGS, kind=np.asarray, left=1.0):
+    state = begin(own)
+    for i, n in enumerate(sizes):
+        state, _ = learned(state, chunk(100 * seed + i, n, kind), own)
+    return KeyedPart(state, seed, left)
+
+
+def common_of(parts, own=SETTINGS):
+    known = [feature_matrices(parts[0].state, own)]
+    sample = in_pairs(map(Sample.of, parts))
+    return CommonClusters(sample, known, np.random.default_rng(0), own), sample
+
+
+@given(st.integers(1, 200))
+@settings(max_examples=30, deadline=None)
+def test_in_pairs_holds_few_and_adds_neighbours(n):
+    held, most = set(), [0]
+
+    class Item:
+        def __init__(self, first, last, height):
+            self.first, self.last, self.height = first, last, height
+            held.add(self)
+            most[0] = max(most[0], len(held))
+
+        def __add__(self, other):
+            assert self.last + 1 == other.first
+            held.discard(self)
+            held.discard(other)
+            return Item(self.first, other.last, 1 + max(self.height, other.height))
+
+    total = in_pairs(Item(i, i, 0) for i in range(n))
+    assert (total.first, total.last) == (0, n - 1)
+    assert total.height == int(np.ceil(np.log2(n)))
+    assert most[0] <= 2 + np.log2(n)
+
+
+@kinds
+def test_rows_that_a_part_still_has_are_counted_where_they_are_placed(kind):
+    # All rows of both parts are in their samples, and half of them in the common one.
+    own = replace(SETTINGS, sample_size=60)
+    parts = [part(seed, [30, 30], own, kind) for seed in (1, 2)]
+    common, sample = common_of(parts, own)
+    rng = np.random.default_rng(0)
+    total = in_pairs(map(common.moved, parts))
+    state = common.state(total, parts[0].state.window, 4, rng)
+    held = state.reservoir
+    drawn = set(sample.reservoir.keys.tolist())
+    expected = Statistics.of_clusters(held.blocks, held.counted)
+    for each in parts:
+        others = np.flatnonzero([key not in drawn for key in each.reservoir.keys])
+        rows = [X_v[others] for X_v in each.state.reservoir.blocks]
+        expected = expected.placed(rows, common.place(rows))
+    for view, same in zip(state.statistics.views, expected.views, strict=True):
+        np.testing.assert_allclose(view.B, same.B, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(view.masses, same.masses)
+        np.testing.assert_allclose(view.weight_sums, same.weight_sums)
+    assert state.statistics.n_rows == 120
+    assert len(held) == 60
+    assert state.reclustered_at == 120
+
+
+@kinds
+def test_of_rows_that_are_gone_nothing_is_lost(kind):
+    own = replace(SETTINGS, sample_size=20)
+    parts = [part(seed, [60, 60, 60], own, kind) for seed in (1, 2, 3)]
+    common, _ = common_of(parts, own)
+    for each in parts:
+        known, sample = each.state.statistics, each.state.reservoir
+        gone = known.without(Statistics.of_clusters(sample.blocks, sample.counted, sample.shares))
+        others = ~common._has(each)
+        rows = [X_v[others] for X_v in sample.blocks]
+        placed = Statistics.of_clusters(rows, common.place(rows))
+        for view, before, added in zip(
+            common.moved(each).views, gone.views, placed.views, strict=True
+        ):
+            np.testing.assert_allclose(view.B.sum(axis=1), (before.B + added.B).sum(axis=1))
+            assert view.masses.sum() == pytest.approx((before.masses + added.masses).sum())
+            assert (view.decayed_n_rows, view.energy) == (180, before.energy)
+            assert view.filled_rows == before.filled_rows > 0
+        assert common.moved(each).n_rows == 180
+
+
+def test_a_cluster_whose_rows_are_all_gone_goes_to_the_one_most_like_it():
+    own = replace(SETTINGS, sample_size=20)
+    parts = [part(seed, [60, 60], own) for seed in (1, 2)]
+    common, _ = common_of(parts, own)
+    known = parts[0].state
+    counted = known.reservoir.counted
+    # The sample has rows of cluster 0 no more.
+    lost = np.flatnonzero(counted.labels != 0)
+    reservoir = replace(known.reservoir.take(lost), capacity=20)
+    moved = common.moved(KeyedPart(replace(known, reservoir=reservoir), 1))
+    V = np.vstack([view.B for view in known.statistics.views])[:, 0]
+    directions = np.vstack(common._directions)
+    goes_to = int((V @ directions).argmax())
+    assert moved.masses[goes_to] >= known.statistics.masses[0] * (1 - 1e-9)
+
+
+def test_where_a_row_goes_depends_on_no_other():
+    parts = [part(seed, [40], SETTINGS) for seed in (1, 2)]
+    common, _ = common_of(parts)
+    X = chunk(9, 30)
+    together = common.place(X)
+    for i in range(30):
+        alone = common.place([X_v[i : i + 1] for X_v in X])
+        assert alone.labels[0] == together.labels[i]
+
+
+def test_what_is_left_of_a_part_fades_all_of_it():
+    own = replace(SETTINGS, sample_size=20)
+    young, old = part(1, [60, 60], own), part(2, [60, 60], own)
+    faded = replace(old, left=0.01)
+    common, sample = common_of([young, faded], own)
+    assert sample.statistics.decayed_n_rows == pytest.approx(120 * 1.01)
+    # Rows of which too little is left are drawn after all others.
+    assert np.isin(sample.reservoir.keys, young.reservoir.keys).all()
+    moved, same = common.moved(faded), common.moved(replace(faded, left=1.0))
+    assert moved.decayed_n_rows == pytest.approx(1.2)
+    for view, before in zip(moved.views, faded.state.statistics.views, strict=True):
+        assert view.energy == pytest.approx(0.01 * before.energy)
+        assert view.filled_rows == pytest.approx(1.2)
+    np.testing.assert_allclose(moved.masses.sum(), 0.01 * same.masses.sum(), rtol=0.5)
+    none = [part(3, [60], replace(SETTINGS, sample_size=0)) for _ in range(2)]
+    common, _ = common_of(none, replace(SETTINGS, sample_size=0))
+    doubled = in_pairs(map(common.moved, none))
+    np.testing.assert_allclose(doubled.masses, 2 * none[0].state.statistics.masses)
