@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 from hypothesis import given
@@ -236,3 +237,40 @@ def test_the_lock_is_had_by_one_at_a_time(tmp_path):
     for thread in threads:
         thread.join()
     assert (tmp_path / "n").read_text() == "120"
+
+
+@contextmanager
+def open_files_at_most(n):
+    """Leave room for n more open files."""
+    import resource
+
+    held = []
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        with suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(n):
+            os.close(held.pop())
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for descriptor in held:
+            os.close(descriptor)
+
+
+def opens_too_many(target):
+    with disk.Staging(target) as staging, ExitStack() as stack:
+        for name in "ab":
+            (staging.folder / name).touch()
+        while True:
+            stack.callback(os.close, os.open(staging.folder / "a", os.O_RDONLY))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts open files as Linux does")
+@pytest.mark.parametrize("n", range(4))
+def test_with_few_files_that_can_be_opened_nothing_is_left_behind(tmp_path, n):
+    with open_files_at_most(n), pytest.raises(OSError, match="open files"):
+        opens_too_many(tmp_path / "views")
+    assert names(tmp_path) == []

@@ -363,17 +363,28 @@ def _kept(part: Path, stack: contextlib.ExitStack) -> bool:
         _remove(part)
         raise
     if held is not None:
+        # Once more at the end, when there is an open file less.
+        stack.callback(_remove, part)
         stack.callback(os.close, held)
     stack.callback(_remove, part)
     return True
 
 
 def _remove(part: Path) -> None:
+    """Remove a file, or a folder of files, also where no more of them can be opened."""
     with contextlib.suppress(OSError):
-        if part.is_dir():
-            shutil.rmtree(part, ignore_errors=True)
-        elif part.exists():
-            os.unlink(part)
+        os.unlink(part)
+    if not os.path.lexists(part):
+        return
+    with contextlib.suppress(OSError):
+        os.rmdir(part)
+        return
+    with contextlib.suppress(OSError, MemoryError):
+        for name in os.listdir(part):
+            os.unlink(part / name)
+        os.rmdir(part)
+        return
+    shutil.rmtree(part, ignore_errors=True)
 
 
 def _hold(path: Path, busy: str = "", wait: bool = False) -> int | None:

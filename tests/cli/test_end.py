@@ -170,3 +170,14 @@ def test_a_run_that_fails_late_keeps_what_was_learned_and_says_so(tmp_path, monk
     assert run_app([*command, "-o", "whole"]) == 0
     rankings = [(tmp_path / where / "ranking.csv").read_bytes() for where in ("out", "whole")]
     assert rankings[0] == rankings[1]
+
+
+def test_a_wrong_option_is_told_also_if_nothing_can_be_read_any_more(folder, monkeypatch, capsys):
+    def fails(self, file=None):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("typer.BadParameter.show", fails)
+    assert run_app(["select", folder, "--config", "nowhere.toml"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("omvfs: Invalid value for '--config': ")
+    assert said.count("\n") == 1

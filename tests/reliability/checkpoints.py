@@ -146,6 +146,9 @@ def _false_pointers(arrays: Arrays, rng: np.random.Generator) -> None:
     name = names[int(rng.integers(len(names)))]
     wide = rng.random() < 0.5
     old = arrays[name]
+    if old.ndim != 1 or old.size < 2:
+        # Changed before.
+        return
     new = old.astype(np.int64 if wide else np.int32)
     last, far = int(new[-1]), 2**30 if rng.random() < 0.5 else 2**31 - 1
     match int(rng.integers(6)):
@@ -259,8 +262,8 @@ def _use(path: Path) -> None:
     except CheckpointError:
         return
     # What would take long if it were typed takes long.
-    slow = max(model.n_init, model.max_iter or 0, model.n_clusters) > 10_000
-    if slow and max(model.n_init, model.max_iter or 0, model.n_clusters) < 2**63:
+    asked = max(getattr(model, name, 0) or 0 for name in ("n_init", "max_iter", "n_clusters"))
+    if 10_000 < asked < 2**63:
         return
     schema = model.schema_
     rng = np.random.default_rng(0)

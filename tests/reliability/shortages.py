@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import os
 import resource
 import shutil
@@ -160,6 +161,14 @@ def little_memory(numbers: range, seed: int) -> Iterator[Outcome]:
             yield tried(f"{number}: {size} bytes, {scenario.kind} {scenario.name}", attempt)
 
 
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
 def few_handles(numbers: range, seed: int) -> Iterator[Outcome]:
     """Let a command have no more than n files open."""
     with place() as here:
@@ -167,8 +176,10 @@ def few_handles(numbers: range, seed: int) -> Iterator[Outcome]:
             room = turn % 12
 
             def limit(room: int = room) -> None:
-                used = max(map(int, os.listdir("/proc/self/fd")))
-                resource.setrlimit(resource.RLIMIT_NOFILE, (used + room, used + room))
+                # Numbers above may be in use; it is the lowest that are given out.
+                free = (number for number in itertools.count() if not _is_open(number))
+                bound = next(itertools.islice(free, room, None))
+                resource.setrlimit(resource.RLIMIT_NOFILE, (bound, bound))
 
             def attempt(scenario=scenario, limit=limit) -> str:  # type: ignore[no-untyped-def]
                 out = scenario.fresh()

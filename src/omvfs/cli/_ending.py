@@ -45,7 +45,11 @@ def ended(
     except _ClickError as error:
         if isinstance(error.message, str):
             error.message = shown(discreet(worded(error.message, options), arguments))
-        error.show()
+        try:
+            error.show()
+        except (OSError, MemoryError):
+            # It reads modules for that, which it may not be able to.
+            return failed(error.format_message(), int(error.exit_code))
         return int(error.exit_code)
     except Interrupted as end:
         return failed("Interrupted.", end.code)
