@@ -52,7 +52,7 @@ def said_once(capsys, sentence):
         (["--half-life", "0"], "'--half-life': Got --half-life 0.0"),
         (["--recency", "-1"], "'--recency': Got --recency -1.0"),
         (["--seed", "-1"], "'--seed': Got --seed -1"),
-        (["-o", "s3://bucket/out"], "s3://bucket/out is not of this machine"),
+        (["-o", "http://host/out"], "http://host/out cannot be written to: it is of the web"),
     ],
 )
 def test_a_wrong_option_is_told_before_anything_is_read(
@@ -83,11 +83,11 @@ def test_wrong_parameters_of_a_file_are_told_before_anything_is_read(
 
 
 @pytest.mark.parametrize("command", ["transform", "convert"])
-def test_rows_are_written_here_only(rows, tmp_path, command, capsys, monkeypatch):
+def test_rows_are_not_written_to_the_web(rows, tmp_path, command, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run_app([command, *["m"] * (command == "transform"), rows, "-o", "s3://bucket/x"]) == 2
-    said_once(capsys, "not of this machine")
-    assert not (tmp_path / "s3:").exists()
+    assert run_app([command, *["m"] * (command == "transform"), rows, "-o", "https://host/x"]) == 2
+    said_once(capsys, "cannot be written to: it is of the web")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["x.npy"]
 
 
 @pytest.mark.usefixtures("read_nothing")

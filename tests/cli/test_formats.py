@@ -6,7 +6,10 @@ import json
 import os
 import re
 import shlex
+import socket
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import fsspec
@@ -25,6 +28,7 @@ from omvfs.cli import commands
 from omvfs.cli.commands import run_app
 from omvfs.formats import open_source
 from support import counts, dense, reads_of_blocks
+from web import serving
 
 README = Path(__file__).parents[2] / "README.md"
 TEXT, IMAGE = counts(np.random.default_rng(0), 60, 9), counts(np.random.default_rng(1), 60, 4)
@@ -104,6 +108,29 @@ def matlab_7(path):
 def from_afar(path):
     fsspec.filesystem("memory").put_file(parquet_table(path)[0], "/bucket/rows.parquet")
     return ["memory://bucket/rows.parquet"]
+
+
+WEB = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def web():
+    """Have a web server for as long as the tests of this file run."""
+    with serving() as server:
+        WEB["server"] = server
+        yield server
+
+
+def from_the_web(path):
+    WEB["server"].files["rows.parquet"] = Path(parquet_table(path)[0]).read_bytes()
+    return [WEB["server"].url("rows.parquet")]
+
+
+def in_parts(path):
+    (path / "parts").mkdir()
+    for number, (a, b) in {9: (0, 25), 10: (25, 60)}.items():
+        parquet.write_table(table().slice(a, b - a), path / f"parts/part-{number}.parquet")
+    return [f"{path}/parts/part-*.parquet"]
 
 
 def by_key(path):
@@ -201,7 +228,9 @@ FORMATS = {
     "long.csv": long_csv,
     "rows.mat": matlab,
     "rows73.mat": matlab_7,
-    "memory://bucket/rows.parquet": from_afar,
+    "https://host/rows.parquet": from_the_web,
+    "s3://bucket/rows.parquet": from_afar,
+    "parts/part-*.parquet": in_parts,
     "text.parquet": by_key,
     "labelled.parquet": labelled,
     "rows.h5ad": h5ad,
@@ -222,7 +251,9 @@ def ranking(out):
 # A table of a column a feature is dense, and sums of dense rows round in another order.
 TABLES = {"rows.parquet", "rows.feather", "rows.csv", "rows.csv.gz", "text.parquet"} | {
     "labelled.parquet",
-    "memory://bucket/rows.parquet",
+    "https://host/rows.parquet",
+    "s3://bucket/rows.parquet",
+    "parts/part-*.parquet",
 }
 
 
@@ -246,7 +277,7 @@ def written(data, given):
     """Return the inputs as they would be given, had they been where the results are."""
     if len(given) == 1 and Path(given[0]).is_dir():
         return [str(data)]
-    files = [each for each in given if "." in each]
+    files = [each.replace("parts/part-*", "rows") for each in given if "." in each]
     assert sorted(Path(each).name for each in files) == sorted(os.listdir(data))
     parts = (each.rpartition("=") for each in files)
     return [f"{view}{sign}{data / Path(file).name}" for view, sign, file in parts]
@@ -291,10 +322,11 @@ def test_every_block_is_read_once_from_a_file_to_the_ranking(name, prepare, tmp_
     assert run_app(["select", *given, *options, "-o", str(tmp_path / "out")]) == 0
     assert reads == {"text": [25, 25, 10], "image": [25, 25, 10]}
     reads.clear()
+    whole = [25, 35] if "part-" in name else [60]
     model = str(tmp_path / "out/model.omvfs")
     for command in (["transform", model, *given], ["convert", *given]):
         assert run_app([*command, "-o", str(tmp_path / command[0])]) == 0
-    assert reads == {"text": [60, 60], "image": [60, 60]}
+    assert reads == {"text": 2 * whole, "image": 2 * whole}
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "words.svm"])
@@ -333,6 +365,13 @@ def promised():
             yield from re.findall("`([^`]+)`", data)
 
 
+def at_hand(data):
+    """Return an address of the README as one of this machine."""
+    data = data.replace("https://host/", WEB["server"].url(""))
+    # All that fsspec opens is opened in the same way; S3 needs a package, and a bucket.
+    return data.replace("s3://", "memory://")
+
+
 @pytest.fixture(scope="module")
 def every_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("files")
@@ -365,7 +404,30 @@ def run_section(data, capsys, *, n_rows=60):
 
 @pytest.mark.parametrize("data", [data for data in promised() if data != "-"])
 def test_the_commands_of_the_readme_take_all_that_it_promises(data, here, capsys):
-    run_section(data, capsys)
+    run_section(at_hand(data), capsys)
+
+
+def test_the_example_of_the_readme_from_end_to_end_works(here, capsys):
+    (text,) = re.findall(r"```sh\n([^`]*http\.server.*?)```", SECTION, re.DOTALL)
+    convert, serve, info = text.splitlines()
+    assert run_app(shlex.split(convert)[1:]) == 0
+    command = shlex.split(serve.removesuffix("&"))
+    # A port of its own, as tests run side by side.
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    assert command[:3] == ["python", "-m", "http.server"]
+    command = [sys.executable, *command[1:-1], port]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as server:
+        try:
+            address = info.replace("localhost:8000", f"127.0.0.1:{port}")
+            for _ in range(100):
+                if run_app(shlex.split(address)[1:]) == 0:
+                    break
+                time.sleep(0.1)
+        finally:
+            server.terminate()
+    assert "60 rows; figures of the first 60" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "words.svm"])
@@ -399,9 +461,9 @@ def test_the_line_of_python_in_the_readme_works():
 
 
 def test_the_readme_promises_these_formats_and_no_others():
-    start = README.read_text(encoding="utf-8").split("| `DATA` | read as |")[1]
-    table = start.split("\n\n")[0]
+    table = "\n".join(data for data, _ in TABLE)
     promised = re.findall(
-        r"(?:\w+://\w+/)?(?:view_0_text|words|labelled|rows\w*|long|text)(?:\.\w+)+", table
+        r"(?:\w+://\w+/)?(?:view_0_text|words|labelled|rows\w*|long|text|parts/part-\*)(?:\.\w+)+",
+        table,
     )
     assert set(promised) == set(FORMATS)

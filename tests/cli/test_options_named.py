@@ -52,6 +52,9 @@ def place(tmp_path, monkeypatch):
     np.save("late.npy", np.r_[X, [[*X[0, :7], -1.0]]])
     columns = {"a": X[:, 0], "class": pa.array(["cat", "dog"] * 60)}
     parquet.write_table(pa.table(columns), "text.parquet")
+    columns = {"b": X[:, 0], "class": pa.array(["dog", "cat"] * 60)}
+    parquet.write_table(pa.table(columns), "same.parquet")
+    Path("raw.jsonl").write_text(json.dumps({"text": "A cat."}) + "\n")
     parquet.write_table(pa.table({"v__a": X[:, 0], "id": np.arange(120)}), "mixed.parquet")
     Path("null.jsonl").write_text(json.dumps({"text": ["a"], "label": None}) + "\n")
     scipy.io.savemat("uneven.mat", {"a": np.eye(5), "b": np.eye(4)})
@@ -76,9 +79,20 @@ CASES = {
     "select late.npy --batch-size 20": "begins at row 120: Negative values in data: view 'late' "
     "holds -1 at row 0, column 7; expected values >= 0. Pass --negative clip",
     "select sparse.npz --negative shift": "dense from the start, or pass --negative clip.",
-    "select text.parquet": "Leave it out: --drop NAME; or name it as the key: --key NAME.",
-    "select mixed.parquet": "out by their names: --drop NAME; or name the key of the rows: --key",
-    "info null.jsonl": "Leave it out: --drop NAME.",
+    "select text.parquet": "Leave it out: --drop NAME; or carry it along: --keep NAME; or name it "
+    "as the key: --key NAME.",
+    "select mixed.parquet": "out by their names: --drop NAME; or carry them along: --keep NAME; or "
+    "name the key of the rows: --key",
+    "info null.jsonl": "Leave it out: --drop NAME; or carry it along: --keep NAME.",
+    "info raw.jsonl": "Take it for its words: --tokenize VIEW; or carry it along: --keep NAME; or "
+    "leave it out: --drop NAME.",
+    "select raw.jsonl --tokenize text --tokenize words": "'words' to take for texts; the views are "
+    "'text'. Correct the names given by --tokenize VIEW.",
+    "select text.parquet --keep class --keep id": "'id' to keep; expected columns of tables or "
+    "values of JSON Lines. Correct the names given by --keep NAME.",
+    "convert l=text.parquet r=same.parquet --keep class -o x.csv": "Column 'class' is 'cat' in l "
+    "and 'dog' in r of the same row: these are not the same rows. Align them by a key: --key NAME.",
+    "info x.npy --layer raw": "No input has a layer 'raw': only .h5ad and .h5mu have layers.",
     "info uneven.mat": "a 5, b 4. Leave others out: --drop NAME.",
     "info vectors.mat": "with more than one row and column; it has 'a'.",
     "info narrow.npy": "has no columns. Leave it out: --view NAME for every other.",

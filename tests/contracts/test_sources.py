@@ -32,6 +32,8 @@ from omvfs.testing import check_source
 from support import counts, dense, reads_of_blocks
 
 N = 47
+# Where rows are cut that come in parts, of which one has none in it.
+PARTS = [0, 3, 20, 20, 21, N]
 
 
 def data():
@@ -54,10 +56,8 @@ def from_arrays(path):
 
 def from_an_iterator(path):
     views = data()
-    cuts = [0, 3, 20, 21, N]
-    return IteratorSource(
-        lambda: ({name: X[a:b] for name, X in views.items()} for a, b in itertools.pairwise(cuts))
-    )
+    cuts = [(a, b) for a, b in itertools.pairwise(PARTS) if b > a]
+    return IteratorSource(lambda: ({name: X[a:b] for name, X in views.items()} for a, b in cuts))
 
 
 def from_files(path):
@@ -89,6 +89,21 @@ def table():
 def from_parquet(path):
     parquet.write_table(table(), path / "rows.parquet", row_group_size=13)
     return open_source(path / "rows.parquet")
+
+
+def from_parts(path):
+    for i, (a, b) in enumerate(itertools.pairwise(PARTS)):
+        parquet.write_table(table().slice(a, b - a), path / f"part-{i + 8}.parquet")
+    return open_source(path)
+
+
+def from_parts_of_words(path):
+    from_json_lines(path)
+    rows = (path / "rows.jsonl").read_text().splitlines(keepends=True)
+    (path / "rows.jsonl").unlink()
+    for i, (a, b) in enumerate(itertools.pairwise(PARTS)):
+        (path / f"part-{i + 8}.jsonl").write_text("".join(rows[a:b]))
+    return open_source(f"{path}/part-*.jsonl")
 
 
 def from_feather(path):
@@ -239,6 +254,7 @@ TABLES = (
     from_a_stream_of_numbers,
     from_a_stream_of_csv,
     from_parquet,
+    from_parts,
     from_feather,
     from_csv,
     from_compressed_csv,
@@ -256,6 +272,7 @@ SOURCES = [
     from_some_of_its_views,
     from_svmlight_and_npy,
     from_json_lines,
+    from_parts_of_words,
     from_h5mu,
     from_arrays,
     from_an_iterator,
@@ -312,6 +329,8 @@ def test_the_same_rows_from_anywhere_give_the_same_bits(make, tmp_path):
 
 # Rows that are held, and rows that come in pieces of their own, are read as they are given.
 HELD = {from_arrays: [N], from_some_of_its_views: [N], from_an_iterator: [3, 17, 1, N - 21]}
+# What a chunk lacks is read from the next part.
+HELD |= {make: [3, 7, 10, 1, 9, 10, N - 40] for make in (from_parts, from_parts_of_words)}
 # One row of the image has a key that the text lacks.
 JOINED = {from_files_joined_by_a_key: [10, 10, 10, 10, N + 1 - 40]}
 

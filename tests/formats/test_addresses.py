@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omvfs.formats.addresses import without_secrets
-from omvfs.formats.opening import named_files
+from omvfs.formats.inputs import read_input
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_no_secret_is_shown_wherever_it_stands(scheme, user, password, query):
 
 def test_files_are_called_without_secrets():
     typed = ["https://me:word@example.org/rows.csv?sig=abc", "https://me:pass.word@host"]
-    files = named_files(typed)
+    files = {given.name: given.files[0] for given in map(read_input, typed)}
     assert [str(file) for file in files.values()] == [
         "https://example.org/rows.csv",
         "https://host",

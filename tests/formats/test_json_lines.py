@@ -45,7 +45,7 @@ def test_json_lines_are_numbers_objects_and_tokens(tmp_path):
         (["[1]"], "Row 1 .* is a list"),
         (['{"a": [1]}', '{"a": ["x"]}'], "View 'a' is tokens in row 2 .* and numbers before"),
         (['{"a": [1]}', '{"a": [1, 2]}'], "View 'a' has 2 numbers in row 2 .* and 1 before"),
-        (['{"a": "text"}'], "something else"),
+        (['{"a": "text"}'], r"a text in row 1.*words: tokenize=\[\.\.\.\]"),
         (['{"a": {"x": "y"}}'], "something else"),
         ([""], "no rows"),
         (["[" * 100_000], "Row 1 .* is no JSON"),

@@ -12,6 +12,7 @@ from pyarrow import feather, parquet
 
 from omvfs.cli.commands import run_app
 from omvfs.formats import SourceError, open_source
+from omvfs.formats._asked import Asked
 from omvfs.formats.standard_input import standard_input
 
 ODD = os.fsdecode(b"caf\xe9")
@@ -59,7 +60,7 @@ def test_a_table_of_nothing_but_labels_or_keys_is_told(tmp_path, capsys, option)
 
 def test_standard_input_of_nothing_but_labels_is_told():
     with pytest.raises(SourceError, match="Standard input has no columns"):
-        standard_input("x", io.BytesIO(b"y\n1\n"), drop=["y"])
+        standard_input("x", io.BytesIO(b"y\n1\n"), Asked(drop=("y",)))
 
 
 def _mat73(path):

@@ -106,7 +106,8 @@ def test_rows_of_numbers_can_be_read_once():
         ("a,b\n1\n", "Row 1 of standard input has 1 values; the header has 2"),
         ("a,b\n1,x\n", "Row 1 of standard input: could not convert"),
         ("a,a\n1,2\n", "two columns"),
-        ('{"a": 5}', "something else"),
+        ('{"a": 5}', "'a' is a number in row 1"),
+        ('{"a": true}', "something else"),
     ],
 )
 def test_what_cannot_be_read_is_told(text, sentence):
@@ -128,7 +129,8 @@ def test_the_command_line_reads_it(tmp_path, name):
     assert done.returncode == 0, done.stderr
     rankings = [(tmp_path / where / "ranking.csv").read_text() for where in ("file", "pipe")]
     assert rankings[0] == rankings[1]
-    assert done.stderr == b""
+    # That words wait for the end is said.
+    assert (done.stderr == b"") is (name == "rows.jsonl")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -181,9 +181,9 @@ WITH_KEYS = sorted(name for name in SEVERAL if "." in name and name[5:9] not in 
 def test_keys_are_written_where_they_can_be(tmp_path, name, kind):
     keys = np.array([kind(k) for k in (3, 5, 7)], object)
     views = Views({"text": np.eye(3), "image": np.ones((3, 2))})
-    with open_writer(tmp_path / name, key="id") as writer:
-        writer.append(views[:2], keys[:2])
-        writer.append(views[2:], keys[2:])
+    with open_writer(tmp_path / name, {"id": None}) as writer:
+        writer.append(views[:2], {"id": keys[:2]})
+        writer.append(views[2:], {"id": keys[2:]})
     with open_source(tmp_path / name, key="id") as source:
         (chunk,) = source.chunks(10)
     assert list(map(kind, chunk.keys)) == keys.tolist()
@@ -193,8 +193,8 @@ def test_keys_are_written_where_they_can_be(tmp_path, name, kind):
 @pytest.mark.parametrize("name", sorted((SEVERAL | ONE) - set(WITH_KEYS)))
 def test_keys_are_left_out_elsewhere(tmp_path, name):
     views, keys = Views({"text": np.eye(3)}), np.array([3, 5, 7], object)
-    with open_writer(tmp_path / name, key="id") as writer:
-        writer.append(views, keys)
+    with open_writer(tmp_path / name, {"id": None}) as writer:
+        writer.append(views, {"id": keys})
     with opened(tmp_path / name) as source:
         assert source.schema.widths == (3,)
 
@@ -204,17 +204,17 @@ def test_keys_need_a_name_of_their_own_and_must_be_there(tmp_path, name):
     views, keys = Views({"id": np.eye(2)}), np.array([3, 5], object)
     key = "id" if "jsonl" in name else "id__0"
     with (
-        pytest.raises(SourceError, match="Rename the key"),
-        open_writer(tmp_path / name, key=key) as w,
+        pytest.raises(SourceError, match=rf"would have '{key}' twice.*Rename one"),
+        open_writer(tmp_path / name, {key: None}) as w,
     ):
-        w.append(views, keys)
+        w.append(views, {key: keys})
     with (
-        pytest.raises(SourceError, match="keys called 'key'; got rows without"),
-        open_writer(tmp_path / name, key="key") as w,
+        pytest.raises(SourceError, match="is to have 'key' beside its views; got rows without"),
+        open_writer(tmp_path / name, {"key": None}) as w,
     ):
         w.append(views)
     with open_writer(tmp_path / name) as w:
-        w.append(views, keys)
+        w.append(views, {"id": keys})
     assert open_source(tmp_path / name).schema.widths == (2,)
 
 

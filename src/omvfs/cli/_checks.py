@@ -10,16 +10,20 @@ from pathlib import Path
 import typer
 
 from omvfs import OMVFS
-from omvfs.cli._output import RESULTS
-from omvfs.formats.opening import named_files
-from omvfs.persistence.checkpoint import previous
+from omvfs.cli._output import WRITTEN
+from omvfs.formats.destinations import Destination
+from omvfs.formats.inputs import read_input
 from omvfs.pipeline.preparation import Preparation
 from omvfs.selectors.settings import check_all, check_judgeable
 from omvfs.wording import sentence_of
 
+# What a run leaves in its folder: the checkpoint, and what it has come to.
+MODEL = "model.omvfs"
+RESULTS = (MODEL, *WRITTEN)
 
-def local(given: str | Path) -> Path:
-    """Return where to write, which must be on this machine.
+
+def destination(given: str | Path) -> Destination:
+    """Return where to write.
 
     Parameters
     ----------
@@ -28,80 +32,87 @@ def local(given: str | Path) -> Path:
 
     Examples
     --------
-    >>> local("out").name
+    >>> destination("out").here.name
     'out'
     """
-    if "://" in str(given):
-        raise typer.BadParameter(f"{given} is not of this machine; files are written here only.")
-    return Path(given)
+    try:
+        return Destination(given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def check_key(inputs: Sequence[str], key: str | None) -> None:
-    """Refuse a key for a folder, which has none.
+    """Refuse a key for a folder of a file a view, which has none.
 
     Parameters
     ----------
     inputs : sequence of str
     key : str or None
     """
-    if key is not None and any(Path(each).is_dir() for each in inputs):
+    folders = (each for each in inputs if key is not None and Path(each).is_dir())
+    if any(read_input(each).folder is not None for each in folders):
         raise typer.BadParameter("--key is for files; the views of a folder are aligned by row.")
 
 
-def check_out(out: Path, inputs: Sequence[str], write_data: bool) -> None:
+def check_out(out: Destination, inputs: Sequence[str], write_data: bool) -> None:
     """Make the folder of the results, and see that all of them can be written.
 
     Parameters
     ----------
-    out : Path
+    out : Destination
         Folder.
     inputs : sequence of str
         What will be read.
     write_data : bool
         Whether selected features are written too.
     """
-    if write_data and any(file.text == "-" for file in named_files(inputs).values()):
+    if write_data and any(each.rpartition("=")[2] == "-" for each in inputs):
         raise typer.BadParameter("--write-data reads the rows again, which standard input cannot.")
-    data = out / "data"
-    if write_data and (data.is_file() or (data.is_dir() and _shown(data))):
+    data = out.here / "data"
+    here = data.is_file() or (data.is_dir() and _shown(data))
+    if write_data and (here or (out.remote and out.has("data"))):
         raise typer.BadParameter(
-            f"{data} is there already: remove it for --write-data, or take another folder for -o."
+            f"{out / 'data'} is there already: remove it for --write-data, or take another folder "
+            "for -o."
         )
-    check_writable(out)
+    check_writable(out.here, str(out))
+    out.check_writable()
 
 
-def check_writable(folder: Path) -> None:
+def check_writable(folder: Path, name: str = "") -> None:
     """Make a folder, and see that files can be written to it.
 
     Parameters
     ----------
     folder : Path
+    name : str
+        What errors call it, if not as it is called here.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise OSError(f"Results cannot be written to {folder}: {error.strerror}.") from error
+        raise OSError(
+            f"Results cannot be written to {name or folder}: {error.strerror}."
+        ) from error
 
 
-def check_free(out: Path, resume: bool, overwrite: bool) -> None:
+def check_free(out: Destination, resume: bool, overwrite: bool) -> None:
     """Refuse to write over what a run before has left, unless told to.
 
     Parameters
     ----------
-    out : Path
+    out : Destination
         Folder.
     resume, overwrite : bool
         What was asked for.
     """
-    model = out / "model.omvfs"
-    known = [model, previous(model), *(out / name for name in RESULTS)]
-    there = next((file for file in known if file.exists()), None)
+    there = next((name for name in (*RESULTS, f"{MODEL}.1") if out.has(name)), None)
     if there is not None and not resume and not overwrite:
         raise typer.BadParameter(
-            f"{there} is of a run before: go on with --resume, begin anew with --overwrite, or "
-            "take another folder for -o."
+            f"{out / there} is of a run before: go on with --resume, begin anew with --overwrite, "
+            "or take another folder for -o."
         )
 
 
@@ -152,20 +163,24 @@ def leaving_no_folder(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def telling_of_checkpoint(model: Path) -> Iterator[None]:
+def telling_of_checkpoint(out: Destination) -> Iterator[None]:
     """If the block fails, have the error tell of the checkpoint that it has left.
 
     Parameters
     ----------
-    model : Path
-        The checkpoint.
+    out : Destination
+        Folder of the checkpoint.
     """
+    model = out.here / MODEL
     before = _stamp(model)
     try:
         yield
     except BaseException as error:
         if _stamp(model) not in (None, before):
-            error.add_note(f"What was learned so far is in {model}: go on with --resume.")
+            with contextlib.suppress(Exception):
+                out.publish(MODEL)
+        if _stamp(model) not in (None, before) and out.has_brought(MODEL):
+            error.add_note(f"What was learned so far is in {out / MODEL}: go on with --resume.")
         raise
 
 

@@ -8,7 +8,7 @@ import typer
 from omvfs.cli._checks import check_writable, leaving_no_folder, local
 from omvfs.cli._messages import say
 from omvfs.cli._options import RUNS, Features, Overwrite, ResultsOut
-from omvfs.cli._output import RESULTS, write_results
+from omvfs.cli._output import WRITTEN, write_results
 from omvfs.cli._summary import summarise
 from omvfs.disk import locked, settle, sweep
 from omvfs.merging import merge_files, read
@@ -77,7 +77,7 @@ def rank(
     with leaving_no_folder(out):
         check_writable(out)
         with locked(out):
-            there = next((out / name for name in RESULTS if (out / name).exists()), None)
+            there = next((out / name for name in WRITTEN if (out / name).exists()), None)
             if there is not None and not overwrite:
                 raise typer.BadParameter(
                     f"{there} is there already: take another folder for -o, or --overwrite."

@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_args
 import typer
 from typer.core import TyperCommand
 
-from omvfs.cli._checks import local
+from omvfs.cli._checks import destination
 from omvfs.cli._config import how_many, parameter, read_config
 from omvfs.selectors.settings import NegativeMode
 
@@ -44,22 +44,30 @@ Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA",
-        help="A folder with a file for each view (view_0_text.npz, view_1_image.npy), or files; "
-        "text=FILE gives a view its name, - is standard input.",
+        help="A folder with a file for each view (view_0_text.npz, view_1_image.npy), or of parts "
+        "of one table; files, 'globs', text=FILE to name a view; - is standard input.",
     ),
 ]
 Out = Annotated[
-    Path,
+    Any,
     typer.Option(
         "-o",
         "--out",
-        parser=local,
+        parser=destination,
         metavar="PATH",
-        help="Folder to write to, or a file: its ending, such as .parquet, tells the format.",
+        help="Folder to write to, or a file: its ending, such as .parquet, tells the format. Here, "
+        "or at an address: s3://...",
     ),
 ]
 ResultsOut = Annotated[
-    Path, typer.Option("-o", "--out", parser=local, metavar="FOLDER", help="For the results.")
+    Any,
+    typer.Option(
+        "-o",
+        "--out",
+        parser=destination,
+        metavar="FOLDER",
+        help="For the results, here or at an address.",
+    ),
 ]
 View = Annotated[
     list[str] | None,
@@ -85,6 +93,38 @@ Drop = Annotated[
         metavar="NAME",
         rich_help_panel=DATA,
         help="Column to leave out, such as a label; repeat it for more.",
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=DATA,
+        help="Column that is no feature but is written too, such as a label or an id; repeat it "
+        "for more.",
+    ),
+]
+Tokenize = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VIEW",
+        rich_help_panel=DATA,
+        help="Count the words of this view of JSON Lines, which is text; repeat it for more.",
+    ),
+]
+Vocabulary = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VIEW=FILE",
+        rich_help_panel=DATA,
+        help="The words of a view, one a line, and no others. Words on standard input are then "
+        "learned as they come; repeat it for more.",
+    ),
+]
+Layer = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", rich_help_panel=DATA, help="Layer of .h5ad and .h5mu to read instead of X."
     ),
 ]
 Clusters = Annotated[

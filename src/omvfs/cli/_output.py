@@ -22,7 +22,7 @@ from omvfs.formats.addresses import without_secrets
 from omvfs.pipeline.loop import Result, Status
 
 # The files of `write_results`.
-RESULTS = ("ranking.csv", "ranking.json", "run.json")
+WRITTEN = ("ranking.csv", "ranking.json", "run.json")
 # How what a spreadsheet would compute begins, and what keeps it from that.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import typer
 from rich.console import Console
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from omvfs import OMVFS
 from omvfs.cli._messages import say, shown
+from omvfs.formats.destinations import Destination
 
 # Features of a view, views, and letters of a name that are shown; the rest is in the files.
 MOST_FEATURES, MOST_VIEWS, MOST_LETTERS = 10, 20, 40
@@ -19,7 +19,7 @@ MOST_FEATURES, MOST_VIEWS, MOST_LETTERS = 10, 20, 40
 def summarise(
     selector: OMVFS,
     chosen: Mapping[str, Sequence[str]],
-    out: Path,
+    out: Destination,
     *,
     asked_clusters: bool,
     wrote_data: bool,
@@ -31,7 +31,7 @@ def summarise(
     selector : OMVFS
     chosen : mapping of str to sequence of str
         Names of the selected features by view, the best first.
-    out : Path
+    out : Destination
         Folder of the results.
     asked_clusters : bool
         Whether the number of clusters was asked for.

@@ -14,13 +14,16 @@ _CLAUSES = {
     "drop": "--drop NAME",
     "every chunk": "all rows",
     "first chunk": "the rows learned from",
+    "keep": "--keep NAME",
     "key": "--key NAME",
+    "known words": "select --vocabulary VIEW=FILE names them before",
     "or start anew": "",
     "other variables": "Leave others out: --drop NAME",
     "other views": "--view NAME for every other",
     "save_to": "-o",
     "seeds": "a whole number from 0 to 2**32 - 1",
     "sizes": SIZES,
+    "tokenize": "--tokenize VIEW",
     "variables": "",
 }
 

@@ -3,7 +3,7 @@
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,8 @@ from typer.main import get_command
 from omvfs import OMVFS, __version__
 from omvfs.cli._about import COLUMNS, figures, remarks
 from omvfs.cli._checks import (
+    MODEL,
+    RESULTS,
     check_free,
     check_key,
     check_out,
@@ -23,6 +25,7 @@ from omvfs.cli._checks import (
 )
 from omvfs.cli._config import DEFAULTS, is_given, options_of, parameters_of
 from omvfs.cli._ending import ended
+from omvfs.cli._logged import saying_what_is_logged
 from omvfs.cli._messages import say, shown
 from omvfs.cli._models import merge, rank
 from omvfs.cli._options import (
@@ -35,7 +38,9 @@ from omvfs.cli._options import (
     Grouped,
     HalfLife,
     Inputs,
+    Keep,
     Key,
+    Layer,
     Negative,
     Out,
     Overwrite,
@@ -44,16 +49,20 @@ from omvfs.cli._options import (
     ResultsOut,
     Resume,
     Seed,
+    Tokenize,
     View,
+    Vocabulary,
     WriteData,
 )
 from omvfs.cli._output import Bar, write_results
-from omvfs.cli._rows import as_they_came, chunks_of, no_rows, selected, write_rows
+from omvfs.cli._reading import Reading, of_parts
+from omvfs.cli._rows import as_they_came, chunks_of, no_rows, write_rows
 from omvfs.cli._signals import Stop
 from omvfs.cli._summary import summarise
 from omvfs.data.schema import Schema
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
+from omvfs.formats.destinations import Destination
 from omvfs.persistence import checkpoint
 from omvfs.pipeline.loop import run
 
@@ -86,6 +95,7 @@ def omvfs(
 
 @app.command(cls=Grouped)
 def info(
+    context: typer.Context,
     inputs: Inputs,
     rows: Annotated[
         int, typer.Option(min=1, metavar="N", help="Look at the first N rows only.")
@@ -93,10 +103,12 @@ def info(
     view: View = None,
     drop: Drop = None,
     key: Key = None,
+    tokenize: Tokenize = None,
+    layer: Layer = None,
 ) -> None:
     """Show what is in the data, and what is wrong with it."""
     check_key(inputs, key)
-    with _opened(inputs, view, key, drop) as source:
+    with _opened(Reading.of(context)) as source:
         total = source.n_rows
         views = next(chunks_of(source, inputs, rows)).views
     lines = [[shown(cell) for cell in line] for line in figures(views)]
@@ -129,6 +141,10 @@ def select(
     view: View = None,
     drop: Drop = None,
     key: Key = None,
+    keep: Keep = None,
+    tokenize: Tokenize = None,
+    vocabulary: Vocabulary = None,
+    layer: Layer = None,
     batch_size: BatchSize = DEFAULTS["batch_size"],
     half_life: HalfLife = DEFAULTS["half_life"],
     recency: Recency = DEFAULTS["recency"],
@@ -150,18 +166,22 @@ def select(
     check_key(inputs, key)
     if resume and overwrite:
         raise typer.BadParameter("--resume goes on, --overwrite begins anew: give one of them.")
-    model = out / "model.omvfs"
+    to: Destination = context.with_resource(Destination(out))
+    out, model = to.here, to.here / MODEL
     with ExitStack() as stack:
         stack.enter_context(leaving_no_folder(out))
-        check_out(out, inputs, write_data)
+        check_out(to, inputs, write_data)
         stack.enter_context(locked(out))
-        check_free(out, resume, overwrite)
+        check_free(to, resume, overwrite)
         settle(out)
         sweep(out / "data")
+        if resume:
+            to.fetch(MODEL)
         if resume and checkpoint.kept(model) == checkpoint.previous(model):
-            say(f"There is no {model}; going on from the one before it, {model}.1.", err=True)
-        stack.enter_context(telling_of_checkpoint(model))
-        opened = _opened(inputs, view, key, drop)
+            there = to / MODEL
+            say(f"There is no {there}; going on from the one before it, {there}.1.", err=True)
+        stack.enter_context(telling_of_checkpoint(to))
+        opened = _opened(Reading.of(context))
         with opened as source, Stop() as stop, Bar(Console(stderr=True), source) as bar:
             result = run(
                 source,
@@ -170,15 +190,14 @@ def select(
                 save_to=model,
                 save_every=checkpoint_every,
                 resume=resume,
-                listeners=(bar,),
+                listeners=(bar, lambda status: to.publish(MODEL) if status.saved else None),
                 should_stop=stop,
             )
+        to.publish(MODEL)
         began = hasattr(result.selector, "schema_")
         if not result.finished:
             kept = (
-                f"the checkpoint is in {out}. Go on with --resume."
-                if began
-                else "nothing was read."
+                f"the checkpoint is in {to}. Go on with --resume." if began else "nothing was read."
             )
             say(f"Stopped; {kept}", err=True)
             raise typer.Exit(stop.code)
@@ -186,15 +205,17 @@ def select(
             raise no_rows(inputs)
         chosen = write_results(out, result, inputs)
         if write_data:
-            _write_selected(result.selector, inputs, out / "data", view, key, drop)
+            _write_selected(result.selector, Reading.of(context), out / "data")
+        to.publish(*RESULTS, "data")
     if isinstance(opened, Joined) and opened.n_left_out:
         say(f"{opened.n_left_out:,} rows left out: not all files have their keys.", err=True)
     asked = is_given(context, "clusters")
-    summarise(result.selector, chosen, out, asked_clusters=asked, wrote_data=write_data)
+    summarise(result.selector, chosen, to, asked_clusters=asked, wrote_data=write_data)
 
 
 @app.command(cls=Grouped)
 def transform(
+    context: typer.Context,
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="The file model.omvfs of a run of select.")
     ],
@@ -204,6 +225,9 @@ def transform(
     view: View = None,
     drop: Drop = None,
     key: Key = None,
+    keep: Keep = None,
+    tokenize: Tokenize = None,
+    layer: Layer = None,
 ) -> None:
     """Write the selected features only, of these or other rows.
 
@@ -214,8 +238,10 @@ def transform(
     selector = OMVFS.load(model)
     if features is not None:
         selector.set_params(n_features_per_view=features)
-    n_rows = _write_selected(selector, inputs, out, view, key, drop)
-    say(f"{n_rows:,} rows; selected features in {out}")
+    to = _free(context, out)
+    n_rows = _write_selected(selector, Reading.of(context), to.here)
+    to.publish()
+    say(f"{n_rows:,} rows; selected features in {to}")
 
 
 app.command(cls=Grouped)(merge)
@@ -224,20 +250,26 @@ app.command(cls=Grouped)(rank)
 
 @app.command(cls=Grouped)
 def convert(
+    context: typer.Context,
     inputs: Inputs,
     out: Out,
     view: View = None,
     drop: Drop = None,
     key: Key = None,
+    keep: Keep = None,
+    tokenize: Tokenize = None,
+    layer: Layer = None,
 ) -> None:
     """Write data in another format.
 
     If -o has no ending, that is a folder with a file for each view, which is read fastest.
     """
     check_key(inputs, key)
-    with _opened(inputs, view, key, drop) as source:
-        n_rows = write_rows(chunks_of(source, inputs), {out: source.schema.names}, key)
-    say(f"{n_rows:,} rows in {out}")
+    to = _free(context, out)
+    with _opened(Reading.of(context)) as source:
+        n_rows = write_rows(source, inputs, {to.here: source.schema.names}, key)
+    to.publish()
+    say(f"{n_rows:,} rows in {to}")
 
 
 @app.command()
@@ -285,27 +317,26 @@ def experiment(
     run_experiments(names, out, data, page, quick, again, jobs)
 
 
-def _opened(
-    inputs: list[str],
-    view: list[str] | None,
-    key: str | None,
-    drop: list[str] | None,
-    schema: Schema | None = None,
-) -> Source:
-    return open_source(*inputs, views=view, key=key, drop=tuple(drop or ()), schema=schema)
+def _opened(reading: Reading, schema: Schema | None = None) -> Source:
+    source = open_source(*reading.inputs, **reading.options(schema))
+    reading.check(source)
+    if sentence := of_parts(reading.inputs, source):
+        say(sentence, err=True)
+    return source
 
 
-def _write_selected(
-    selector: OMVFS,
-    inputs: list[str],
-    out: Path,
-    view: list[str] | None,
-    key: str | None,
-    drop: list[str] | None,
-) -> int:
-    with _opened(inputs, view, key, drop, selector.schema_) as source:
-        targets = as_they_came(source, inputs, out)
-        return write_rows(chunks_of(source, inputs), targets, key, selected(selector))
+def _free(context: typer.Context, out: Any) -> Destination:
+    """Return where to write, while a command runs; if not here, it can be written, and is free."""
+    to: Destination = context.with_resource(Destination(out))
+    to.check_free()
+    to.check_writable()
+    return to
+
+
+def _write_selected(selector: OMVFS, reading: Reading, out: Path) -> int:
+    with _opened(reading, selector.schema_) as source:
+        targets = as_they_came(source, reading.inputs, out)
+        return write_rows(source, reading.inputs, targets, reading.key, selector)
 
 
 def run_app(arguments: list[str]) -> int:
@@ -317,6 +348,9 @@ def run_app(arguments: list[str]) -> int:
         Among them, anywhere, ``--debug`` to show where an error comes from.
     """
     given = [each for each in arguments if each != "--debug"]
-    return ended(
-        lambda: app(given, standalone_mode=False), arguments, lambda: options_of(get_command(app))
-    )
+
+    def options() -> dict[str, str]:
+        return options_of(get_command(app))
+
+    with saying_what_is_logged(options):
+        return ended(lambda: app(given, standalone_mode=False), arguments, options)

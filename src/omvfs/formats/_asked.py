@@ -1,8 +1,9 @@
 """What is asked of a file before it is read, and the features that a model knows."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from omvfs.data.schema import Schema
+from omvfs.data.schema import Schema, listed
 from omvfs.formats._base import SourceError
 
 
@@ -13,6 +14,37 @@ class Asked:
     key: str | None = None
     drop: tuple[str, ...] = ()
     schema: Schema | None = None
+    views: tuple[str, ...] | None = None
+    keep: tuple[str, ...] = ()
+    tokenize: tuple[str, ...] = ()
+    layer: str | None = None
+
+    def __post_init__(self) -> None:
+        if twice := [name for name in self.keep if name in self.drop]:
+            raise SourceError(
+                f"Got {listed(twice)} to leave out and to keep; expected one of these."
+            )
+
+
+def split(views: Iterable[str], asked: Sequence[str] | None) -> tuple[list[str], tuple[str, ...]]:
+    """Return the views to read, and those that are there besides.
+
+    Parameters
+    ----------
+    views : iterable of str
+        All that a file has.
+    asked : sequence of str or None
+        Which views to read; None for all. A file that has none of them is read as it is, as it may
+        be needed for its keys.
+
+    Examples
+    --------
+    >>> split(["text", "image"], ["image", "sound"]), split(["text", "image"], ["sound"])
+    ((['image'], ('text',)), (['text', 'image'], ()))
+    """
+    views = list(views)
+    read = [view for view in views if asked is None or view in asked] or views
+    return read, tuple(view for view in views if view not in read)
 
 
 def known_width(schema: Schema | None, view: str) -> int | None:

@@ -1,14 +1,14 @@
 """What every source is: rows of named views, read in order, from wherever a cursor says."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Self, TypeAlias
 
 from numpy.typing import NDArray
 
-from omvfs.data.schema import Schema, listed
+from omvfs.data.schema import Schema
 from omvfs.data.views import Block, Views
 from omvfs.parameters import whole
 from omvfs.wording import BEGIN_ANEW, Clause, Sentence
@@ -17,6 +17,10 @@ from omvfs.wording import BEGIN_ANEW, Clause, Sentence
 Cursor: TypeAlias = dict[str, Any]
 # What `open_source` can be told, as errors name it.
 DROP, KEY = Clause("drop", "drop=[...]"), Clause("key", "key=...")
+KEEP, TOKENIZE = Clause("keep", "keep=[...]"), Clause("tokenize", "tokenize=[...]")
+# Values of columns that are no features, as objects: a value a row, None where there is none.
+Kept: TypeAlias = Mapping[str, NDArray[Any]]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class SourceError(ValueError):
@@ -37,12 +41,15 @@ class Chunk:
         Where to go on after them; plain values that JSON can hold.
     keys : array, or None
         What tells the rows apart, if the source was asked for it.
+    kept : mapping of str to array
+        Columns that are no features and go along with the rows, if the source was asked for them.
     """
 
     start: int
     views: Views
     cursor: Cursor
     keys: NDArray[Any] | None = None
+    kept: Kept = field(default_factory=dict)
 
 
 class Source(ABC):
@@ -59,10 +66,27 @@ class Source(ABC):
         What it is called in errors.
     dropped : frozenset of str
         What was asked to be left out, and is there.
+    other_views : tuple of str
+        Views that are there and were not asked for: they are not read.
+    kept : mapping of str to type of pyarrow, or None
+        Columns that are asked to go along with the rows, and are there; None if their type is not
+        known.
+    header : frozenset of str, or None
+        What all files have in common that one table is cut into: names of columns, or of views.
+        None if files of this kind do not tell, or are never cut.
+    annotated : bool
+        Whether its files say more of rows and columns, which files of the same kind can keep.
+    alone : str
+        Why its rows cannot be appended to those of others; empty if they can.
     """
 
     name: str = "The source"
     dropped: frozenset[str] = frozenset()
+    other_views: tuple[str, ...] = ()
+    kept: Mapping[str, Any] = NOTHING
+    header: frozenset[str] | None = None
+    annotated: bool = False
+    alone: str = ""
 
     _schema: Schema
     _n_rows: int | None = None
@@ -101,6 +125,35 @@ class Source(ABC):
         n_rows : int
             As many as there are at least.
         """
+
+    def origin(self, view: str) -> "Source":
+        """Return the source that a view comes from, of those that this one puts together.
+
+        All its rows are those of this one, in order.
+
+        Parameters
+        ----------
+        view : str
+        """
+        return self
+
+    def conform(self, schema: Schema) -> tuple[str, ...]:
+        """Have the views and features of all parts of the same rows, of which this is one.
+
+        Features in another order are put into this one, and those that this source could have, but
+        no row of it has, are zero.
+
+        Parameters
+        ----------
+        schema : Schema
+            All that any part has.
+
+        Returns
+        -------
+        tuple of str
+            Views that it has otherwise, or lacks: nothing is changed then, and they are no parts.
+        """
+        return schema.names
 
     def chunks(self, batch_size: int, cursor: Cursor | None = None) -> Iterator[Chunk]:
         """Yield the rows in chunks of `batch_size`, the last as long as it comes.
@@ -178,29 +231,11 @@ def row_of(cursor: Cursor | None, what: str = "row") -> int:
         return 0
     number = cursor.get(what)
     if type(number) is not int or number < 0:
-        raise _of_others(f"it has {what} {number!r}; expected a whole number from 0")
+        raise of_other_inputs(f"it has {what} {number!r}; expected a whole number from 0")
     return number
 
 
-def places_of(cursor: Cursor | None, parts: Iterable[str]) -> dict[str, Cursor | None]:
-    """Return where to go on in every part of a source.
-
-    Examples
-    --------
-    >>> places_of(None, ["text"]), places_of({"row": 5, "parts": {"text": {"row": 5}}}, ["text"])
-    ({'text': None}, {'text': {'row': 5}})
-    """
-    parts = list(parts)
-    if cursor is None:
-        return dict.fromkeys(parts)
-    places = cursor.get("parts")
-    if not isinstance(places, dict) or set(places) != set(parts):
-        got = listed(places) if isinstance(places, dict) else "one input"
-        raise _of_others(f"{got}; expected {listed(parts)}")
-    return places
-
-
-def _of_others(why: str) -> SourceError:
+def of_other_inputs(why: str) -> SourceError:
     """Return the error of a place to go on that is none of these inputs."""
     said = f"The cursor is of other inputs: {why}. Go on with the inputs of the run, or "
     return SourceError(Sentence(said, BEGIN_ANEW, "."))
@@ -242,7 +277,8 @@ class Only(Source):
 
     def __init__(self, source: Source, views: Sequence[str]) -> None:
         self._source, all_views = source, source.schema
-        self.name, self.dropped = source.name, source.dropped
+        self.name, self.dropped, self.kept = source.name, source.dropped, source.kept
+        self.other_views = source.other_views
         kept = [all_views.names.index(view) for view in views]
         self._schema = Schema(
             tuple(views),
@@ -260,6 +296,10 @@ class Only(Source):
         """That of the source, with these views."""
         return {**self._source.identity, "views": super().identity["views"]}
 
+    def origin(self, view: str) -> Source:
+        """Return where a view of the source comes from."""
+        return self._source.origin(view)
+
     def lengthen(self, n_rows: int) -> None:
         """Take rows of the source after the last for empty."""
         self._source.lengthen(n_rows)
@@ -271,91 +311,3 @@ class Only(Source):
     def close(self) -> None:
         """Close the source."""
         self._source.close()
-
-
-class SideBySide(Source):
-    """Several sources of the same rows, each with views of its own, as one.
-
-    Parameters
-    ----------
-    parts : mapping of str to Source
-        By names that tell them apart, in errors and cursors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from omvfs.formats import ArraySource
-    >>> text, image = ArraySource({"text": np.eye(3)}), ArraySource({"image": np.ones((3, 2))})
-    >>> both = SideBySide({"a": text, "b": image})
-    >>> [chunk.views for chunk in both.chunks(2)]
-    [Views(2 rows; text: 3, image: 2; float64), Views(1 rows; text: 3, image: 2; float64)]
-    """
-
-    def __init__(self, parts: Mapping[str, Source]) -> None:
-        # All that is open, and of these the parts that give views.
-        self._all = self._parts = dict(parts)
-        self.name = ", ".join(part.name for part in self._parts.values())
-        self._n_rows = self._check_rows()
-        schemas = [part.schema for part in self._parts.values()]
-        names = [name for schema in schemas for name in schema.names]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise SourceError(
-                f"Got view {listed(twice)} from more than one of {listed(self._parts)}; expected "
-                "every view once."
-            )
-        self._schema = Schema(
-            *(
-                tuple(each for schema in schemas for each in getattr(schema, what))
-                for what in ("names", "widths", "feature_names")
-            )
-        )
-
-    def _check_rows(self) -> int | None:
-        """Return how many rows all parts have, as far as they know."""
-        known = {name: part.n_rows for name, part in self._parts.items() if part.n_rows is not None}
-        if len(set(known.values())) > 1:
-            counts = ", ".join(f"{name} {n:,}" for name, n in known.items())
-            raise SourceError(f"Got different numbers of rows: {counts}. Views are aligned by row.")
-        return next(iter(known.values()), None)
-
-    @property
-    def parts(self) -> Mapping[str, Source]:
-        """The parts by name."""
-        return self._parts
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What the rows of every part are, by its name."""
-        parts = {name: part.identity for name, part in self._all.items()}
-        return {"kind": type(self).__name__, "parts": parts}
-
-    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        row, places = row_of(cursor), places_of(cursor, self._parts)
-        readers = [part.chunks(batch_size, places[name]) for name, part in self._parts.items()]
-        while True:
-            chunks = [next(reader, None) for reader in readers]
-            if all(chunk is None for chunk in chunks):
-                return
-            yield self._joined(chunks, row)
-            row += batch_size
-
-    def _joined(self, chunks: Sequence[Chunk | None], start: int) -> Chunk:
-        lengths = [0 if chunk is None else len(chunk.views) for chunk in chunks]
-        there = [chunk for chunk in chunks if chunk is not None]
-        if any(chunk.start != start for chunk in there):
-            raise _of_others(f"not all of {listed(self._parts)} go on at row {start:,}")
-        if len(set(lengths)) > 1:
-            ends = ", ".join(
-                f"{name} {start + n:,}" for name, n in zip(self._parts, lengths, strict=True)
-            )
-            raise SourceError(f"Got different numbers of rows: {ends}. Views are aligned by row.")
-        views = Views.beside(chunk.views for chunk in there)
-        places = {name: chunk.cursor for name, chunk in zip(self._parts, there, strict=True)}
-        cursor = {"row": start + lengths[0], "parts": places}
-        return Chunk(start, views, cursor)
-
-    def close(self) -> None:
-        """Close all parts, whatever happens to some."""
-        with ExitStack() as stack:
-            for part in self._all.values():
-                stack.callback(part.close)

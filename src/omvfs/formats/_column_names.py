@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from omvfs.data.schema import Schema, listed
 from omvfs.data.split import view_of
-from omvfs.formats._base import DROP, KEY, SourceError
+from omvfs.formats._base import DROP, KEEP, KEY, SourceError
 from omvfs.wording import Sentence
 
 _LONG = {"row", "feature", "value"}
@@ -24,7 +24,11 @@ def is_long(names: Iterable[str]) -> bool:
 
 
 def columns_by_view(
-    names: Sequence[str], view: str, where: str, schema: Schema | None = None
+    names: Sequence[str],
+    view: str,
+    where: str,
+    schema: Schema | None = None,
+    views: Sequence[str] | None = None,
 ) -> dict[str, list[str]]:
     """Return columns called ``view__feature`` by view; one view if none is called so.
 
@@ -39,6 +43,8 @@ def columns_by_view(
     schema : Schema, default=None
         Views whose features, where it names them, are taken as it has them; other columns are left
         out.
+    views : sequence of str, default=None
+        Views that are asked for: if they are there, columns that name none do not matter.
 
     Examples
     --------
@@ -51,13 +57,16 @@ def columns_by_view(
     """
     called = {name: own for name in names if (own := view_of(name)) is not None}
     odd = [name for name in names if name not in called]
-    if called and odd and schema is None:
+    asked = views is not None and not set(views).isdisjoint(called.values())
+    if called and odd and schema is None and not asked:
         more = f" and {len(odd) - 5:,} more" if len(odd) > 5 else ""
         raise SourceError(
             Sentence(
                 f"{where} has columns called 'view__feature' and others: {listed(odd[:5])}{more}. "
                 "Leave those out by their names: ",
                 DROP,
+                "; or carry them along: ",
+                KEEP,
                 "; or name the key of the rows: ",
                 KEY,
                 ".",

@@ -3,6 +3,8 @@
 import gzip
 import io
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -16,6 +18,8 @@ PathLike = str | os.PathLike[str]
 
 # By the end of a name: how pyarrow calls the compression.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+# By the beginning of an address: which extra of ours has what fsspec needs for it.
+_EXTRAS = {"s3": "s3", "s3a": "s3"}
 # A chunk that claims more than this is refused before it is read.
 MAX_CHUNK_BYTES = 1 << 30
 
@@ -46,6 +50,7 @@ class File:
         text = os.fspath(given)
         self.text: str = text
         self._content: IO[bytes] | None = None
+        self._stored: tuple[Any, str] | None = None
         self.remote = "://" in text
         self._shown = without_secrets(text)
         place = Path(text).as_posix()
@@ -76,8 +81,21 @@ class File:
         file._content, file._shown, file.remote = content, name, True
         return file
 
+    @classmethod
+    def stored(cls, fs: Any, path: str, address: str) -> "File":
+        """Return a file of a filesystem of fsspec, found there by looking at `address`."""
+        scheme = address.partition("://")[0]
+        file = cls(f"{scheme}://{path.lstrip('/')}")
+        file._stored = fs, path
+        return file
+
     def __str__(self) -> str:
         return self._shown
+
+    @property
+    def is_web(self) -> bool:
+        """Whether it is an address of http or https, which knows no folders."""
+        return self.text.startswith(("http://", "https://"))
 
     @property
     def kind(self) -> str:
@@ -97,23 +115,27 @@ class File:
             return io.BufferedReader(_Again(self._content), 1 << 16)
         if not self.remote:
             return open(self.text, "rb")
-        if self.text.startswith(("http://", "https://")):
+        if self.is_web:
             return open_http(self.text)
+        fs, path = self.storage()
+        with errors_of_storage(self, "opened"):
+            opened = fs.open(path, "rb")
+        # Files of fsspec read no lines of a given length.
+        return io.BufferedReader(opened, 1 << 16)
+
+    def storage(self) -> tuple[Any, str]:
+        """Return the filesystem of fsspec that a remote file is in, and its path there."""
+        if self._stored is not None:
+            return self._stored
         try:
             import fsspec
         except ImportError as missing:
-            raise ImportError("Reading over the network needs: pip install omvfs[remote]") from (
+            raise ImportError("Addresses other than http need: pip install omvfs[remote]") from (
                 missing
             )
-        try:
-            opened = fsspec.open(self.text, "rb").open()
-        except (OSError, ImportError):
-            raise
-        except Exception as error:  # each kind of storage has errors of its own
-            said = str(error).replace(self.text, str(self))
-            raise OSError(f"{self} cannot be opened: {said}") from error
-        # Files of fsspec read no lines of a given length.
-        return io.BufferedReader(opened, 1 << 16)
+        with errors_of_storage(self, "opened"):
+            found: tuple[Any, str] = fsspec.core.url_to_fs(self.text)
+            return found
 
     def open_text(self) -> IO[bytes]:
         """Return the file, opened for reading bytes as they were before compression."""
@@ -144,6 +166,36 @@ class File:
         if Path(self.text).is_dir():
             raise IsADirectoryError(f"{self} is a folder; expected a file.")
         raise FileNotFoundError(f"There is no file {self}.")
+
+
+@contextmanager
+def errors_of_storage(file: File, what: str) -> Iterator[None]:
+    """Turn what a kind of storage raises into an error of the system, without secrets.
+
+    Parameters
+    ----------
+    file : File
+    what : str
+        That cannot be done with it.
+    """
+    try:
+        yield
+    except OSError as error:
+        if str(file) in str(error):
+            raise
+        kinds = FileNotFoundError, PermissionError
+        kind = next((kind for kind in kinds if isinstance(error, kind)), OSError)
+        raise kind(f"{file} cannot be {what}: {error}") from error
+    except ImportError as error:
+        scheme = file.text.partition("://")[0]
+        extra = _EXTRAS.get(scheme)
+        raise ImportError(
+            f"{file} needs a package that is not there: {error}"
+            + (f": pip install 'omvfs[{extra}]'" if extra else "")
+        ) from error
+    except Exception as error:  # each kind of storage has errors of its own
+        said = str(error).replace(file.text, str(file))
+        raise OSError(f"{file} cannot be {what}: {said}") from error
 
 
 class _Again(io.RawIOBase):

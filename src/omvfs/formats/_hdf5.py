@@ -14,6 +14,13 @@ class PatientFile:
     Parameters
     ----------
     path : Path
+    again : bool, default=False
+        Whether to go on with what is there.
+
+    Attributes
+    ----------
+    mode : str
+        For `h5py.File`.
 
     Examples
     --------
@@ -26,8 +33,9 @@ class PatientFile:
     >>> file.close()
     """
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("w+b", buffering=0)
+    def __init__(self, path: Path, again: bool = False) -> None:
+        self.mode = "r+" if again else "w"
+        self._file = path.open("r+b" if again else "w+b", buffering=0)
         self._error: BaseException | None = None
 
     def check(self) -> None:

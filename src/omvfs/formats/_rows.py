@@ -1,21 +1,134 @@
 """Rows that are objects with a value for every view, as blocks, and back."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block
-from omvfs.formats._asked import known_places, known_width
-from omvfs.formats._base import DROP, SourceError
+from omvfs.formats._asked import Asked, known_places, known_width
+from omvfs.formats._base import DROP, KEEP, TOKENIZE, Kept, SourceError
 from omvfs.wording import Sentence
 
 # A list of as many numbers as the view is wide, an object of features and values, tokens to count.
 _KINDS = "numbers", "object", "tokens"
+# One of the last two: which, no row has told yet.
+_WORDS = "words"
+_WORD = re.compile(r"\w\w+")
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words of a text: lower-cased runs of two or more letters, digits or underscores.
+
+    These are the words of scikit-learn's `CountVectorizer`.
+
+    Examples
+    --------
+    >>> tokens("A naïve cat's 2nd try.")
+    ['naïve', 'cat', '2nd', 'try']
+    """
+    return _WORD.findall(text.lower())
+
+
+class Pick:
+    """Takes from every row what is asked for, and knows what there was.
+
+    Parameters
+    ----------
+    name : str
+        Of where the rows come from, for errors.
+    asked : Asked
+
+    Attributes
+    ----------
+    dropped, kept : set of str
+        What was asked to be left out, and to go along, and was there.
+    other_views : dict of str to None
+        Values that were there and not asked for, in order of appearance.
+
+    Examples
+    --------
+    >>> pick = Pick("rows.jsonl", Asked(key="id", drop=("day",), keep=("class",)))
+    >>> pick({"id": 7, "day": "Monday", "class": "cat", "text": ["a"]}, 1)
+    ({'text': ['a']}, 7, {'class': 'cat'})
+    """
+
+    def __init__(self, name: str, asked: Asked) -> None:
+        self._name, self._asked = name, asked
+        self.dropped: set[str] = set()
+        self.kept: set[str] = set()
+        self.other_views: dict[str, None] = {}
+
+    def __call__(
+        self, row: dict[str, Any], number: int
+    ) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+        """Return the views of a row, its key, and what goes along with it.
+
+        Parameters
+        ----------
+        row : dict
+            It is used up.
+        number : int
+            Of the row, from 1, for errors.
+        """
+        asked = self._asked
+        for name in asked.drop:
+            if name in row:
+                del row[name]
+                self.dropped.add(name)
+        kept = {name: row.pop(name) for name in asked.keep if name in row}
+        self.kept.update(kept)
+        key = self._key(row, number)
+        if asked.views is not None:
+            self.other_views.update((view, None) for view in row if view not in asked.views)
+            row = {view: value for view, value in row.items() if view in asked.views}
+        for view in asked.tokenize:
+            if view in row and isinstance(row[view], str | None):
+                row[view] = tokens(row[view] or "")
+        return row, key, kept
+
+    def _key(self, row: dict[str, Any], number: int) -> Any:
+        name = self._asked.key
+        if name is None:
+            return None
+        key = row.pop(name, None)
+        if not isinstance(key, str | int) or isinstance(key, bool):
+            raise SourceError(
+                f"Row {number:,} of {self._name} has the key {name!r}: {key!r}; expected a string "
+                "or a whole number."
+            )
+        return key
+
+
+def objects(values: Sequence[Any]) -> NDArray[Any]:
+    """Return values as an array of objects, whatever they are.
+
+    Examples
+    --------
+    >>> objects([[1, 2], None])
+    array([list([1, 2]), None], dtype=object)
+    """
+    found = np.empty(len(values), object)
+    for i, value in enumerate(values):
+        found[i] = value
+    return found
+
+
+def kept_of(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> Kept:
+    """Return what goes along with some rows by name, None where a row has nothing.
+
+    Examples
+    --------
+    >>> kept_of(["class"], [{"class": "cat"}, {}])
+    {'class': array(['cat', None], dtype=object)}
+    """
+    return {name: objects([row.get(name) for row in rows]) for name in names}
 
 
 class Shape:
@@ -55,6 +168,58 @@ class Shape:
         )
         return Schema(names, widths, features)
 
+    def expect_known(self, views: Sequence[str] | None = None) -> bool:
+        """Expect all views that are known to have names, though no row had them yet.
+
+        Parameters
+        ----------
+        views : sequence of str, default=None
+            Of these only.
+
+        Returns
+        -------
+        bool
+            Whether more rows will tell of no new feature.
+        """
+        if self._known is not None:
+            for view, names in zip(self._known.names, self._known.feature_names, strict=True):
+                wanted = views is None or view in views
+                if names is not None and wanted and view not in self.kinds:
+                    self.kinds[view] = _WORDS
+                    self._places[view] = {name: j for j, name in enumerate(names)}
+        return all(
+            kind == "numbers" or known_width(self._known, view) is not None
+            for view, kind in self.kinds.items()
+        )
+
+    def conform(self, schema: Schema) -> tuple[str, ...]:
+        """Have the views of a schema, in its order, and its words beside those that were seen.
+
+        Parameters
+        ----------
+        schema : Schema
+            It has all that is known here.
+
+        Returns
+        -------
+        tuple of str
+            Views of numbers that are others here, or not here: nothing is changed then.
+        """
+        described = zip(schema.names, schema.widths, schema.feature_names, strict=True)
+        kinds: dict[str, str] = {}
+        words: dict[str, dict[str, int]] = {}
+        lacking = []
+        for view, width, names in described:
+            kinds[view] = self.kinds.get(view, _WORDS if names else "numbers")
+            if kinds[view] != "numbers":
+                words[view] = {name: j for j, name in enumerate(names or ())}
+            elif names or self._widths.get(view) != width:
+                lacking.append(view)
+        if not lacking:
+            self.kinds = kinds
+            self._places |= words
+        return tuple(lacking)
+
     def see(self, row: Mapping[str, Any], number: int) -> None:
         """Learn what a row tells.
 
@@ -84,6 +249,19 @@ class Shape:
 
     def _see(self, view: str, value: Any, number: int) -> None:
         kind = _kind(value)
+        if kind == "a text":
+            raise SourceError(
+                Sentence(
+                    f"View {view!r} is a text in row {number:,} of {self._name}; expected "
+                    f"{listed(_KINDS)}. Take it for its words: ",
+                    TOKENIZE,
+                    "; or carry it along: ",
+                    KEEP,
+                    "; or leave it out: ",
+                    DROP,
+                    ".",
+                )
+            )
         if kind not in _KINDS:
             raise SourceError(
                 Sentence(
@@ -91,9 +269,13 @@ class Shape:
                     f"{listed(_KINDS)}: a list of numbers, features with values, or a list of "
                     "words. Leave it out: ",
                     DROP,
+                    "; or carry it along: ",
+                    KEEP,
                     ".",
                 )
             )
+        if self.kinds.get(view) == _WORDS and kind != "numbers":
+            self.kinds[view] = kind
         known = self.kinds.setdefault(view, kind)
         if kind != known and value != []:
             raise SourceError(
@@ -151,7 +333,9 @@ def _kind(value: Any) -> str:
         return "numbers"
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return "tokens"
-    return "something else"
+    if _is_number(value):
+        return "a number"
+    return "a text" if isinstance(value, str) else "something else"
 
 
 def _is_number(value: Any) -> bool:

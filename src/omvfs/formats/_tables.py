@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any
@@ -42,9 +42,19 @@ class Table(ABC):
     def _describe(self) -> None:
         """Read columns, and the number of rows if it is there."""
 
+    def type_of(self, name: str) -> Any:
+        """Return the type of the values of a column, as it is read among those kept."""
+        kind = self.columns.field(name).type
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
     @abstractmethod
-    def batches(self, numbers: list[str], others: list[str], row: int, n: int) -> Iterator[Any]:
-        """Yield some columns of the rows from a given one on, n at a time or as they are stored."""
+    def batches(
+        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        """Yield some columns of the rows from a given one on, n at a time or as they are stored.
+
+        Those kept are as they are stored: of text, the text.
+        """
 
 
 def open_table(given: PathLike | File | Table) -> Table:
@@ -137,7 +147,9 @@ class _Parquet(Table):
         with _opened(self.file) as raw, parquet.ParquetFile(raw) as file:
             self.columns, self.n_rows = file.schema_arrow, file.metadata.num_rows
 
-    def batches(self, numbers: list[str], others: list[str], row: int, n: int) -> Iterator[Any]:
+    def batches(
+        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
+    ) -> Iterator[Any]:
         # What is buffered in advance is kept until the end: all of the file.
         lean: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
         with _opened(self.file) as raw, parquet.ParquetFile(raw, **lean) as file:
@@ -145,7 +157,8 @@ class _Parquet(Table):
             while groups and first + file.metadata.row_group(groups[0]).num_rows <= row:
                 first += file.metadata.row_group(groups.pop(0)).num_rows
             if groups:
-                batches = file.iter_batches(n, row_groups=groups, columns=numbers + others)
+                columns = [*numbers, *others, *kept]
+                batches = file.iter_batches(n, row_groups=groups, columns=columns)
                 yield from _without(batches, row - first, self.file)
 
 
@@ -157,11 +170,13 @@ class _Feather(Table):
             reader = ipc.open_file(raw)
             self.columns, self.n_rows = reader.schema, reader.count_rows()
 
-    def batches(self, numbers: list[str], others: list[str], row: int, n: int) -> Iterator[Any]:
+    def batches(
+        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
+    ) -> Iterator[Any]:
         with _opened(self.file) as raw:
             reader = ipc.open_file(raw)
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-            chosen = (batch.select(numbers + others) for batch in batches)
+            chosen = (batch.select([*numbers, *others, *kept]) for batch in batches)
             yield from _without(chosen, row, self.file)
 
 
@@ -177,13 +192,19 @@ class _Csv(Table):
         with self._reader() as reader:
             self.columns = reader.schema
 
-    def batches(self, numbers: list[str], others: list[str], row: int, n: int) -> Iterator[Any]:
+    def type_of(self, name: str) -> Any:
+        return pa.string()
+
+    def batches(
+        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
+    ) -> Iterator[Any]:
         # A column of whole numbers in the first block may have fractions further on.
         types = {
             name: pa.bool_() if pa.types.is_boolean(kind) else pa.float64()
             for name, kind in ((name, self.columns.field(name).type) for name in numbers)
-        }
-        options = csv.ConvertOptions(include_columns=numbers + others, column_types=types)
+        } | {name: pa.string() for name in kept}
+        columns = [*numbers, *others, *kept]
+        options = csv.ConvertOptions(include_columns=columns, column_types=types)
         with self._reader(convert_options=options) as reader:
             yield from _without(iter(reader), row, self.file)
 

@@ -2,21 +2,18 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
-from numpy.typing import NDArray
-
+from omvfs.data.schema import listed
 from omvfs.data.views import Block, Views
 from omvfs.disk import Staging, naming
-from omvfs.formats._base import SourceError
+from omvfs.formats._base import NOTHING, Kept, Source, SourceError
 from omvfs.formats._files import PathLike
 
-# What tells rows apart, as a chunk has it.
-Keys: TypeAlias = NDArray[Any] | None
 # Where a view is written dense, it has no more columns: pyarrow keeps a record of each in every
 # batch, and all but the selected features are no use.
 MOST_COLUMNS = 20_000
@@ -30,17 +27,21 @@ class Writer(ABC):
     Parameters
     ----------
     path : path
-    key : str, default=None
-        What the keys of the rows are called, in formats that have them; by default they have none.
+    kept : mapping of str to type of pyarrow or None, default={}
+        Columns that are written beside the views, in formats that have a place for them: keys,
+        labels. None is for types that are not known, and told by the first rows.
     staging : Staging, default=None
         Where the file is to wait for others with which it appears, in the folder of its path; by
         default it appears by itself.
     """
 
     def __init__(
-        self, path: PathLike, key: str | None = None, staging: Staging | None = None
+        self,
+        path: PathLike,
+        kept: Mapping[str, Any] = NOTHING,
+        staging: Staging | None = None,
     ) -> None:
-        self._path, self._key, self._stack = Path(path), key, ExitStack()
+        self._path, self._kept, self._stack = Path(path), dict(kept), ExitStack()
         self._given, self._checked = staging, False
         if self._path.exists():
             raise FileExistsError(f"{self._path} is there already.")
@@ -53,25 +54,51 @@ class Writer(ABC):
     def _temporary(self) -> Path:
         return self._staging.folder / self._path.name
 
-    def append(self, views: Views, keys: Keys = None) -> None:
+    def describe(  # noqa: B027 (most formats have no place for it)
+        self, source: Source, columns: Mapping[str, Any] = NOTHING
+    ) -> None:
+        """Keep what a source says of its rows and columns, where the format has a place for it.
+
+        Parameters
+        ----------
+        source : Source
+            All its rows follow, in order.
+        columns : mapping of str to array of int, default={}
+            By view, which of its columns follow; by default all.
+        """
+
+    def append(self, views: Views, kept: Kept = NOTHING) -> None:
         """Write more rows.
 
         Parameters
         ----------
         views : Views
             With the same views each time, sparse or dense as in the first.
-        keys : array, default=None
-            What tells the rows apart. Tables and JSON Lines have them if their writer was given a
-            name for them; the others leave them out.
+        kept : mapping of str to array, default={}
+            Columns beside the views. Tables and JSON Lines have those that their writer was told
+            of; other formats have none.
         """
         if not self._checked:
             check_names(views, self._path)
             self._checked = True
         with naming(self._path):
-            self._append(views, keys)
+            self._append(views, kept)
+
+    def _beside(self, kept: Kept, taken: Iterable[str]) -> dict[str, Any]:
+        """Return the columns to write beside the views, whose names are none of those taken."""
+        if missing := [name for name in self._kept if name not in kept]:
+            raise SourceError(
+                f"{self._path} is to have {listed(missing)} beside its views; got rows without."
+            )
+        if twice := [name for name in taken if name in self._kept]:
+            raise SourceError(
+                f"{self._path} would have {listed(twice)} twice, as a feature or view and beside "
+                "them. Rename one."
+            )
+        return {name: kept[name] for name in self._kept}
 
     @abstractmethod
-    def _append(self, views: Views, keys: Keys) -> None:
+    def _append(self, views: Views, kept: Kept) -> None:
         """Write what `append` says; the names of the views are checked already."""
 
     def _finish(self, whole: bool) -> None:  # noqa: B027 (most have nothing to add)
@@ -138,22 +165,6 @@ def _is_text(names: Iterable[str]) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def named_keys(key: str | None, keys: Keys, path: Path) -> dict[str, NDArray[Any]]:
-    """Return the keys by the name they are written by; none if they have no name.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> named_keys("id", np.array([3, 5], object), Path("x.csv")), named_keys(None, None, Path("x"))
-    ({'id': array([3, 5], dtype=object)}, {})
-    """
-    if key is None:
-        return {}
-    if keys is None:
-        raise SourceError(f"{path} is to have keys called {key!r}; got rows without keys.")
-    return {key: keys}
 
 
 def only_block(views: Views, path: Path) -> Block:

@@ -13,11 +13,12 @@ import scipy.sparse as sp
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block, Views
 from omvfs.disk import settle, unfinished
-from omvfs.formats._base import Chunk, Cursor, SideBySide, SourceError, known_names
+from omvfs.formats._base import Chunk, Cursor, Kept, SourceError, known_names
 from omvfs.formats._files import PathLike
-from omvfs.formats._writer import Keys, Writer
+from omvfs.formats._writer import Writer
 from omvfs.formats.npy import NpySource, NpyWriter
 from omvfs.formats.npz import NpzSource, NpzWriter
+from omvfs.formats.side_by_side import SideBySide
 
 _VIEW = re.compile(r"view_(\d+)_(.+)\.(npz|npy)")
 _KINDS = {".npz": NpzSource, ".npy": NpySource}
@@ -82,7 +83,9 @@ def view_files(folder: Path) -> dict[str, Path]:
             found[match[2]] = int(match[1]), file
     if not found:
         raise FileNotFoundError(
-            f"Folder {folder} has no file like view_0_text.npz or view_0_image.npy."
+            f"Folder {folder} has no file like view_0_text.npz or view_0_image.npy, nor parts of "
+            "a table or of JSON Lines. For parts of another kind, give a glob: "
+            f"'{folder}/*.npy'."
         )
     return {name: found[name][1] for name in sorted(found, key=lambda name: found[name])}
 
@@ -124,7 +127,7 @@ class FolderWriter(Writer):
     3
     """
 
-    def __init__(self, path: PathLike, key: str | None = None) -> None:
+    def __init__(self, path: PathLike) -> None:
         self._path, self._stack = Path(path), ExitStack()
         self._given, self._checked = None, False
         settle(self._path)
@@ -137,7 +140,7 @@ class FolderWriter(Writer):
         if any(file.name.startswith(("view_", "features_")) for file in files):
             raise FileExistsError(f"Folder {self._path} holds views already.")
 
-    def _append(self, views: Views, keys: Keys) -> None:
+    def _append(self, views: Views, kept: Kept) -> None:
         if not self._writers:
             for number, (name, X) in enumerate(views.blocks.items()):
                 self._begin(number, name, X)

@@ -12,15 +12,8 @@ from numpy.typing import NDArray
 
 from omvfs.data.rechunk import rechunk
 from omvfs.data.views import Views
-from omvfs.formats._base import (
-    Chunk,
-    Cursor,
-    SideBySide,
-    Source,
-    SourceError,
-    places_of,
-    row_of,
-)
+from omvfs.formats._base import Chunk, Cursor, Kept, Source, SourceError, row_of
+from omvfs.formats.side_by_side import SideBySide, places_of, same_of_all
 
 
 class Joined(SideBySide):
@@ -57,7 +50,12 @@ class Joined(SideBySide):
     ) -> None:
         super().__init__(parts)
         self._all = {**self._parts, **(only_keys or {})}
+        self.kept = {name: t for part in self._all.values() for name, t in part.kept.items()}
         self.n_left_out = 0
+
+    def origin(self, view: str) -> Source:
+        """Return this: not all rows of a part are among these."""
+        return self
 
     def _check_rows(self) -> None:
         """Only reading will tell how many keys all parts have."""
@@ -72,20 +70,24 @@ class Joined(SideBySide):
                 yield piece.views
 
         for chunk in rechunk(views(), batch_size, negative="allow"):
-            keys, left = [], len(chunk)
+            keys, kept, left = [], [], len(chunk)
             while left:
                 taken, rest = drawn[0].keys[:left], drawn[0].keys[left:]
                 keys.append(taken)
+                kept.append({name: own[:left] for name, own in drawn[0].kept.items()})
                 left -= len(taken)
                 # The key to go on after tells what of a piece was used already.
                 left_out = int(drawn[0].left_out[-len(rest) - 1])
                 where = {"after": taken[-1], "parts": drawn[0].places, "left_out": left_out}
                 if len(rest):
-                    drawn[0] = replace(drawn[0], keys=rest)
+                    others = {name: own[len(taken) :] for name, own in drawn[0].kept.items()}
+                    drawn[0] = replace(drawn[0], keys=rest, kept=others)
                 else:
                     drawn.popleft()
             row += len(chunk)
-            yield Chunk(row - len(chunk), chunk, {"row": row, **where}, np.concatenate(keys))
+            columns = {name: np.concatenate([each[name] for each in kept]) for name in self.kept}
+            cursor = {"row": row, **where}
+            yield Chunk(row - len(chunk), chunk, cursor, np.concatenate(keys), columns)
 
     def _pieces(self, batch_size: int, cursor: Cursor | None) -> Iterator["_Piece"]:
         """Yield rows of all sources that have the same keys, as many as come together."""
@@ -108,7 +110,8 @@ class Joined(SideBySide):
                 # Up to and with every key: rows that were passed over.
                 passed = sum(np.searchsorted(head, common, "right") for head in heads)
                 left_out = self.n_left_out + passed - len(rolls) * np.arange(1, len(common) + 1)
-                yield _Piece(views, common, places, left_out)
+                kept = same_of_all({roll.name: roll.kept(common) for roll in rolls})
+                yield _Piece(views, common, kept, places, left_out)
             for roll, head in zip(rolls, heads, strict=True):
                 self.n_left_out += len(head) - len(common)
                 roll.drop(len(head))
@@ -128,6 +131,7 @@ class _Piece:
 
     views: Views
     keys: NDArray[Any]
+    kept: Kept
     places: dict[str, Cursor | None]
     left_out: NDArray[Any]
 
@@ -182,8 +186,17 @@ class _Roll:
     def rows(self, keys: NDArray[Any]) -> Views:
         """Return the rows with these keys, all of which are there."""
         assert self._chunk is not None
-        own = np.searchsorted(self.keys, keys) + self._offset
-        return self._chunk.views[own]
+        return self._chunk.views[self._places(keys)]
+
+    def kept(self, keys: NDArray[Any]) -> Kept:
+        """Return what goes along with the rows with these keys."""
+        assert self._chunk is not None
+        own = self._places(keys)
+        return {name: values[own] for name, values in self._chunk.kept.items()}
+
+    def _places(self, keys: NDArray[Any]) -> NDArray[Any]:
+        places: NDArray[Any] = np.searchsorted(self.keys, keys) + self._offset
+        return places
 
     def drop(self, n: int) -> None:
         """Pass over n rows."""

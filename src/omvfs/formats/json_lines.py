@@ -3,19 +3,18 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from omvfs.data.schema import Schema
 from omvfs.data.views import Views
 from omvfs.formats._asked import Asked
-from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
+from omvfs.formats._base import Chunk, Cursor, Kept, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike
-from omvfs.formats._rows import Shape, entries, is_text
-from omvfs.formats._writer import Keys, named_keys
+from omvfs.formats._rows import Pick, Shape, entries, is_text, kept_of, objects
 from omvfs.formats.lines import TextWriter, lines
 
 # Half a character, unless the other half is beside it.
@@ -39,6 +38,13 @@ class JsonLinesSource(Source):
     schema : Schema, default=None
         Views whose features, where they have names, are these: others are passed over, and those
         that do not appear are zero.
+    views : sequence of str, default=None
+        Views to read, if there are any of them; by default all.
+    keep : sequence of str, default=()
+        Names of values that are no views and go along with the rows; `kept` tells which of them
+        there are.
+    tokenize : sequence of str, default=()
+        Views that are texts, whose words are counted; see `tokens`. None is a text without words.
 
     Examples
     --------
@@ -60,41 +66,58 @@ class JsonLinesSource(Source):
         key: str | None = None,
         drop: Sequence[str] = (),
         schema: Schema | None = None,
+        views: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        tokenize: Sequence[str] = (),
     ) -> None:
-        self._file, self._key, self._drop = File(path), key, frozenset(drop)
-        self.name = str(self._file)
-        self._shape, self._n_rows = Shape(str(self._file), schema), 0
-        for n, (row, _, after) in enumerate(self._rows(None), 1):
-            self._n_rows = n
-            self._shape.see(row, after["row"])
+        self._file, self.name = File(path), str(File(path))
+        chosen = None if views is None else tuple(views)
+        self._asked = Asked(key, tuple(drop), schema, chosen, tuple(keep), tuple(tokenize))
+        self._scan()
+        if not self._shape.kinds and self.other_views:
+            # None of the views: it is read as it is, as it may be needed for its keys.
+            self._asked = replace(self._asked, views=None)
+            self._scan()
         if not self._shape.kinds:
             raise SourceError(f"{self._file} has no rows with views.")
+        self._schema, self.header = self._shape.schema, frozenset(self._shape.kinds)
+
+    def conform(self, schema: Schema) -> tuple[str, ...]:
+        """Have the views and words of all parts of the same rows; see `Source.conform`."""
+        lacking = self._shape.conform(schema)
         self._schema = self._shape.schema
+        return lacking
+
+    def _scan(self) -> None:
+        """Find out all that only reading tells."""
+        self._pick, self._shape = Pick(self.name, self._asked), Shape(self.name, self._asked.schema)
+        self._n_rows = 0
+        for n, (row, _, _, after) in enumerate(self._rows(None), 1):
+            self._n_rows = n
+            self._shape.see(row, after["row"])
+        self.dropped = frozenset(self._pick.dropped)
+        self.kept = dict.fromkeys(name for name in self._asked.keep if name in self._pick.kept)
+        self.other_views = tuple(self._pick.other_views)
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         number, reader, schema = row_of(cursor), self._rows(cursor), self.schema
         while batch := list(islice(reader, batch_size)):
-            blocks = self._shape.blocks([row for row, _, _ in batch], number + 1)
-            keys = None if self._key is None else np.array([key for _, key, _ in batch], object)
-            yield Chunk(number, named(blocks, schema), batch[-1][2], keys)
+            rows, keys, kept, places = zip(*batch, strict=True)
+            yield Chunk(
+                number,
+                named(self._shape.blocks(rows, number + 1), schema),
+                places[-1],
+                None if self._asked.key is None else objects(keys),
+                kept_of(self.kept, kept),
+            )
             number += len(batch)
 
-    def _rows(self, cursor: Cursor | None) -> Iterator[tuple[dict[str, Any], Any, Cursor]]:
-        """Yield every row, its key if rows have one, and where to go on after it."""
-        for row, after in parsed(lines(self._file, cursor), str(self._file)):
-            for name in self._drop & row.keys():
-                del row[name]
-                self.dropped |= {name}
-            if self._key is None:
-                yield row, None, after
-                continue
-            key = row.pop(self._key, None)
-            if not isinstance(key, str | int) or isinstance(key, bool):
-                raise SourceError(
-                    f"Row {after['row']:,} of {self._file} has the key {self._key!r}: {key!r}; "
-                    "expected a string or a whole number."
-                )
-            yield row, key, after
+    def _rows(
+        self, cursor: Cursor | None
+    ) -> Iterator[tuple[dict[str, Any], Any, dict[str, Any], Cursor]]:
+        """Yield every row, its key if rows have one, what goes along, and where to go on after."""
+        for row, after in parsed(lines(self._file, cursor), self.name):
+            yield *self._pick(row, after["row"]), after
 
 
 class JsonLinesWriter(TextWriter):
@@ -104,25 +127,27 @@ class JsonLinesWriter(TextWriter):
     ----------
     path : path
         Ends in ``.jsonl``, with ``.gz`` or ``.zst`` too.
-    key : str, default=None
-        Name of a first value for the keys of the rows; by default they have none.
+    kept : mapping of str to None, default={}
+        Names of values that come first, before the views; by default none.
     """
 
-    def _lines(self, views: Views, keys: Keys) -> list[str]:
-        if self._key in views.names:
-            raise SourceError(f"{self._path} has a view {self._key!r}. Rename the key.")
-        given = named_keys(self._key, keys, self._path)
-        values: dict[str, list[Any]] = {name: own.tolist() for name, own in given.items()}
+    def _lines(self, views: Views, kept: Kept) -> list[str]:
+        beside = self._beside(kept, views.names)
+        values: dict[str, list[Any]] = {name: own.tolist() for name, own in beside.items()}
         for view, X in views.blocks.items():
             names = views.feature_names[view]
             values[view] = entries(X, names) if sp.issparse(X) else X.tolist()
         rows = zip(*values.values(), strict=True)
-        return [json.dumps(dict(zip(values, row, strict=True)), ensure_ascii=False) for row in rows]
+        # Dates and what else tables have beside numbers and text is written as text.
+        encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+        return [encode(dict(zip(values, row, strict=True))) for row in rows]
 
 
 def open_reader(file: File, view: str, asked: Asked) -> Source:
     """Open a file for `open_source`."""
-    return JsonLinesSource(file, asked.key, asked.drop, asked.schema)
+    return JsonLinesSource(
+        file, asked.key, asked.drop, asked.schema, asked.views, asked.keep, asked.tokenize
+    )
 
 
 open_writer = JsonLinesWriter

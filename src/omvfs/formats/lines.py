@@ -3,14 +3,14 @@
 import gzip
 import zlib
 from abc import abstractmethod
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from typing import IO, Any
 
 from omvfs.data.views import Views
 from omvfs.disk import Staging
-from omvfs.formats._base import Cursor, SourceError, row_of
+from omvfs.formats._base import NOTHING, Cursor, Kept, SourceError, row_of
 from omvfs.formats._files import File, PathLike
-from omvfs.formats._writer import Keys, Writer
+from omvfs.formats._writer import Writer
 
 # A line longer than this is refused, before it is held in memory.
 MAX_LINE_BYTES = 1 << 26
@@ -99,9 +99,12 @@ class TextWriter(Writer):
     """Base of writers of a line a row, plain or compressed. A subclass provides `_lines`."""
 
     def __init__(
-        self, path: PathLike, key: str | None = None, staging: Staging | None = None
+        self,
+        path: PathLike,
+        kept: Mapping[str, Any] = NOTHING,
+        staging: Staging | None = None,
     ) -> None:
-        super().__init__(path, key, staging)
+        super().__init__(path, kept, staging)
         compression = File(path).compression
         if compression == ".zst":
             try:
@@ -115,11 +118,11 @@ class TextWriter(Writer):
             packed = pa.CompressedOutputStream(pa.PythonFile(self._text, "w"), "zstd")
             self._text = self._stack.enter_context(packed)
 
-    def _append(self, views: Views, keys: Keys) -> None:
-        text = "".join(f"{line}\n" for line in self._lines(views, keys))
+    def _append(self, views: Views, kept: Kept) -> None:
+        text = "".join(f"{line}\n" for line in self._lines(views, kept))
         # What is no text, such as half a surrogate pair in a key, as JSON escapes it.
         self._text.write(text.encode(errors="backslashreplace"))
 
     @abstractmethod
-    def _lines(self, views: Views, keys: Keys) -> list[str]:
+    def _lines(self, views: Views, kept: Kept) -> list[str]:
         """Return some rows as lines without their ends."""

@@ -56,6 +56,7 @@ class LongSource(Source):
            [0., 1.]])
     """
 
+    alone = "its rows are numbered from the first to the last"
     _n_rows: int = 0
 
     def __init__(

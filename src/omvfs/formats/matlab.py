@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any, Protocol
 
@@ -13,12 +13,12 @@ from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block, Views
 from omvfs.disk import Staging
 from omvfs.formats import _mat5
-from omvfs.formats._asked import Asked
-from omvfs.formats._base import RowSource, Source, SourceError
+from omvfs.formats._asked import Asked, split
+from omvfs.formats._base import NOTHING, Kept, RowSource, Source, SourceError
 from omvfs.formats._files import File, PathLike, check_chunk
 from omvfs.formats._hdf5 import PatientFile
 from omvfs.formats._mat5 import Mat5, Matrix, damaged
-from omvfs.formats._writer import MOST_COLUMNS, Keys, Writer
+from omvfs.formats._writer import MOST_COLUMNS, Writer
 from omvfs.model.arrays import dense
 from omvfs.wording import Clause, Sentence
 
@@ -59,6 +59,8 @@ class MatSource(RowSource):
         labels are left out.
     drop : sequence of str, default=()
         Variables to leave out, by the same names; `dropped` tells which of them there are.
+    views : sequence of str, default=None
+        Views to read of those chosen, if there are any of them; by default all.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class MatSource(RowSource):
         path: PathLike | File,
         variables: Sequence[str] | None = None,
         drop: Sequence[str] = (),
+        views: Sequence[str] | None = None,
     ) -> None:
         self._file = File(path)
         self._file.check()
@@ -86,7 +89,7 @@ class MatSource(RowSource):
             found = self._reader.matrices
             self.dropped = frozenset(drop) & {name for m in found for name in (m.name, m.variable)}
             left = [m for m in found if self.dropped.isdisjoint((m.name, m.variable))]
-            self._chosen = self._choose(left, variables)
+            self._chosen = self._choose(left, variables, views)
             self._stack = stack.pop_all()
         self.name, self._bytes = str(self._file), self._file.size()
         self._n_rows = self._chosen[0].shape[0]
@@ -113,7 +116,12 @@ class MatSource(RowSource):
             return _Mat73(self._file, stack)
         return Mat5(self._file)
 
-    def _choose(self, found: Sequence[Matrix], variables: Sequence[str] | None) -> list[Matrix]:
+    def _choose(
+        self,
+        found: Sequence[Matrix],
+        variables: Sequence[str] | None,
+        views: Sequence[str] | None,
+    ) -> list[Matrix]:
         """Return the matrices to read."""
         names = [matrix.name for matrix in found]
         if variables is None:
@@ -137,6 +145,8 @@ class MatSource(RowSource):
                 f"{self._file} has more than one matrix {listed(twice)}; expected each once. "
                 "Rename one in MATLAB."
             )
+        read, self.other_views = split([matrix.name for matrix in chosen], views)
+        chosen = [matrix for matrix in chosen if matrix.name in read]
         for matrix in chosen:
             if matrix.kind == "complex":
                 raise SourceError(
@@ -182,7 +192,10 @@ class MatWriter(Writer):
     """
 
     def __init__(
-        self, path: PathLike, key: str | None = None, staging: Staging | None = None
+        self,
+        path: PathLike,
+        kept: Mapping[str, Any] = NOTHING,
+        staging: Staging | None = None,
     ) -> None:
         h5py = _h5py("Writing this file needs h5py")
         super().__init__(path, staging=staging)
@@ -195,7 +208,7 @@ class MatWriter(Writer):
         self._names: dict[str, str] = {}
         self._n_rows = 0
 
-    def _append(self, views: Views, keys: Keys) -> None:
+    def _append(self, views: Views, kept: Kept) -> None:
         if self._schema is None:
             self._names, self._schema = self._start(views), views.schema
         self._schema.check(views.schema)
@@ -253,7 +266,7 @@ class MatWriter(Writer):
 
 def open_reader(file: File, view: str, asked: Asked) -> Source:
     """Open a file for `open_source`."""
-    return MatSource(file, drop=asked.drop)
+    return MatSource(file, None, asked.drop, asked.views)
 
 
 open_writer = MatWriter

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from omvfs.data.schema import Schema
 from omvfs.data.views import Block, Views
 from omvfs.formats._asked import Asked
-from omvfs.formats._base import RowSource, Source, SourceError
+from omvfs.formats._base import Kept, RowSource, Source, SourceError
 from omvfs.formats._files import File, PathLike, check_chunk, exactly
-from omvfs.formats._writer import Keys, Writer, only_block
+from omvfs.formats._writer import Writer, only_block
 from omvfs.model.arrays import dense
 
 # No array that a file describes is wider, or longer.
@@ -115,7 +115,7 @@ class NpyWriter(Writer):
     _values: "Column | None" = None
     _width = 0
 
-    def _append(self, views: Views, keys: Keys) -> None:
+    def _append(self, views: Views, kept: Kept) -> None:
         X = only_block(views, self._path)
         if self._values is None:
             self._width = X.shape[1]

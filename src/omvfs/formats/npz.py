@@ -3,7 +3,7 @@
 import math
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -16,9 +16,9 @@ from omvfs.data.schema import Schema
 from omvfs.data.views import Block, Views
 from omvfs.disk import Staging
 from omvfs.formats._asked import Asked
-from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
+from omvfs.formats._base import NOTHING, Chunk, Cursor, Kept, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike, check_chunk, exactly
-from omvfs.formats._writer import Keys, Writer, only_block
+from omvfs.formats._writer import Writer, only_block
 from omvfs.formats.npy import MOST, Column, read_header
 from omvfs.parameters import whole
 
@@ -110,13 +110,16 @@ class NpzWriter(Writer):
     """
 
     def __init__(
-        self, path: PathLike, key: str | None = None, staging: Staging | None = None
+        self,
+        path: PathLike,
+        kept: Mapping[str, Any] = NOTHING,
+        staging: Staging | None = None,
     ) -> None:
         super().__init__(path, staging=staging)
         self._width, self._total = 0, 0
         self._parts: dict[str, Column] = {}
 
-    def _append(self, views: Views, keys: Keys) -> None:
+    def _append(self, views: Views, kept: Kept) -> None:
         X = sp.csr_array(only_block(views, self._path))
         if not self._parts:
             self._width = X.shape[1]

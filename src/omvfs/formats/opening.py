@@ -1,36 +1,42 @@
 """From what a user types to a source, and to what writes a file."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from omvfs.data.schema import Schema, listed
 from omvfs.disk import Staging
 from omvfs.formats._asked import Asked
-from omvfs.formats._base import DROP, Only, SideBySide, Source, SourceError
+from omvfs.formats._base import DROP, KEEP, NOTHING, TOKENIZE, Only, Source, SourceError
 from omvfs.formats._files import File, PathLike
 from omvfs.formats._rows import is_text
 from omvfs.formats._writer import Writer
+from omvfs.formats.appended import Appended
 from omvfs.formats.folder import FolderSource, FolderWriter
+from omvfs.formats.inputs import ROWS, Given, Input, natural_order, read_input
 from omvfs.formats.joined import Joined
 from omvfs.formats.registry import FORMATS, load
+from omvfs.formats.side_by_side import SideBySide
 from omvfs.formats.standard_input import standard_input
 from omvfs.wording import Clause, Sentence
 
 
 def open_source(
-    *inputs: str | os.PathLike[str],
+    *inputs: Given,
     views: Sequence[str] | None = None,
     key: str | None = None,
     drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    tokenize: Sequence[str] = (),
+    layer: str | None = None,
     schema: Schema | None = None,
 ) -> Source:
     """Open files for reading by chunks.
 
     Parameters
     ----------
-    *inputs : path, address, "-", or str of the form ``view=path``
+    *inputs : path, address, "-", or str of the form ``view=path``; or a list of paths
         A folder of one file a view; or files aligned by row: ``.npy``, ``.npz``, tables
         ``.parquet``, ``.feather``, ``.csv`` (see `TableSource` and `LongSource`), ``.h5ad``,
         ``.h5mu``, ``.mat``, ``.jsonl`` and svmlight's ``.svm``; or ``-``, standard input. Text may
@@ -38,13 +44,27 @@ def open_source(
         understands. A server may take 30 seconds to answer, or as many as the environment variable
         ``OMVFS_HTTP_TIMEOUT`` says. Without a name a view is called as its file, without the
         ending.
+
+        A glob (``part-*.parquet``), a folder of tables or of JSON Lines, and a list stand for
+        parts, whose rows are appended (see `Appended`): in natural order, part 9 before part 10; a
+        list as it is. Their view is called ``rows`` if nothing else names it. Tables of the same
+        columns and JSON Lines of the same views that are given one by one, without names or a key,
+        are such parts too.
     views : sequence of str, default=None
-        Which views to read; by default all.
+        Which views to read; by default all. Others are not looked at.
     key : str, default=None
         Column by which tables and JSON Lines are aligned instead, all of them sorted by it; rows
         whose keys not all of them have are left out, whatever views are read.
     drop : sequence of str, default=()
         Columns of tables, values of JSON Lines and MATLAB variables to leave out, such as labels.
+    keep : sequence of str, default=()
+        Columns of tables and values of JSON Lines that are no features and go along with the rows,
+        such as labels: `Chunk.kept`. Those of CSV are text, as it is written.
+    tokenize : sequence of str, default=()
+        Views of JSON Lines that are texts, whose words are counted: lower-cased runs of two or more
+        letters, digits or underscores, as scikit-learn's `CountVectorizer` has them.
+    layer : str, default=None
+        Layer of ``.h5ad`` and ``.h5mu`` files that is read in the place of ``X``.
     schema : Schema, default=None
         Views that a model has learned. Features that have names are taken by their names, wherever
         they are: a table must have all of them; JSON Lines and tables in long form may have others,
@@ -63,51 +83,109 @@ def open_source(
     >>> np.save(path, np.eye(3))
     >>> open_source(path).schema.names, open_source(f"pixels={path}").schema.names
     (('image',), ('pixels',))
+    >>> open_source([path, path]).n_rows
+    6
     """
     if not inputs:
         raise SourceError("Got no input; expected a folder, or a file for each view.")
-    asked = Asked(key, tuple(drop), schema)
-    if len(inputs) == 1 and Path(inputs[0]).is_dir():
-        return _checked(_folder(inputs[0], views, asked))
+    asked = Asked(
+        key,
+        tuple(drop),
+        schema,
+        None if views is None else tuple(views),
+        # A key goes along by itself.
+        tuple(name for name in keep if name != key),
+        tuple(tokenize),
+        layer,
+    )
+    given = [read_input(each) for each in inputs]
+    kinds = [file.kind for each in given for file in each.files]
+    if layer is not None and not any(FORMATS[kind].layers for kind in kinds if kind in FORMATS):
+        raise SourceError(f"No input has a layer {layer!r}: only .h5ad and .h5mu have layers.")
+    if len(given) == 1 and given[0].folder is not None:
+        return _checked(_folder(given[0].folder, asked))
     with ExitStack() as stack:
-        parts: dict[str, Source] = {}
-        for name, file in named_files(inputs).items():
-            parts[name] = _opened(name, file, asked)
-            stack.callback(parts[name].close)
-        _check_dropped(parts.values(), drop)
+        parts = _by_name(given, asked, stack)
         source = _checked(_together(parts, views, key))
+        _check_kept(source, asked)
         stack.pop_all()
     return source
 
 
-def named_files(inputs: Sequence[str | os.PathLike[str]]) -> dict[str, File]:
-    """Return the files that a user typed by the names that tell them apart.
-
-    Examples
-    --------
-    >>> {name: str(file) for name, file in named_files(["a/text.npz", "pixels=b.npy"]).items()}
-    {'text': 'a/text.npz', 'pixels': 'b.npy'}
-    """
-    found: dict[str, File] = {}
-    for given in inputs:
-        text = os.fspath(given)
-        name, sign, rest = text.partition("=")
-        is_named = sign and "/" not in name and not Path(text).exists()
-        file = File(rest if is_named else text)
-        name = name if is_named else "rows" if text == "-" else file.stem
-        if name in found:
-            raise SourceError(f"Got two files for view {name!r}; name them: other={file}.")
-        found[name] = file
-    return found
-
-
-def _folder(
-    path: str | os.PathLike[str], views: Sequence[str] | None, asked: Asked
-) -> FolderSource:
+def _folder(path: Path, asked: Asked) -> FolderSource:
     if asked.key is not None:
         raise SourceError(f"Folder {path} has no column {asked.key!r} to align its rows by.")
     _check_dropped((), asked.drop)
-    return FolderSource(path, views)
+    source = FolderSource(path, asked.views)
+    _check_kept(source, asked)
+    return source
+
+
+def _opened(given: Input, asked: Asked, stack: ExitStack) -> Source:
+    """Return what an argument stands for, to be closed with a stack."""
+    if given.folder is not None:
+        raise IsADirectoryError(f"{given.folder} is a folder; expected a file.")
+    files = [file for file in given.files if not given.parts or not _has_nothing(file)]
+    sources = []
+    for file in files or given.files[:1]:
+        sources.append(_opened_file(given.name, file, asked))
+        stack.callback(sources[-1].close)
+    return Appended(sources) if given.parts else sources[0]
+
+
+def _has_nothing(file: File) -> bool:
+    """Tell whether a part has no rows, nor room for the names of columns."""
+    return file.kind in FORMATS and FORMATS[file.kind].text and not file.remote and not file.size()
+
+
+def _by_name(given: Sequence[Input], asked: Asked, stack: ExitStack) -> dict[str, Source]:
+    """Return what was given by its names; as one, if it is files that one table is cut into."""
+    cut = asked.key is None and len(given) > 1 and all(each.bare for each in given)
+    # A file of no rows does not tell what it is a part of.
+    told = [each for each in given if not (cut and _has_nothing(each.files[0]))] or given
+    opened = {id(each): _opened(each, asked, stack) for each in told}
+    _check_dropped(opened.values(), asked.drop)
+    if cut and (whole := _as_parts(told, opened, asked, stack)):
+        return {ROWS: whole}
+    found: dict[str, Source] = {}
+    for each in given:
+        if each.name in found:
+            raise SourceError(
+                f"Got two inputs for view {each.name!r}; name them: other={each.place}."
+            )
+        found[each.name] = opened.get(id(each)) or _opened(each, asked, stack)
+    return found
+
+
+def _as_parts(
+    given: Sequence[Input], opened: Mapping[int, Source], asked: Asked, stack: ExitStack
+) -> Source | None:
+    """Return files that one table is cut into as one; None if they are not."""
+    if not _are_of_one([source.header for source in opened.values()]):
+        return None
+    parts = []
+    for each in sorted(given, key=lambda each: natural_order(each.files[0])):
+        source = opened[id(each)]
+        if each.name in source.schema.names:
+            # The view is called after the file: it is one of all of them.
+            source.close()
+            source = _opened_file(ROWS, each.files[0], asked)
+            stack.callback(source.close)
+        parts.append(source)
+    return Appended(parts)
+
+
+def _are_of_one(headers: Sequence[frozenset[str] | None]) -> bool:
+    """Tell whether files are meant to be parts of one table: they have most columns in common.
+
+    Those that do not have all of them in common are refused then, as nobody would take them for
+    views of their own.
+    """
+    known = [header for header in headers if header]
+    if len(known) < len(headers):
+        return False
+    common = frozenset.intersection(*known)
+    return 2 * len(common) > max(map(len, known))
 
 
 def _check_dropped(parts: Iterable[Source], drop: Sequence[str]) -> None:
@@ -124,11 +202,33 @@ def _check_dropped(parts: Iterable[Source], drop: Sequence[str]) -> None:
         )
 
 
+def _check_kept(source: Source, asked: Asked) -> None:
+    """Refuse to keep what no row has, and to take for texts what no view is."""
+    if unknown := [name for name in asked.keep if name not in source.kept]:
+        raise SourceError(
+            Sentence(
+                f"No input that is read has {listed(unknown)} to keep; expected columns of tables "
+                "or values of JSON Lines. Correct the names given by ",
+                KEEP,
+                ".",
+            )
+        )
+    if unknown := [view for view in asked.tokenize if view not in source.schema.names]:
+        raise SourceError(
+            Sentence(
+                f"Got {listed(unknown)} to take for texts; the views are "
+                f"{listed(source.schema.names)}. Correct the names given by ",
+                TOKENIZE,
+                ".",
+            )
+        )
+
+
 def _together(
     parts: Mapping[str, Source], views: Sequence[str] | None, key: str | None
 ) -> SideBySide:
     """Return the files as one, those without any of the views for their keys only."""
-    known = [view for part in parts.values() for view in part.schema.names]
+    known = [view for part in parts.values() for view in part.schema.names + part.other_views]
     if unknown := [view for view in views or () if view not in known]:
         raise SourceError(f"Got views {listed(unknown)}; the files give {listed(known)}.")
     kept: dict[str, Source] = {}
@@ -175,7 +275,7 @@ def _checked(source: Source) -> Source:
     return source
 
 
-def _opened(name: str, file: File, asked: Asked) -> Source:
+def _opened_file(name: str, file: File, asked: Asked) -> Source:
     streamed = file.text == "-"
     if not streamed:
         file.check()
@@ -184,12 +284,38 @@ def _opened(name: str, file: File, asked: Asked) -> Source:
     if asked.key is not None and (streamed or not FORMATS[file.kind].keys):
         raise SourceError(f"{file} has no column {asked.key!r} to align its rows by.")
     if streamed:
-        return standard_input(name, drop=asked.drop, schema=asked.schema)
+        return standard_input(name, None, asked)
     source: Source = load(file.kind).open_reader(file, name, asked)
     return source
 
 
-def open_writer(path: PathLike, key: str | None = None, staging: Staging | None = None) -> Writer:
+def has_columns(path: PathLike) -> bool:
+    """Tell whether a file has a place for columns beside its views, by the end of its name.
+
+    Examples
+    --------
+    >>> has_columns("rows.csv.gz"), has_columns("rows.npy"), has_columns("folder")
+    (True, False, False)
+    """
+    kind = File(path).kind
+    return kind in FORMATS and FORMATS[kind].keys
+
+
+def has_annotations(path: PathLike) -> bool:
+    """Tell whether a file has a place for what AnnData says, by the end of its name.
+
+    Examples
+    --------
+    >>> has_annotations("rows.h5ad"), has_annotations("rows.csv")
+    (True, False)
+    """
+    kind = File(path).kind
+    return kind in FORMATS and FORMATS[kind].layers
+
+
+def open_writer(
+    path: PathLike, kept: Mapping[str, Any] = NOTHING, staging: Staging | None = None
+) -> Writer:
     """Return what writes a file by the end of its name; without an ending, a folder.
 
     Each is the kind of its format that can be written row by row: a table has a column a feature,
@@ -199,9 +325,10 @@ def open_writer(path: PathLike, key: str | None = None, staging: Staging | None 
     Parameters
     ----------
     path : path
-    key : str, default=None
-        What the keys of the rows are called in a table and in JSON Lines, so that they can be
-        matched; by default, and in other formats, they are not written.
+    kept : mapping of str to type of pyarrow or None, default={}
+        Columns that tables and JSON Lines have beside the views, such as keys and labels, as a
+        source knows them: `Source.kept`. None is for types that are told by the first rows. Other
+        formats have none.
     staging : Staging, default=None
         Where a file is to wait for others that are to appear with it, in the folder of its path;
         by default it appears by itself.
@@ -224,5 +351,5 @@ def open_writer(path: PathLike, key: str | None = None, staging: Staging | None 
         return FolderWriter(path)
     if file.kind not in FORMATS:
         raise SourceError(f"{file} ends in {file.kind!r}; expected {listed(['', *FORMATS])}.")
-    writer: Writer = load(file.kind, "Writing").open_writer(path, key, staging)
+    writer: Writer = load(file.kind, "Writing").open_writer(path, kept, staging)
     return writer

@@ -1,7 +1,7 @@
 """Which module reads and writes a file, told by the end of its name.
 
 A format is a module of this package and its line here. The module has ``open_reader(file, view,
-asked)``, which returns a `Source`, and ``open_writer(path, key, staging)``, which returns a
+asked)``, which returns a `Source`, and ``open_writer(path, kept, staging)``, which returns a
 `Writer`. It is imported when such a file is opened: pyarrow and h5py are large, and extras.
 """
 
@@ -20,11 +20,14 @@ class Format(NamedTuple):
         Whether it is text, which may be compressed: ``.gz`` or ``.zst`` after the ending.
     keys : bool
         Whether its rows can have keys, by which files are aligned.
+    layers : bool
+        Whether its matrices can have layers.
     """
 
     module: str
     text: bool = False
     keys: bool = False
+    layers: bool = False
 
 
 FORMATS = {
@@ -34,8 +37,8 @@ FORMATS = {
     ".feather": Format("tables", keys=True),
     ".arrow": Format("tables", keys=True),
     ".csv": Format("tables", text=True, keys=True),
-    ".h5ad": Format("anndata"),
-    ".h5mu": Format("anndata"),
+    ".h5ad": Format("anndata", layers=True),
+    ".h5mu": Format("anndata", layers=True),
     ".mat": Format("matlab"),
     ".jsonl": Format("json_lines", text=True, keys=True),
     ".svm": Format("svmlight", text=True),

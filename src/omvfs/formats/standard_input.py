@@ -1,37 +1,53 @@
 """Rows that another program hands over, read as they come."""
 
 import csv
+import logging
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, islice
 from typing import IO, Any
 
 from omvfs.data.schema import Schema
-from omvfs.formats._asked import Asked
-from omvfs.formats._base import Chunk, Cursor, Only, Source, SourceError, fewer_rows, named, row_of
+from omvfs.formats._asked import Asked, split
+from omvfs.formats._base import (
+    DROP,
+    Chunk,
+    Cursor,
+    Only,
+    Source,
+    SourceError,
+    fewer_rows,
+    named,
+    row_of,
+)
 from omvfs.formats._column_names import columns_by_view, is_long, schema_of
 from omvfs.formats._files import File
-from omvfs.formats._rows import Shape
+from omvfs.formats._rows import Pick, Shape, kept_of
 from omvfs.formats.json_lines import parsed
 from omvfs.formats.lines import MAX_LINE_BYTES, read_lines
 from omvfs.formats.registry import load
+from omvfs.wording import Clause, Sentence
 
 _NAME = "standard input"
+_ANYTHING = Asked()
+_logger = logging.getLogger(__name__)
+_WAITING = Sentence(
+    "Standard input is read to its end before the first row is used, as only then all words are "
+    "known; ",
+    Clause("known words", "schema=... names them before"),
+    ".",
+)
 
 
-def standard_input(
-    view: str,
-    stream: IO[bytes] | None = None,
-    drop: Sequence[str] = (),
-    schema: Schema | None = None,
-) -> Source:
+def standard_input(view: str, stream: IO[bytes] | None = None, asked: Asked = _ANYTHING) -> Source:
     r"""Open standard input: JSON Lines, CSV with a header, or svmlight, told by its first line.
 
-    Rows of numbers are read as they come, so that the stream need not end. Words, svmlight and CSV
-    in long form (see `LongSource`) are put into a temporary file first: how many features there are
-    is known when all were read.
+    Rows of numbers are read as they come, so that the stream need not end, and so are words if all
+    of them are known before: `asked.schema` has them. Other words, svmlight and CSV in long form
+    (see `LongSource`) are put into a temporary file first: which features there are is known when
+    all were read.
 
     Parameters
     ----------
@@ -39,10 +55,8 @@ def standard_input(
         Name of the view of CSV columns that name none, and of svmlight.
     stream : binary file, default=None
         Where to read instead.
-    drop : sequence of str, default=()
-        Columns, or values of JSON, to leave out.
-    schema : Schema, default=None
-        Views whose features are taken by their names, or that have its width.
+    asked : Asked
+        As for a file; nothing has keys.
 
     Examples
     --------
@@ -59,7 +73,6 @@ def standard_input(
         first = stream.readline(MAX_LINE_BYTES + 1)
         if not first:
             raise SourceError("Standard input has no rows.")
-    asked = Asked(None, tuple(drop), schema)
     if first.lstrip().startswith(b"{"):
         return _json_rows(first, stream, view, asked)
     words = first.split()
@@ -69,17 +82,15 @@ def standard_input(
 
 
 class StreamSource(Source):
-    """Rows of numbers that can be read once.
+    """Rows that can be read once, of views whose features are all known.
 
     Parameters
     ----------
     shape : Shape
         Views and widths, as the first row has them.
-    rows : iterator of dict of str to list of numbers
+    rows : iterator of (dict of str to value of the view, dict of str to what goes along)
     schema : Schema, default=None
         With names of features; by default that of `shape`.
-    dropped : iterable of str, default=()
-        What was left out.
     """
 
     name = "Standard input"
@@ -87,11 +98,10 @@ class StreamSource(Source):
     def __init__(
         self,
         shape: Shape,
-        rows: Iterator[dict[str, Any]],
+        rows: Iterator[tuple[dict[str, Any], dict[str, Any]]],
         schema: Schema | None = None,
-        dropped: Iterable[str] = (),
     ) -> None:
-        self._shape, self._rows, self.dropped = shape, rows, frozenset(dropped)
+        self._shape, self._rows = shape, rows
         self._schema = schema or shape.schema
         self._read = 0
 
@@ -103,11 +113,24 @@ class StreamSource(Source):
         if self._read < row:
             raise fewer_rows(self.name, self._read, row)
         while batch := list(islice(self._rows, batch_size)):
-            for number, values in enumerate(batch, row + 1):
-                self._shape.see(values, number)
-            blocks = self._shape.blocks(batch, row + 1)
+            values, kept = zip(*batch, strict=True)
+            for number, each in enumerate(values, row + 1):
+                self._see(each, number)
+            views = named(self._shape.blocks(values, row + 1), self._schema)
             row = self._read = row + len(batch)
-            yield Chunk(row - len(batch), named(blocks, self._schema), {"row": row})
+            yield Chunk(row - len(batch), views, {"row": row}, None, kept_of(self.kept, kept))
+
+    def _see(self, values: dict[str, Any], number: int) -> None:
+        if late := [view for view in values if view not in self._schema.names]:
+            raise SourceError(
+                Sentence(
+                    f"View {late[0]!r} begins in row {number:,} of standard input; expected every "
+                    "view in the first row. Leave it out: ",
+                    DROP,
+                    "; or write the rows into a file first.",
+                )
+            )
+        self._shape.see(values, number)
 
 
 class _Spooled(Only):
@@ -141,17 +164,22 @@ def _numbered(first: bytes, stream: IO[bytes]) -> Iterator[tuple[bytes, Cursor]]
 
 
 def _json_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Source:
+    pick, shape = Pick(_NAME, asked), Shape(_NAME, asked.schema)
     ((row, _),) = parsed([(first, {"row": 1})], _NAME)
-    shape, dropped = Shape(_NAME), set(asked.drop) & set(row)
-    shape.see(_without(row, asked.drop), 1)
-    if set(shape.kinds.values()) == {"numbers"}:
-        rows = (_without(row, asked.drop) for row, _ in parsed(_numbered(first, stream), _NAME))
-        return StreamSource(shape, rows, dropped=dropped)
-    return _Spooled(first, stream, ".jsonl", view, asked)
+    shape.see(pick(row, 1)[0], 1)
+    if not shape.expect_known(asked.views):
+        _logger.info(_WAITING)
+        return _Spooled(first, stream, ".jsonl", view, asked)
 
+    def rows() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        for row, after in parsed(_numbered(first, stream), _NAME):
+            values, _, kept = pick(row, after["row"])
+            yield values, kept
 
-def _without(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in names}
+    source = StreamSource(shape, rows())
+    source.dropped, source.other_views = frozenset(pick.dropped), tuple(pick.other_views)
+    source.kept = dict.fromkeys(name for name in asked.keep if name in pick.kept)
+    return source
 
 
 def _csv_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Source:
@@ -161,12 +189,15 @@ def _csv_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Sourc
         raise SourceError(f"Standard input begins with no header of CSV: {error}") from error
     if len(set(names)) < len(names):
         raise SourceError("Standard input has two columns of the same name.")
-    dropped = set(asked.drop) & set(names)
+    dropped = frozenset(asked.drop) & frozenset(names)
+    kept = [name for name in asked.keep if name in names]
     # A column without a name is the index of a frame of pandas.
-    data = [name for name in names if name and name not in dropped]
+    data = [name for name in names if name and name not in {*dropped, *kept}]
     if is_long(data):
         return _Spooled(first, stream, ".csv", view, asked)
-    columns = columns_by_view(data, view, _NAME.capitalize(), asked.schema)
+    columns = columns_by_view(data, view, _NAME.capitalize(), asked.schema, asked.views)
+    read, other_views = split(columns, asked.views)
+    columns = {each: columns[each] for each in read}
     if not columns:
         raise SourceError(f"{_NAME.capitalize()} has no columns for view {view!r}.")
     places = {name: j for j, name in enumerate(names)}
@@ -174,7 +205,7 @@ def _csv_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Sourc
     own = {each: [places[name] for name in cols] for each, cols in columns.items()}
     shape.see({each: [0] * len(js) for each, js in own.items()}, 1)
 
-    def rows() -> Iterator[dict[str, list[float]]]:
+    def rows() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         for line, after in read_lines(stream, _NAME):
             values = _values(line, after)
             if len(values) != len(names):
@@ -186,9 +217,11 @@ def _csv_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Sourc
                 row = {each: [_number(values[j]) for j in js] for each, js in own.items()}
             except ValueError as error:
                 raise SourceError(f"Row {after['row']:,} of standard input: {error}.") from error
-            yield row
+            yield row, {name: values[places[name]] for name in kept}
 
-    return StreamSource(shape, rows(), schema_of(columns), dropped)
+    source = StreamSource(shape, rows(), schema_of(columns))
+    source.dropped, source.other_views, source.kept = dropped, other_views, dict.fromkeys(kept)
+    return source
 
 
 def _values(line: bytes, after: Cursor) -> list[str]:

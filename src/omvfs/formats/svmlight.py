@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from omvfs.data.schema import Schema
 from omvfs.data.views import Block, Views
 from omvfs.formats._asked import Asked, known_width
-from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
+from omvfs.formats._base import Chunk, Cursor, Kept, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike
 from omvfs.formats._rows import entries
-from omvfs.formats._writer import Keys, only_block
+from omvfs.formats._writer import only_block
 from omvfs.formats.lines import TextWriter, lines
 from omvfs.parameters import whole
 
@@ -53,6 +53,8 @@ class SvmlightSource(Source):
     ) -> None:
         self._file, self._view = File(path), view
         self.name = str(self._file)
+        if zero_based is None:
+            self.alone = "whether indices begin at 0 or at 1 is told by all rows together"
         if n_features is None or zero_based is None:
             low, high, self._n_rows = self._scan()
             zero_based = low == 0 if zero_based is None else zero_based
@@ -118,7 +120,7 @@ class SvmlightWriter(TextWriter):
         Ends in ``.svm``, ``.svmlight`` or ``.libsvm``, with ``.gz`` or ``.zst`` too.
     """
 
-    def _lines(self, views: Views, keys: Keys) -> list[str]:
+    def _lines(self, views: Views, kept: Kept) -> list[str]:
         X = only_block(views, self._path)
         numbers = np.arange(1, X.shape[1] + 1)
         rows = entries(sp.csr_array(X), numbers)

@@ -1,0 +1,154 @@
+"""Options that say what to read: columns that go along, texts, words that are known."""
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from omvfs import OMVFS
+from omvfs.cli.commands import run_app
+from support import counts
+
+X = counts(np.random.default_rng(0), 60, 5)
+LABELS = ["cat", "dog"] * 30
+TEXTS = ["The cat sat.", "A dog ran: the dog!", "Emus and cats."] * 20
+
+
+def labelled(path):
+    columns = {f"text__w{j}": X[:, j] for j in range(5)}
+    parquet.write_table(pa.table({"id": range(60), "class": LABELS, **columns}), path)
+    return str(path)
+
+
+def texts(path):
+    rows = [{"id": i, "text": text} for i, text in enumerate(TEXTS)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+KEEP = ["--keep", "id", "--keep", "class"]
+
+
+def test_labels_and_ids_are_written_with_the_selected_features(tmp_path):
+    file, out = labelled(tmp_path / "rows.parquet"), tmp_path / "out"
+    options = ["-k", "2", "-n", "2", "--write-data"]
+    assert run_app(["select", file, *KEEP, *options, "-o", str(out)]) == 0
+    model = OMVFS.load(out / "model.omvfs")
+    assert model.schema_.feature_names == (tuple(f"w{j}" for j in range(5)),)
+    to = tmp_path / "reduced"
+    assert run_app(["transform", str(out / "model.omvfs"), file, *KEEP, "-o", str(to)]) == 0
+    for written in (out / "data/rows.parquet", to / "rows.parquet"):
+        table = parquet.read_table(written)
+        assert table.column_names[:2] == ["id", "class"]
+        assert table["class"].to_pylist() == LABELS
+        assert table["id"].to_pylist() == list(range(60))
+    assert run_app(["convert", file, *KEEP, "-o", str(tmp_path / "rows.jsonl")]) == 0
+    first = json.loads((tmp_path / "rows.jsonl").read_text().splitlines()[0])
+    assert (first["id"], first["class"]) == (0, "cat")
+
+
+def test_columns_are_not_lost_where_there_is_no_place_for_them(tmp_path, capsys):
+    file = labelled(tmp_path / "rows.parquet")
+    for to in ("x.npz", "x.svm", "folder"):
+        assert run_app(["convert", file, *KEEP, "-o", str(tmp_path / to)]) == 3
+        assert "has no place for 'id', 'class'" in capsys.readouterr().err
+        assert not (tmp_path / to).exists()
+
+
+def test_texts_are_learned_and_transformed_by_their_words(tmp_path, capsys):
+    file, out = texts(tmp_path / "rows.jsonl"), tmp_path / "out"
+    given = [file, "--tokenize", "text", "--keep", "id"]
+    assert run_app(["info", file, "--tokenize", "text", "--drop", "id"]) == 0
+    assert "text\t8\t" in capsys.readouterr().out
+    options = ["-k", "2", "-n", "4", "--write-data"]
+    assert run_app(["select", *given, *options, "-o", str(out)]) == 0
+    lines = (out / "data/rows.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in lines] == list(range(60))
+    words = set().union(*(json.loads(line)["text"] for line in lines))
+    assert words < {"the", "cat", "sat", "dog", "ran", "emus", "and", "cats"}
+
+
+def test_known_words_of_a_stream_are_learned_before_it_ends(tmp_path):
+    (tmp_path / "words.txt").write_text("cat\ndog\n\nran\ncat\n")
+    known = ["--tokenize", "text", "--drop", "id", "--vocabulary", f"text={tmp_path / 'words.txt'}"]
+    command = [sys.executable, "-m", "omvfs.cli", "select", "-", "-k", "2", "-n", "2", *known]
+    job = subprocess.Popen(
+        [*command, "--batch-size", "10", "--checkpoint-every", "1", "-o", str(tmp_path / "out")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+    )
+    with job, job.stdin as stream:
+        rows = (tmp_path / "rows.jsonl", texts(tmp_path / "rows.jsonl"))[0].read_bytes()
+        stream.write(b"\n".join(rows.split(b"\n")[:25]) + b"\n")
+        stream.flush()
+        model = None
+        for _ in range(600):
+            with contextlib.suppress(OSError, ValueError):
+                model = OMVFS.load(tmp_path / "out/model.omvfs")
+                if model.n_samples_seen_ == 20:
+                    break
+            time.sleep(0.1)
+        assert job.poll() is None
+        assert model.n_samples_seen_ == 20
+    assert job.returncode == 0
+    assert OMVFS.load(tmp_path / "out/model.omvfs").schema_.feature_names == (
+        ("cat", "dog", "ran"),
+    )
+
+
+def test_that_words_wait_for_the_end_of_a_stream_is_said(tmp_path):
+    texts(tmp_path / "rows.jsonl")
+    (tmp_path / "words.txt").write_text("cat\ndog\nran\n")
+    known = ["--vocabulary", f"text={tmp_path / 'words.txt'}"]
+    given = ["--tokenize", "text", "--drop", "id", "-k", "2", "-n", "2"]
+    command = [sys.executable, "-m", "omvfs.cli", "select", "-"]
+    for i, options in enumerate(([], known)):
+        done = subprocess.run(
+            [*command, *given, *options, "-o", str(tmp_path / f"out{i}")],
+            input=(tmp_path / "rows.jsonl").read_bytes(),
+            capture_output=True,
+            check=True,
+        )
+        said = b"read to its end before the first row is used, as only then all words are known; "
+        assert (said + b"select --vocabulary VIEW=FILE" in done.stderr) is (i == 0)
+
+
+def test_words_that_a_model_knows_are_transformed_as_they_come(tmp_path):
+    file, out = texts(tmp_path / "rows.jsonl"), tmp_path / "out"
+    given = ["--tokenize", "text", "--drop", "id"]
+    assert run_app(["select", file, *given, "-k", "2", "-n", "3", "-o", str(out)]) == 0
+    to = tmp_path / "piped.jsonl"
+    model = ["transform", str(out / "model.omvfs")]
+    done = subprocess.run(
+        [sys.executable, "-m", "omvfs.cli", *model, "-", *given, "-o", str(to)],
+        input=(tmp_path / "rows.jsonl").read_bytes(),
+        check=True,
+    )
+    assert done.returncode == 0
+    assert run_app([*model, file, *given, "-o", str(tmp_path / "reduced")]) == 0
+    assert to.read_text() == (tmp_path / "reduced/rows.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("words.txt", "expected VIEW=FILE"),
+        ("text=nowhere.txt", "nowhere.txt cannot be read"),
+        ("text=empty.txt", "empty.txt has no words"),
+        ("txt=words.txt", "Got words of 'txt'; the views are 'text'"),
+    ],
+)
+def test_words_that_cannot_be_are_told(tmp_path, monkeypatch, capsys, given, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.txt").write_text("cat\n")
+    (tmp_path / "empty.txt").write_text("\n")
+    texts(tmp_path / "rows.jsonl")
+    options = ["--tokenize", "text", "--drop", "id", "--vocabulary", given]
+    assert run_app(["select", "rows.jsonl", *options, "-o", "out"]) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
