@@ -1,29 +1,37 @@
 """The commands over models that are there: merge them, rank by one."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from omvfs.cli._checks import check_writable, leaving_no_folder, local
+from omvfs.cli._checks import check_writable, destination, leaving_no_folder
 from omvfs.cli._messages import say
 from omvfs.cli._options import RUNS, Features, Overwrite, ResultsOut
 from omvfs.cli._output import WRITTEN, write_results
 from omvfs.cli._summary import summarise
 from omvfs.disk import locked, settle, sweep
+from omvfs.formats.destinations import Destination
 from omvfs.merging import merge_files, read
 from omvfs.pipeline.loop import Result
 from omvfs.pipeline.preparation import Preparation
 
 
 def merge(
+    context: typer.Context,
     models: Annotated[
         list[Path],
         typer.Argument(metavar="MODEL", help="Files model.omvfs of runs of select over parts."),
     ],
     out: Annotated[
-        Path,
-        typer.Option("-o", "--out", parser=local, metavar="FILE", help="For the merged model."),
+        Any,
+        typer.Option(
+            "-o",
+            "--out",
+            parser=destination,
+            metavar="FILE",
+            help="For the merged model, here or at an address.",
+        ),
     ],
     order: Annotated[
         bool,
@@ -38,28 +46,35 @@ def merge(
 
     The merged model is one of all rows, the same in whatever order the parts are given.
     """
-    if out.is_dir():
-        raise typer.BadParameter(f"{out} is a folder; expected a file, as {out / 'all.omvfs'}.")
+    to: Destination = context.with_resource(Destination(out))
+    here = to.here
+    if here.is_dir():
+        raise typer.BadParameter(f"{to} is a folder; expected a file, as {to / 'all.omvfs'}.")
     given: set[Path] = set()
     for model in models:
         if model.resolve() in given:
             raise typer.BadParameter(f"{model} is given twice: its rows would count twice.")
         given.add(model.resolve())
-    if out.resolve() in given:
-        raise typer.BadParameter(f"{out} is one of the parts: take another file for -o.")
-    if out.exists() and not overwrite:
-        raise typer.BadParameter(f"{out} is there already: take another file, or --overwrite.")
-    with leaving_no_folder(out.parent):
-        check_writable(out.parent)
-        with locked(out):
-            sweep(out)
+    if here.resolve() in given:
+        raise typer.BadParameter(f"{to} is one of the parts: take another file for -o.")
+    if not overwrite:
+        to.check_free()
+        if here.exists():
+            raise typer.BadParameter(f"{to} is there already: take another file, or --overwrite.")
+    with leaving_no_folder(here.parent):
+        check_writable(here.parent)
+        to.check_writable()
+        with locked(here):
+            sweep(here)
             merged, prepare = merge_files(models, order)
-            merged.save(out, {"prepare": prepare})
+            merged.save(here, {"prepare": prepare})
+        to.publish()
     parts = f"{len(models):,} part{'s' if len(models) > 1 else ''}"
-    say(f"{parts}, {merged.n_samples_seen_:,} rows; merged in {out}")
+    say(f"{parts}, {merged.n_samples_seen_:,} rows; merged in {to}")
 
 
 def rank(
+    context: typer.Context,
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="The file model.omvfs of a run, or merged.")
     ],
@@ -74,15 +89,19 @@ def rank(
     selector, prepare = read(model)
     if features is not None:
         selector.set_params(n_features_per_view=features)
-    with leaving_no_folder(out):
-        check_writable(out)
-        with locked(out):
-            there = next((out / name for name in WRITTEN if (out / name).exists()), None)
+    to: Destination = context.with_resource(Destination(out))
+    here = to.here
+    with leaving_no_folder(here):
+        check_writable(here, str(to))
+        to.check_writable()
+        with locked(here):
+            there = next((to / name for name in WRITTEN if to.has(name)), None)
             if there is not None and not overwrite:
                 raise typer.BadParameter(
                     f"{there} is there already: take another folder for -o, or --overwrite."
                 )
-            settle(out)
+            settle(here)
             result = Result(selector, Preparation(tuple(prepare or ())), True)
-            chosen = write_results(out, result, [str(model)])
-    summarise(selector, chosen, out, asked_clusters=True, wrote_data=False)
+            chosen = write_results(here, result, [str(model)])
+            to.publish(*WRITTEN)
+    summarise(selector, chosen, to, asked_clusters=True, wrote_data=False)
