@@ -77,8 +77,16 @@ class Persistent:
         checkpoint.write(path, *self._content(os.fspath(path), extra, extra_arrays))
 
     @alone
-    def to_bytes(self) -> bytes:
+    def to_bytes(
+        self, extra: Any = None, extra_arrays: Mapping[str, NDArray[Any]] | None = None
+    ) -> bytes:
         """Return what `save` would write, to be kept in memory or sent to another machine.
+
+        Parameters
+        ----------
+        extra : object, default=None
+        extra_arrays : mapping of str to array, default=None
+            What else to keep, as for `save`.
 
         Returns
         -------
@@ -92,7 +100,7 @@ class Persistent:
         >>> OMVFS.from_bytes(state).n_samples_seen_
         40
         """
-        return checkpoint.encoded(*self._content(checkpoint.GIVEN))
+        return checkpoint.encoded(*self._content(checkpoint.GIVEN, extra, extra_arrays))
 
     def _content(
         self,
