@@ -40,7 +40,7 @@ T = TypeVar("T")
 A = TypeVar("A", Sample, Sums)
 
 
-def worker_copy(selector: OMVFS) -> OMVFS:
+def worker_copy(selector: Any) -> OMVFS:
     """Return an estimator of the same parameters for workers, or say why there can be none.
 
     Parameters

@@ -205,7 +205,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         >>> bool((model.scores_ == OMVFS(2, random_state=0).fit(X).scores_).all())
         True
         """
-        before, some = vars(self), (X for X in batches if has_rows(X))
+        before, some = self.__dict__, (X for X in batches if has_rows(X))
         with self._drawing_if_it_becomes():
             try:
                 for first in some:
