@@ -57,7 +57,9 @@ def merge(models: Iterable[OMVFS | PathLike], *, order: bool = False) -> OMVFS:
     return merge_files([each for each in given if not isinstance(each, OMVFS)], order)[0]
 
 
-def merge_files(paths: Sequence[PathLike], order: bool = False) -> tuple[OMVFS, list[str] | None]:
+def merge_files(
+    paths: Sequence[PathLike], order: bool = False, called: Sequence[str] | None = None
+) -> tuple[OMVFS, list[str] | None]:
     """Return an estimator of the rows of all that files hold, and how the rows were prepared.
 
     Parameters
@@ -66,6 +68,8 @@ def merge_files(paths: Sequence[PathLike], order: bool = False) -> tuple[OMVFS, 
         At least one.
     order : bool, default=False
         Whether the parts follow each other in time, as they are given.
+    called : sequence of str, default=None
+        What errors call the parts, if not by their files.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def merge_files(paths: Sequence[PathLike], order: bool = False) -> tuple[OMVFS, 
     def load(i: int) -> Part:
         return read(names[i])[0].as_parts()[0]
 
-    plan = Plan.of(briefs(), names, order)
+    plan = Plan.of(briefs(), called or names, order)
     known, history = merge_parts(plan, load)
     merged = read(names[0])[0].with_learned(Journal(known, history), plan.schema)
     return merged, told[0][1] if told else None

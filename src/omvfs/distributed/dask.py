@@ -210,7 +210,7 @@ def _promised(
     found = engine.worked_out([delayed(schema_of, pure=False)(part) for part in files], names)
     schema = delayed(common_schema(found), pure=False)
     fits = delayed(fit_file, pure=False)
-    return names, [fits(selector, part, schema, prepare) for part in files]
+    return names, [fits(part, selector, schema, prepare) for part in files]
 
 
 def _chunks(data: Any) -> tuple[list[str], list[Any]]:

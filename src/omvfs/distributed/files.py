@@ -6,10 +6,11 @@ Whoever asks names the files only; they are opened where they are read.
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from omvfs.data.schema import Schema
 from omvfs.distributed.steps import PartState, fit_source, naming
@@ -18,6 +19,9 @@ from omvfs.formats.addresses import without_secrets
 from omvfs.formats.appended import together
 from omvfs.formats.inputs import ROWS, Given, Input, read_input
 from omvfs.omvfs import OMVFS
+from omvfs.wording import Clause, Sentence, Setting, sentence_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class FilePart:
             return Appended([_Empty(schema), self.source])
         return self.source
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A digest of what is read: the names of the files, as they are now, and the options."""
         files = [text for each in self.inputs for text in _paths(each)]
@@ -121,15 +125,15 @@ def common_schema(schemas: Sequence[Schema]) -> Schema:
 
 
 def fit_file(
-    selector: OMVFS, part: FilePart, schema: Schema, prepare: tuple[str, ...] = ()
+    part: FilePart, selector: OMVFS, schema: Schema, prepare: tuple[str, ...] = ()
 ) -> PartState | None:
     """Return what is learned from a part, where it can be read; None if it has no rows.
 
     Parameters
     ----------
+    part : FilePart
     selector : OMVFS
         A `worker_copy`.
-    part : FilePart
     schema : Schema
         Of all parts.
     prepare : tuple of str, default=()
@@ -137,6 +141,59 @@ def fit_file(
     """
     with naming(part.name), part.open(schema) as source:
         return fit_source(selector, source, part.name, prepare)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is wrong with the rows of a part, as it can be sent and said anywhere.
+
+    Attributes
+    ----------
+    said : tuple of str, Setting or Clause
+        The sentence.
+    of_file : bool
+        Whether a file cannot be read; else what is in it cannot be used.
+    """
+
+    said: tuple[str | Setting | Clause, ...]
+    of_file: bool = False
+
+    @property
+    def error(self) -> Exception:
+        """As it is raised."""
+        sentence = Sentence(*self.said)
+        return OSError(str(sentence)) if self.of_file else SourceError(sentence)
+
+
+def tried(work: Callable[..., T], *given: Any) -> T | Failure:
+    """Return what some work comes to, or what is wrong with the rows of its part.
+
+    Parameters
+    ----------
+    work : callable
+    *given
+        What it is called with.
+
+    Examples
+    --------
+    >>> print(tried(schema_of, FilePart("x", ("nowhere.npy",))).error)
+    There is no file nowhere.npy.
+    """
+    try:
+        return work(*given)
+    except (ValueError, TypeError) as error:
+        parts = (_plain(part) for part in sentence_of(error).parts)
+        return Failure(tuple(parts))
+    except OSError as error:
+        name, why = error.filename, error.strerror
+        return Failure((f"{name}: {why}." if name and why else str(error),), of_file=True)
+
+
+def _plain(part: str | Setting | Clause) -> str | Setting | Clause:
+    """Return a part of a sentence as it can be sent: of any value what can be read."""
+    if isinstance(part, Setting) and not isinstance(part.value, str | int | float | list | None):
+        return replace(part, value=repr(part.value))
+    return part
 
 
 class _Empty(Source):

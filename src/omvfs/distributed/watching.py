@@ -1,7 +1,7 @@
 """Wait for what a cluster works out, and not for what will never come."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from distributed import KilledWorker
@@ -12,7 +12,9 @@ from omvfs.distributed.errors import ClusterError
 _TICK, _LOOK, PATIENCE, _ANSWER = 0.02, 2.0, 20.0, 10.0
 
 
-def done(client: Any, futures: Mapping[Any, str]) -> Iterator[Any]:
+def done(
+    client: Any, futures: Mapping[Any, str], should_stop: Callable[[], bool] = lambda: False
+) -> Iterator[Any]:
     """Yield futures as they are done, well or not; refuse to wait if nobody is left to do them.
 
     Parameters
@@ -20,6 +22,8 @@ def done(client: Any, futures: Mapping[Any, str]) -> Iterator[Any]:
     client : Client
     futures : mapping of Future to str
         What errors call each.
+    should_stop : callable
+        Asked now and then; if True, nothing more is waited for.
 
     Raises
     ------
@@ -27,7 +31,7 @@ def done(client: Any, futures: Mapping[Any, str]) -> Iterator[Any]:
         If the scheduler is gone, or there is no worker for a while.
     """
     left, alive = dict(futures), _Alive(client)
-    while left:
+    while left and not should_stop():
         found = [future for future in left if future.status != "pending"]
         for future in found:
             if future.status in ("cancelled", "lost"):
