@@ -55,7 +55,9 @@ def merge(models: Iterable[OMVFS | PathLike], *, order: bool = False) -> OMVFS:
     return merge_files([each for each in given if not isinstance(each, OMVFS)], order)
 
 
-def merge_files(paths: Sequence[PathLike], order: bool = False) -> OMVFS:
+def merge_files(
+    paths: Sequence[PathLike], order: bool = False, called: Sequence[str] | None = None
+) -> OMVFS:
     """Return an estimator of the rows of all that files hold.
 
     Parameters
@@ -64,12 +66,14 @@ def merge_files(paths: Sequence[PathLike], order: bool = False) -> OMVFS:
         At least one.
     order : bool, default=False
         Whether the parts follow each other in time, as they are given.
+    called : sequence of str, default=None
+        What errors call the parts, if not by their files.
     """
     names = [os.fspath(path) for path in paths]
 
     def load(i: int) -> Part:
         return OMVFS.load(names[i]).as_parts()[0]
 
-    plan = Plan.of((load(i).brief for i in range(len(names))), names, order)
+    plan = Plan.of((load(i).brief for i in range(len(names))), called or names, order)
     known, history = merge_parts(plan, load)
     return OMVFS.load(names[0]).with_learned(Journal(known, history), plan.schema)

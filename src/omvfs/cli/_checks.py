@@ -97,7 +97,7 @@ def check_writable(folder: Path, name: str = "") -> None:
         ) from error
 
 
-def check_free(out: Destination, resume: bool, overwrite: bool) -> None:
+def check_free(out: Destination, resume: bool, overwrite: bool, also: Sequence[str] = ()) -> None:
     """Refuse to write over what a run before has left, unless told to.
 
     Parameters
@@ -106,8 +106,10 @@ def check_free(out: Destination, resume: bool, overwrite: bool) -> None:
         Folder.
     resume, overwrite : bool
         What was asked for.
+    also : sequence of str, default=()
+        What else is of a run.
     """
-    there = next((name for name in (*RESULTS, f"{MODEL}.1") if out.has(name)), None)
+    there = next((name for name in (*RESULTS, f"{MODEL}.1", *also) if out.has(name)), None)
     if there is not None and not resume and not overwrite:
         raise typer.BadParameter(
             f"{out / there} is of a run before: go on with --resume, begin anew with --overwrite, "

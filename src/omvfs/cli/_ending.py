@@ -12,6 +12,7 @@ from omvfs.cli._messages import discreet, of_anything, of_missing, of_system, sh
 from omvfs.cli._signals import Interrupted
 from omvfs.cli._wording import worded
 from omvfs.disk import BusyError
+from omvfs.distributed.errors import ClusterError
 from omvfs.wording import sentence_of
 
 FAILED, USAGE, BAD_DATA, BAD_FILE, INTERRUPTED = 1, 2, 3, 4, 130
@@ -63,7 +64,7 @@ def ended(
         if not isinstance(broken, BrokenPipeError):
             raise
         return 0 if _has_no_reader() else failed(of_system(broken), BAD_FILE)
-    except BusyError as error:
+    except (BusyError, ClusterError) as error:
         return failed(str(error), FAILED)
     except OSError as error:
         return failed(of_system(error), BAD_FILE)

@@ -14,6 +14,7 @@ _ADDRESS = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\
 # Control characters, ends of lines, what turns the direction of text, and half a surrogate pair.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _EXTRAS = {"pyarrow": "files", "h5py": "files", "fsspec": "remote"}
+_EXTRAS |= {"dask": "dask", "distributed": "dask"}
 
 
 def shown(text: str) -> str:

@@ -11,6 +11,7 @@ from omvfs.cli._config import how_many, parameter, read_config
 from omvfs.selectors.settings import NegativeMode
 
 DATA, LEARNING, RUNS = "Which data to read", "How to learn", "Results and long runs"
+MACHINES = "Many files, many processes"
 
 
 class Grouped(TyperCommand):
@@ -31,7 +32,9 @@ class Grouped(TyperCommand):
             elif name:
                 group = getattr(each, "rich_help_panel", None) or "Options"
                 groups.setdefault(group, []).append((name, text))
-        for name in sorted(groups, key=["Arguments", "Options", DATA, LEARNING, RUNS].index):
+        for name in sorted(
+            groups, key=["Arguments", "Options", DATA, LEARNING, MACHINES, RUNS].index
+        ):
             with formatter.section(name):
                 formatter.write_dl(groups[name])
 
@@ -221,6 +224,41 @@ Overwrite = Annotated[
     bool,
     typer.Option(
         "--overwrite", rich_help_panel=RUNS, help="Replace the results that are in this folder."
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        rich_help_panel=MACHINES,
+        help="Processes of this machine to learn in, each from one file at a time; what they learn "
+        "is merged.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        rich_help_panel=MACHINES,
+        help="Learn on the workers of a Dask cluster instead: tcp://host:8786. They must see the "
+        "files.",
+    ),
+]
+Order = Annotated[
+    bool,
+    typer.Option(
+        "--order",
+        rich_help_panel=MACHINES,
+        help="The files follow each other in time, as they are read without workers.",
+    ),
+]
+SkipDamaged = Annotated[
+    bool,
+    typer.Option(
+        "--skip-damaged",
+        rich_help_panel=MACHINES,
+        help="Go on without files that cannot be read or used; they are told at the end.",
     ),
 ]
 WriteData = Annotated[

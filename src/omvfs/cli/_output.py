@@ -4,7 +4,7 @@ import csv
 import json
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -61,7 +61,9 @@ class Bar:
         self._progress.stop()
 
 
-def write_results(out: Path, result: Result, inputs: Sequence[str]) -> dict[str, list[str]]:
+def write_results(
+    out: Path, result: Result, inputs: Sequence[str], more: Mapping[str, Any] | None = None
+) -> dict[str, list[str]]:
     """Write the ranking as CSV and JSON, and how it was made.
 
     Parameters
@@ -71,6 +73,8 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> dict[str,
     result : Result
     inputs : sequence of str
         What was read.
+    more : mapping of str to object, default=None
+        What else is to be told of how it was made.
 
     Returns
     -------
@@ -94,7 +98,9 @@ def write_results(out: Path, result: Result, inputs: Sequence[str]) -> dict[str,
             file.writelines(f",\n  {feature}" for feature in features)
             file.write("\n ]\n}")
         with _text(staging.folder / "run.json") as file:
-            json.dump(_about(result, inputs), file, indent=1, ensure_ascii=False)
+            json.dump(
+                {**_about(result, inputs), **(more or {})}, file, indent=1, ensure_ascii=False
+            )
         staging.publish()
     return chosen
 

@@ -42,16 +42,20 @@ from omvfs.cli._options import (
     Key,
     Layer,
     Negative,
+    Order,
     Out,
     Overwrite,
     Prepare,
     Recency,
     ResultsOut,
     Resume,
+    Scheduler,
     Seed,
+    SkipDamaged,
     Tokenize,
     View,
     Vocabulary,
+    Workers,
     WriteData,
 )
 from omvfs.cli._output import Bar, write_results
@@ -59,12 +63,20 @@ from omvfs.cli._reading import Reading, of_parts
 from omvfs.cli._rows import as_they_came, chunks_of, no_rows, write_rows
 from omvfs.cli._signals import Stop
 from omvfs.cli._summary import summarise
+from omvfs.cli._workers import (
+    PARTS,
+    check_same_kind,
+    check_workers,
+    kept_in,
+    learned,
+    tell_of_damaged,
+)
 from omvfs.data.schema import Schema
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
 from omvfs.formats.destinations import Destination
 from omvfs.persistence import checkpoint
-from omvfs.pipeline.loop import run
+from omvfs.pipeline.loop import Result, run
 
 app = typer.Typer(
     name="omvfs",
@@ -150,6 +162,10 @@ def select(
     recency: Recency = DEFAULTS["recency"],
     # Not by default another ranking in every run.
     seed: Seed = 0,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    order: Order = False,
+    skip_damaged: SkipDamaged = False,
     checkpoint_every: CheckpointEvery = 50,
     resume: Resume = False,
     overwrite: Overwrite = False,
@@ -167,52 +183,41 @@ def select(
     if resume and overwrite:
         raise typer.BadParameter("--resume goes on, --overwrite begins anew: give one of them.")
     to: Destination = context.with_resource(Destination(out))
-    out, model = to.here, to.here / MODEL
+    out, many = to.here, check_workers(workers, scheduler, context.params, to)
     with ExitStack() as stack:
         stack.enter_context(leaving_no_folder(out))
         check_out(to, inputs, write_data)
         stack.enter_context(locked(out))
-        check_free(to, resume, overwrite)
+        kept = kept_in(to)
+        check_free(to, resume, overwrite, [PARTS] if kept else [])
+        check_same_kind(to, many, resume)
         settle(out)
         sweep(out / "data")
         if resume:
             to.fetch(MODEL)
-        if resume and checkpoint.kept(model) == checkpoint.previous(model):
-            there = to / MODEL
-            say(f"There is no {there}; going on from the one before it, {there}.1.", err=True)
+        else:
+            kept.remove()
         stack.enter_context(telling_of_checkpoint(to))
-        opened = _opened(Reading.of(context))
-        with (
-            opened as source,
-            remarked(inputs) as warned,
-            Stop() as stop,
-            Bar(Console(stderr=True), source) as bar,
-        ):
-            result = run(
-                source,
+        warned: list[str] = []
+        if many:
+            result, about = learned(
                 selector,
-                save_to=model,
-                save_every=checkpoint_every,
-                resume=resume,
-                listeners=(bar, lambda status: to.publish(MODEL) if status.saved else None),
-                should_stop=stop,
+                Reading.of(context),
+                to,
+                workers,
+                scheduler,
+                order,
+                skip_damaged,
             )
-        to.publish(MODEL)
-        began = hasattr(result.selector, "schema_")
-        if not result.finished:
-            kept = (
-                f"the checkpoint is in {to}. Go on with --resume." if began else "nothing was read."
-            )
-            say(f"Stopped; {kept}", err=True)
-            raise typer.Exit(stop.code)
-        if not began:
-            raise no_rows(inputs)
-        chosen = write_results(out, result, inputs)
+        else:
+            with remarked(inputs) as warned:
+                result, about = _learned_here(context, selector, to), {}
+        chosen = write_results(out, result, inputs, about)
         if write_data:
             _write_selected(result.selector, Reading.of(context), out / "data")
         to.publish(*RESULTS, "data")
-    if isinstance(opened, Joined) and opened.n_left_out:
-        say(f"{opened.n_left_out:,} rows left out: not all files have their keys.", err=True)
+        kept.remove()
+    tell_of_damaged(about)
     asked = is_given(context, "clusters")
     summarise(result.selector, chosen, to, warned, asked_clusters=asked, wrote_data=write_data)
 
@@ -320,6 +325,36 @@ def experiment(
     from omvfs.cli._experiments import run_experiments
 
     run_experiments(names, out, data, page, quick, again, jobs)
+
+
+def _learned_here(context: typer.Context, selector: OMVFS, to: Destination) -> Result:
+    """Return what was learned from all rows, one after another, in this process."""
+    given, model = context.params, to.here / MODEL
+    if given["resume"] and checkpoint.kept(model) == checkpoint.previous(model):
+        there = to / MODEL
+        say(f"There is no {there}; going on from the one before it, {there}.1.", err=True)
+    opened = _opened(Reading.of(context))
+    with opened as source, Stop() as stop, Bar(Console(stderr=True), source) as bar:
+        result = run(
+            source,
+            selector,
+            save_to=model,
+            save_every=given["checkpoint_every"],
+            resume=given["resume"],
+            listeners=(bar, lambda status: to.publish(MODEL) if status.saved else None),
+            should_stop=stop,
+        )
+    to.publish(MODEL)
+    began = hasattr(result.selector, "schema_")
+    if not result.finished:
+        kept = f"the checkpoint is in {to}. Go on with --resume." if began else "nothing was read."
+        say(f"Stopped; {kept}", err=True)
+        raise typer.Exit(stop.code)
+    if not began:
+        raise no_rows(given["inputs"])
+    if isinstance(opened, Joined) and opened.n_left_out:
+        say(f"{opened.n_left_out:,} rows left out: not all files have their keys.", err=True)
+    return result
 
 
 def _opened(reading: Reading, schema: Schema | None = None) -> Source:

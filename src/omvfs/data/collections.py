@@ -32,6 +32,22 @@ def holds_views(X: Any) -> bool:
     return bool(is_block) and all(is_block)
 
 
+def has_rows(X: Any) -> bool:
+    """Tell whether a batch has rows, as far as it tells; one that is no batch is for others.
+
+    Examples
+    --------
+    >>> has_rows(np.ones((2, 3))), has_rows({"text": np.ones((0, 3))}), has_rows([])
+    (True, False, False)
+    """
+    if isinstance(X, Mapping) and not sp.issparse(X):
+        return not X or has_rows(next(iter(X.values())))
+    if isinstance(X, list | tuple):
+        return bool(X) and (not holds_views(X) or has_rows(X[0]))
+    shape = getattr(X, "shape", ())
+    return not shape or shape[0] != 0
+
+
 def named_blocks(blocks: Any) -> dict[str, Any]:
     """Name the blocks, the way they are given or by their place."""
     blocks = blocks if (own := modalities_of(blocks)) is None else own

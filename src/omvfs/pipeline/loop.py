@@ -17,6 +17,9 @@ from omvfs.pipeline.prefetch import prefetch
 from omvfs.selectors.settings import PARAMETERS
 from omvfs.wording import BEGIN_ANEW, Sentence, Setting, sentence_of
 
+# Parameters that do not change what is learned.
+FREE = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads")}
+
 
 @dataclass(frozen=True)
 class Status:
@@ -188,28 +191,7 @@ def restore(
         raise checkpoint.CheckpointError(
             f"{os.fspath(path)} is a model, not the checkpoint of a run: it has no cursor."
         )
-    asked, kept = (
-        unpack_params(pack_params(each.get_params(deep=False))) for each in (selector, loaded)
-    )
-    # What is selected in the end does not change what is learned.
-    free = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads")}
-    ours, theirs = ({k: v for k, v in p.items() if k not in free} for p in (asked, kept))
-    changed: list[str | Setting] = [
-        part
-        for name in theirs
-        if theirs[name] != ours[name]
-        for part in (", ", Setting(name, theirs[name]), f", now {ours[name]!r}")
-    ]
-    if changed:
-        raise checkpoint.CheckpointError(
-            Sentence(
-                f"{os.fspath(path)} is of a run with other parameters: ",
-                *changed[1:],
-                ". Go on with those, or ",
-                BEGIN_ANEW,
-                ".",
-            )
-        )
+    check_same(path, loaded, selector)
     # Checkpoints of before do not tell.
     before = extra.get("source")
     if None not in (before, identity) and (other := _differences(before, identity)):
@@ -228,8 +210,42 @@ def restore(
             )
         )
     params = selector.get_params(deep=False)
-    loaded.set_params(**{name: params[name] for name in free})
+    loaded.set_params(**{name: params[name] for name in FREE})
     return loaded, extra["cursor"], digest
+
+
+def check_same(path: str | os.PathLike[str], loaded: OMVFS, selector: OMVFS) -> None:
+    """Refuse to go on from what was learned by other parameters.
+
+    Parameters
+    ----------
+    path : path
+        For errors.
+    loaded : OMVFS
+        What was learned.
+    selector : OMVFS
+        With the parameters of this run.
+    """
+    asked, kept = (
+        unpack_params(pack_params(each.get_params(deep=False))) for each in (selector, loaded)
+    )
+    ours, theirs = ({k: v for k, v in p.items() if k not in FREE} for p in (asked, kept))
+    changed: list[str | Setting] = [
+        part
+        for name in theirs
+        if theirs[name] != ours[name]
+        for part in (", ", Setting(name, theirs[name]), f", now {ours[name]!r}")
+    ]
+    if changed:
+        raise checkpoint.CheckpointError(
+            Sentence(
+                f"{os.fspath(path)} is of a run with other parameters: ",
+                *changed[1:],
+                ". Go on with those, or ",
+                BEGIN_ANEW,
+                ".",
+            )
+        )
 
 
 def _differences(kept: Any, now: Any, place: str = "") -> str:

@@ -5,11 +5,13 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Negative
+from omvfs.data.collections import has_rows
 from omvfs.data.rechunk import rechunk
 from omvfs.data.views import Views
 from omvfs.model.state import ChunkInfo, Update
@@ -175,6 +177,49 @@ class StreamSelector(MultiViewSelector, Generic[T]):
             for chunk in rechunk([batch], self.batch_size, negative=self._negative_mode):
                 journal.take(self._advance(journal.known, chunk))
             self._become(X, batch, _journal=journal, **self._of_all_rows(journal.known, batch))
+        return self
+
+    @alone
+    @on_one_thread
+    def fit_batches(self, batches: Iterable[Any]) -> Self:
+        """Learn anew from batches of any sizes, which come one by one, in chunks of `batch_size`.
+
+        The same is learned as by `fit` of all rows at once, which are never in memory together.
+
+        Parameters
+        ----------
+        batches : iterable
+            Each anything `as_views` accepts; those without rows are passed over. If none has any,
+            nothing is learned.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from omvfs import OMVFS
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).random((50, 6))
+        >>> model = OMVFS(2, random_state=0).fit_batches([X[:7], X[7:7], X[7:]])
+        >>> bool((model.scores_ == OMVFS(2, random_state=0).fit(X).scores_).all())
+        True
+        """
+        before, some = self.__dict__, (X for X in batches if has_rows(X))
+        with self._drawing_if_it_becomes():
+            try:
+                for first in some:
+                    head = self._read_first(first)
+                    self._become(first, head, _journal=Journal(self._empty(head)))
+                    later = (self._read_next(X, self._negative_mode) for X in some)
+                    chunks = rechunk(
+                        chain([head], later), self.batch_size, negative=self._negative_mode
+                    )
+                    for chunk in chunks:
+                        self._journal.take(self._advance(self._journal.known, chunk))
+            except BaseException:
+                self.__dict__ = before
+                raise
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:

@@ -1,0 +1,236 @@
+"""Learn from many files at a time: workers of this machine, or of a cluster that is there."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from omvfs import OMVFS
+from omvfs.cli._checks import MODEL
+from omvfs.cli._messages import say
+from omvfs.cli._reading import Reading
+from omvfs.cli._rows import no_rows
+from omvfs.cli._signals import Stop
+from omvfs.distributed.errors import ClusterError
+from omvfs.distributed.files import Failure, parts_of
+from omvfs.distributed.runs import Kept, Outcome, run_parts
+from omvfs.formats.destinations import Destination
+from omvfs.persistence import checkpoint
+from omvfs.pipeline.loop import Result
+
+# Where finished parts are kept in the folder of the results.
+PARTS = "parts"
+# Seconds that a scheduler may take to answer.
+_ANSWER = 10
+_LOGGERS = "distributed", "tornado", "bokeh", "asyncio"
+
+
+def kept_in(out: Destination) -> Kept:
+    """Return the finished parts of a run."""
+    return Kept(out.here / PARTS)
+
+
+def check_workers(
+    workers: int | None, scheduler: str | None, given: Mapping[str, Any], out: Destination
+) -> bool:
+    """Tell whether workers were asked for, and refuse what they cannot do.
+
+    Parameters
+    ----------
+    workers : int or None
+    scheduler : str or None
+    given : mapping of str to object
+        Options and arguments by name.
+    out : Destination
+    """
+    if workers is None and scheduler is None:
+        for name in ("skip_damaged", "order"):
+            if given[name]:
+                option = f"--{name.replace('_', '-')}"
+                raise typer.BadParameter(f"{option} is for --workers or --scheduler: give one.")
+        return False
+    if workers is not None and scheduler is not None:
+        raise typer.BadParameter(
+            "--workers starts some on this machine, --scheduler has its own: give one of them."
+        )
+    if any(each.rpartition("=")[2] == "-" for each in given["inputs"]):
+        raise typer.BadParameter("Workers read files; standard input is read without --workers.")
+    if given["skip_damaged"] and given["write_data"]:
+        raise typer.BadParameter(
+            "--write-data reads all parts again, also damaged ones: not with --skip-damaged."
+        )
+    if out.remote:
+        raise typer.BadParameter(
+            f"{out} is not of this machine, where finished parts are kept: take a folder for -o."
+        )
+    return True
+
+
+def check_same_kind(out: Destination, workers: bool, resume: bool) -> None:
+    """Refuse to go on with a run of the other kind.
+
+    Parameters
+    ----------
+    out : Destination
+    workers : bool
+        Whether this run has workers.
+    resume : bool
+        Whether it is to go on.
+    """
+    if not resume:
+        return
+    if not workers and kept_in(out):
+        raise typer.BadParameter(
+            f"{out / PARTS} is of a run with workers: go on with --workers or --scheduler, or "
+            "begin anew with --overwrite."
+        )
+    if workers and not kept_in(out) and _is_begun(out.here / MODEL):
+        raise typer.BadParameter(
+            f"{out / MODEL} is of a run without workers: go on without --workers, or begin anew "
+            "with --overwrite."
+        )
+
+
+def learned(
+    selector: OMVFS,
+    reading: Reading,
+    out: Destination,
+    workers: int | None,
+    scheduler: str | None,
+    order: bool,
+    skip_damaged: bool,
+) -> tuple[Result, dict[str, Any]]:
+    """Return what was learned of all parts, and what is to be told of them.
+
+    Parameters
+    ----------
+    selector : OMVFS
+    reading : Reading
+    out : Destination
+        Folder, in which finished parts are kept.
+    workers : int or None
+        How many to start.
+    scheduler : str or None
+        Whose to take instead.
+    order, skip_damaged : bool
+        As for `run_parts`.
+    """
+    parts = parts_of(reading.inputs, reading.options())
+    if len(parts) == 1:
+        say("The data are one part: one worker reads them.", err=True)
+    kept = kept_in(out)
+    with Stop() as stop, _quietly(), _client(workers, scheduler) as client:
+        console = Console(stderr=True)
+        columns = BarColumn(), TextColumn("{task.completed:,} of {task.total:,} parts")
+        with (
+            _telling_of_parts(kept, out),
+            Progress(
+                *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal
+            ) as bar,
+        ):
+            task = bar.add_task("", total=len(parts))
+            found = run_parts(
+                client,
+                selector,
+                parts,
+                kept,
+                order=order,
+                skip_damaged=skip_damaged,
+                listener=lambda done, total: bar.update(task, completed=done, total=total),
+                should_stop=stop,
+            )
+    if not found.finished:
+        left = (
+            f"finished parts are in {out / PARTS}. Go on with --resume."
+            if kept
+            else "nothing was read."
+        )
+        say(f"Stopped; {left}", err=True)
+        raise typer.Exit(stop.code)
+    if found.selector is None:
+        raise no_rows(reading.inputs)
+    found.selector.save(out.here / MODEL)
+    return Result(found.selector, finished=True), _about(found)
+
+
+def tell_of_damaged(about: Mapping[str, Any]) -> None:
+    """Say which parts were left out, if any."""
+    for each in about.get("damaged", ()):
+        say(f"Left out {each['part']}: {each['why']}", err=True)
+
+
+def _about(found: Outcome) -> dict[str, Any]:
+    def told(name: str, failure: Failure) -> dict[str, str]:
+        return {"part": name, "why": str(failure.error).removeprefix(f"{name}: ")}
+
+    damaged = [told(*each) for each in found.damaged.items()]
+    return {"parts": found.n_parts, "damaged": damaged}
+
+
+@contextmanager
+def _client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
+    """Give a client of new workers of this machine, or of a scheduler that is there."""
+    from distributed import Client, LocalCluster
+
+    if scheduler is None:
+        with (
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                # No dashboard; what is served all the same is for this machine only.
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+            ) as cluster,
+            Client(cluster, timeout=_ANSWER) as client,
+        ):
+            yield client
+        return
+    try:
+        client = Client(scheduler, timeout=_ANSWER)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"No scheduler answers at {scheduler}: is it there? It is started by: dask scheduler"
+        ) from error
+    with client:
+        yield client
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Have what Dask logs left out: what matters is told by errors."""
+    before = {name: logging.getLogger(name).level for name in _LOGGERS}
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
+
+
+@contextmanager
+def _telling_of_parts(kept: Kept, out: Destination) -> Iterator[None]:
+    """If the block fails, have the error tell of the parts that are finished."""
+    try:
+        yield
+    except BaseException as error:
+        if kept:
+            error.add_note(f"Finished parts are in {out / PARTS}: go on with --resume.")
+        raise
+
+
+def _is_begun(model: Path) -> bool:
+    """Tell whether a model is the checkpoint of a run without workers."""
+    try:
+        _, meta = checkpoint.read(model)
+    except (OSError, ValueError):
+        return False
+    extra = meta.get("extra") if isinstance(meta, dict) else None
+    return isinstance(extra, dict) and isinstance(extra.get("cursor"), dict)

@@ -1,0 +1,258 @@
+"""Files as parts of one data set: which they are, what they have in common, what each has learned.
+
+Whoever asks names the files only; they are opened where they are read.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from omvfs.data.schema import Schema
+from omvfs.distributed.steps import PartState, fit_source, naming
+from omvfs.formats import Appended, Source, SourceError, open_source
+from omvfs.formats.addresses import without_secrets
+from omvfs.formats.appended import together
+from omvfs.formats.inputs import ROWS, Given, Input, read_input
+from omvfs.omvfs import OMVFS
+from omvfs.wording import Clause, Sentence, Setting, sentence_of
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A part of a data set, in files or as a source that can be sent.
+
+    Attributes
+    ----------
+    name : str
+        What errors call it.
+    inputs : tuple
+        What `open_source` opens.
+    options : mapping of str to object
+        What it is told.
+    source : Source or None
+        In the place of both.
+    """
+
+    name: str
+    inputs: tuple[Given, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    source: Source | None = None
+
+    def open(self, schema: Schema | None = None) -> Source:
+        """Return its rows.
+
+        Parameters
+        ----------
+        schema : Schema, default=None
+            Of all parts.
+        """
+        if self.source is None:
+            known = {} if schema is None else {"schema": schema}
+            return open_source(*self.inputs, **{**self.options, **known})
+        if schema is not None and self.source.schema != schema:
+            return Appended([_Empty(schema), self.source])
+        return self.source
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of what is read: the names of the files, as they are now, and the options."""
+        files = [text for each in self.inputs for text in _paths(each)]
+        about = [self.inputs, list(map(_stamp, files)), sorted(self.options.items())]
+        told = json.dumps(about, default=str)
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def parts_of(inputs: Sequence[Given], options: Mapping[str, Any] | None = None) -> list[FilePart]:
+    """Return the parts that some inputs are: a file each, where their rows are appended.
+
+    Parameters
+    ----------
+    inputs : sequence
+        As for `open_source`, which reads the same rows one after another.
+    options : mapping of str to object, default=None
+        What `open_source` is told besides.
+
+    Examples
+    --------
+    >>> [part.name for part in parts_of([["b/x.csv", "b/y.csv"]])]
+    ['b/x.csv', 'b/y.csv']
+    """
+    told = dict(options or {})
+    given = [read_input(each) for each in inputs]
+    if len(given) == 1 and given[0].parts:
+        return [_of_file(given[0].name, file, told) for file in given[0].files]
+    if told.get("key") is None and len(given) > 1 and all(each.bare for each in given):
+        files = [each.files[0] for each in given]
+        if len({file.kind for file in files}) == 1 and _of_one_table(given, told):
+            return [_of_file(ROWS, file, told) for file in files]
+    name = ", ".join(without_secrets(os.fspath(each)) for each in inputs)  # type: ignore[arg-type]
+    return [FilePart(name, tuple(map(_absolute, inputs)), told)]
+
+
+def part_of(given: Any) -> FilePart:
+    """Return the part that something is: a path, several side by side, or a source.
+
+    Parameters
+    ----------
+    given : path, str of the form ``view=path``, tuple of them, or Source
+    """
+    if isinstance(given, Source):
+        return FilePart(given.name, source=given)
+    inputs = given if isinstance(given, tuple) else (given,)
+    name = ", ".join(without_secrets(os.fspath(each)) for each in inputs)
+    if len(inputs) == 1 and (one := read_input(inputs[0])).bare:
+        # The view is not called after the file, as it is one of all parts.
+        return replace(_of_file(ROWS, one.files[0], {}), name=name)
+    return FilePart(name, tuple(map(_absolute, inputs)))
+
+
+def schema_of(part: FilePart) -> Schema:
+    """Return the views of a part, where it can be read."""
+    with naming(part.name), part.open() as source:
+        return source.schema
+
+
+def common_schema(schemas: Sequence[Schema]) -> Schema:
+    """Return all features that parts have, which each of them is to have."""
+    return together(schemas)
+
+
+def fit_file(part: FilePart, selector: OMVFS, schema: Schema) -> PartState | None:
+    """Return what is learned from a part, where it can be read; None if it has no rows.
+
+    Parameters
+    ----------
+    part : FilePart
+    selector : OMVFS
+        A `worker_copy`.
+    schema : Schema
+        Of all parts.
+    """
+    with naming(part.name), part.open(schema) as source:
+        return fit_source(selector, source, part.name)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is wrong with the rows of a part, as it can be sent and said anywhere.
+
+    Attributes
+    ----------
+    said : tuple of str, Setting or Clause
+        The sentence.
+    of_file : bool
+        Whether a file cannot be read; else what is in it cannot be used.
+    """
+
+    said: tuple[str | Setting | Clause, ...]
+    of_file: bool = False
+
+    @property
+    def error(self) -> Exception:
+        """As it is raised."""
+        sentence = Sentence(*self.said)
+        return OSError(str(sentence)) if self.of_file else SourceError(sentence)
+
+
+def tried(work: Callable[..., T], *given: Any) -> T | Failure:
+    """Return what some work comes to, or what is wrong with the rows of its part.
+
+    Parameters
+    ----------
+    work : callable
+    *given
+        What it is called with.
+
+    Examples
+    --------
+    >>> print(tried(schema_of, FilePart("x", ("nowhere.npy",))).error)
+    There is no file nowhere.npy.
+    """
+    try:
+        return work(*given)
+    except (ValueError, TypeError) as error:
+        parts = (_plain(part) for part in sentence_of(error).parts)
+        return Failure(tuple(parts))
+    except OSError as error:
+        name, why = error.filename, error.strerror
+        return Failure((f"{name}: {why}." if name and why else str(error),), of_file=True)
+
+
+def _plain(part: str | Setting | Clause) -> str | Setting | Clause:
+    """Return a part of a sentence as it can be sent: of any value what can be read."""
+    if isinstance(part, Setting) and not isinstance(part.value, str | int | float | list | None):
+        return replace(part, value=repr(part.value))
+    return part
+
+
+class _Empty(Source):
+    """No rows, of some schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema, self._n_rows, self.name = schema, 0, "The parts before"
+
+    def _chunks(self, batch_size: int, cursor: Any) -> Any:
+        return iter(())
+
+
+def _of_file(view: str, file: Any, told: Mapping[str, Any]) -> FilePart:
+    place = _absolute(file.text)
+    # A list of one: rows of one table, whose view is called as that of all parts.
+    given: Given = (place,) if view == ROWS else f"{view}={place}"
+    return FilePart(str(file), (given,), told)
+
+
+def _of_one_table(given: Sequence[Input], told: Mapping[str, Any]) -> bool:
+    """Tell whether files of one kind are parts of one table, not views side by side."""
+    found: list[str] = []
+    for each in given:
+        # Of those that can be read: others are told of when it is their turn.
+        try:
+            with open_source(each.files[0].text, **told):
+                found.append(each.files[0].text)
+        except (SourceError, OSError):
+            continue
+        if len(found) == 2:
+            break
+    if len(found) < 2:
+        return True
+    try:
+        with open_source(*found, **told) as source:
+            return list(getattr(source, "parts", ())) == [ROWS]
+    except SourceError:
+        return False
+
+
+def _absolute(given: Given) -> Any:
+    """Return an input as other processes find it."""
+    if not isinstance(given, str | os.PathLike):
+        return tuple(map(_absolute, given))
+    text = os.fspath(given)
+    name, sign, rest = text.partition("=")
+    if sign and "/" not in name and not Path(text).exists():
+        return f"{name}={_absolute(rest)}"
+    return text if "://" in text or text == "-" else os.path.abspath(text)
+
+
+def _paths(given: Given) -> list[str]:
+    if not isinstance(given, str | os.PathLike):
+        return [text for each in given for text in _paths(each)]
+    text = os.fspath(given)
+    name, sign, rest = text.partition("=")
+    return [rest if sign and "/" not in name and not Path(text).exists() else text]
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """Return what tells that a file was written again, where it can be seen from here."""
+    try:
+        stat = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return stat.st_size, stat.st_mtime_ns

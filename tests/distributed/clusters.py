@@ -1,0 +1,132 @@
+"""Clusters for tests: in this process, or schedulers and workers as processes of their own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10, "sample_size": 12}
+_ADDRESS = re.compile(r"(tcp://127\.0\.0\.1:\d+)")
+
+
+@contextmanager
+def inside(n_workers):
+    """Give the client of a cluster of so many workers, which are threads of this process."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            memory_limit=0,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+class Process:
+    """A program of the cluster, that can be killed."""
+
+    def __init__(self, *command):
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+        self._job = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A nanny and its worker are ended together.
+            start_new_session=True,
+        )
+        self._lines = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        self._lines.extend(iter(self._job.stderr.readline, ""))
+
+    def says(self, pattern, seconds=60):
+        """Wait until it has said something, and return it."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for line in list(self._lines):
+                if found := re.search(pattern, line):
+                    return found
+            if self._job.poll() is not None:
+                break
+            time.sleep(0.05)
+        raise TimeoutError(f"{pattern} is not in: {''.join(self._lines)}")
+
+    @property
+    def alive(self):
+        return self._job.poll() is None
+
+    def kill(self):
+        """Kill it and its children, at once."""
+        if self.alive:
+            os.killpg(self._job.pid, signal.SIGKILL)
+        self._job.wait(20)
+        self._reader.join(5)
+        self._job.stderr.close()
+
+
+class Cluster:
+    """A scheduler and workers, each a process of its own, on this machine only."""
+
+    def __init__(self, n_workers=2, port=0, memory="0", nanny=False):
+        self._memory, self._nanny = memory, nanny
+        self.scheduler = Process(
+            "distributed.cli.dask_scheduler",
+            *("--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-show"),
+        )
+        self.address = self.scheduler.says(_ADDRESS)[1]
+        self.workers = []
+        for _ in range(n_workers):
+            self.add_worker()
+        for worker in self.workers:
+            worker.says("Registered to")
+
+    def add_worker(self):
+        self.workers.append(
+            Process(
+                "distributed.cli.dask_worker",
+                self.address,
+                *("--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard"),
+                *("--memory-limit", self._memory, "--death-timeout", "30"),
+                "--nanny" if self._nanny else "--no-nanny",
+            )
+        )
+
+    @property
+    def port(self):
+        return int(self.address.rpartition(":")[2])
+
+    def close(self):
+        for each in (*self.workers, self.scheduler):
+            each.kill()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+
+def saved_parts(folder, parts):
+    """Write the rows of each part to a file, and return the paths."""
+    import numpy as np
+
+    paths = []
+    for i, rows in enumerate(parts):
+        paths.append(Path(folder) / f"part-{i}.npy")
+        np.save(paths[-1], rows)
+    return paths
