@@ -372,13 +372,12 @@ def _kept(part: Path, stack: contextlib.ExitStack) -> bool:
 
 def _remove(part: Path) -> None:
     """Remove a file, or a folder of files, also where no more of them can be opened."""
-    with contextlib.suppress(OSError):
-        os.unlink(part)
     if not os.path.lexists(part):
         return
-    with contextlib.suppress(OSError):
-        os.rmdir(part)
-        return
+    for remove in (os.unlink, os.rmdir):
+        with contextlib.suppress(OSError):
+            remove(part)
+            return
     with contextlib.suppress(OSError, MemoryError):
         for name in os.listdir(part):
             os.unlink(part / name)

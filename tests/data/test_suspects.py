@@ -63,24 +63,37 @@ def test_few_rows_tell_nothing():
     assert row_numbers(few) == dominant(few) == []
 
 
+def of_share(X, share, j=3):
+    """Return rows of which a column has a share of the variance."""
+    X = X.copy()
+    rest = np.sum((X - X.mean(axis=0)) ** 2) - np.sum((X[:, j] - X[:, j].mean()) ** 2)
+    X[:, j] = np.arange(len(X)) % 2 * 2 * np.sqrt(share / (1 - share) * rest / len(X))
+    return X
+
+
 @every_kind
-def test_a_column_that_holds_most_of_a_view_is_dominant(kind):
-    X = rows()
-    rest = np.sum(X**2) - np.sum(X[:, 3] ** 2)
+def test_a_column_that_holds_most_of_the_variance_is_dominant(kind):
     for share in (0.2, 0.45, 0.55, 0.99):
-        column = np.full(60, np.sqrt(share / (1 - share) * rest / 60))
-        found = dominant(with_column(column, kind=kind))
+        found = dominant(Views({"rows": kind(of_share(rows(), share))}))
         assert columns(found) == ([3] if share > 0.5 else [])
         if found:
             assert found[0].share == pytest.approx(share)
 
 
+@every_kind
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_column_that_is_large_in_all_rows_alike_is_not(kind, dtype):
+    assert dominant(with_column(np.full(60, 1000.0, dtype), kind=kind)) == []
+
+
 @pytest.mark.parametrize(("width", "share", "told"), [(2, 0.85, 0), (2, 0.95, 1), (8, 0.6, 0)])
 def test_of_few_columns_one_may_hold_much(width, share, told):
-    X = np.sqrt((1 - share) / (width - 1)) * np.ones((60, width))
-    X[:, 0] = np.sqrt(share)
+    X = of_share(rows(width=width), share, j=0)
     assert len(dominant(Views({"rows": X}))) == told
     assert dominant(Views({"rows": X[:, :1]})) == []
+    # Columns that are empty do not count.
+    padded = np.hstack([X[:, :1], np.zeros((60, 9))])
+    assert dominant(Views({"rows": padded})) == []
 
 
 @every_kind

@@ -17,9 +17,10 @@ from omvfs.wording import Sentence, Setting
 
 # Of fewer rows nothing is said, and of so many the first are looked at to tell who is asked more.
 _FEWEST = 20
-# A column outweighs the others of its view if it holds so much of ‖X‖²; of a few columns, of which
-# one always holds much, so many times the even share, or nearly all.
+# A column outweighs the others of its view if it holds so much of the variance; of a few columns,
+# of which one always holds much, so many times the even share, or nearly all.
 _MOST, _TIMES_EVEN, _NEARLY_ALL = 0.5, 5, 0.9
+_ROUNDING = 1e-6
 # What labels are called, and how many different ones there are at most.
 _CALLED = {"label", "labels", "class", "classes", "target", "y"}
 _MOST_LABELS = 100
@@ -50,7 +51,7 @@ class Suspect:
         Its name, or its number if it has none.
     kind : {"row number", "dominant", "label"}
     share : float
-        Of ‖X‖² of its view.
+        Of the variance of its view.
 
     Examples
     --------
@@ -69,7 +70,9 @@ class Suspect:
             return f"{column} counts the rows: its whole numbers only rise or only fall."
         if self.kind == "label":
             return f"{column} is called like a label, and has few different whole numbers."
-        return f"{column} holds {self.share:.1%} of ‖X‖² of its view: clusters will follow it."
+        return (
+            f"{column} holds {self.share:.1%} of the variance of its view: clusters will follow it."
+        )
 
     @property
     def remedy(self) -> Sentence:
@@ -104,7 +107,9 @@ def row_numbers(views: Views) -> list[Suspect]:
 
 
 def dominant(views: Views) -> list[Suspect]:
-    """Return the columns that hold most of ‖X‖² of their view.
+    """Return the columns that hold most of the variance of their view.
+
+    Not of ‖X‖²: a column that is large in all rows alike tells none of them apart.
 
     Parameters
     ----------
@@ -114,15 +119,17 @@ def dominant(views: Views) -> list[Suspect]:
     --------
     >>> X = np.random.default_rng(0).random((50, 12)) * ([100.0] + 11 * [1.0])
     >>> print(dominant(Views({"shape": X}))[0])
-    Column 0 of view 'shape' holds 99.9% of ‖X‖² of its view: clusters will follow it.
+    Column 0 of view 'shape' holds 99.9% of the variance of its view: clusters will follow it.
     """
     found = []
     for view, X in views.blocks.items():
-        n, width = X.shape
         shares = _shares(X)
+        n, width = X.shape[0], np.count_nonzero(shares)
+        if n < _FEWEST or width < 2:
+            continue
         j = int(shares.argmax())
         much = max(_MOST, min(_NEARLY_ALL, _TIMES_EVEN / width))
-        if n >= _FEWEST and width > 1 and shares[j] > much:
+        if shares[j] > much:
             found.append(_suspect(views, view, j, "dominant"))
     return found
 
@@ -186,12 +193,15 @@ def _suspect(views: Views, view: str, j: int, kind: Any) -> Suspect:
 
 
 def _shares(X: Block) -> NDArray[np.float64]:
-    """Return the share of every column in ‖X‖²; zeros if that is 0 or not finite."""
+    """Return the share of every column in the variance; zeros if that is 0 or not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = column_sums(squared_entries(X))
-        total = squares.sum()
+        sums, squares = (column_sums(each).astype(np.float64) for each in (X, squared_entries(X)))
+        about_mean = squares - sums**2 / max(1, X.shape[0])
+        # What rounding leaves of a column that does not vary.
+        about_mean[about_mean <= _ROUNDING * squares] = 0
+        total = about_mean.sum()
         sound = np.isfinite(total) and total > 0
-        return squares / total if sound else np.zeros_like(squares)
+        return about_mean / total if sound else np.zeros_like(about_mean)
 
 
 def _monotone(X: Block, columns: NDArray[np.intp]) -> list[int]:
