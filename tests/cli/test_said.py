@@ -80,7 +80,7 @@ def test_no_secret_of_an_address_is_told(tmp_path, address, debug, capsys):
         assert run_app([*command, *debug]) in (2, 3, 4)
         said = capsys.readouterr()
         assert_discreet(said.out + said.err)
-    assert run_app(["select", "x.npy", "-o", address]) == 2
+    assert run_app(["select", "x.npy", "-o", address]) in (2, 4)
     assert_discreet(capsys.readouterr().err)
 
 

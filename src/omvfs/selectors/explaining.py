@@ -184,7 +184,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
         >>> rows = [[3, 1, 0, 0, 1], [2, 1, 0, 0, 1], [0, 0, 3, 0, 1], [0, 0, 3, 1, 1]] * 10
         >>> selector = OMVFS(2, n_features_per_view=2, random_state=0).fit({"text": rows})
         >>> selector.explain("text", 2)
-        Feature 2 of view 'text': rank 1 of 5, score 1.5, selected
+        Feature 2 of view 'text': rank 1 of 5, score 0.4867, selected
           stands for  cluster 0 (1.90 × even)
           found in    50.0% of the rows
           displaced   0, 1, 3
