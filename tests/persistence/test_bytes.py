@@ -40,7 +40,7 @@ def test_bytes_that_are_no_state_are_refused(monkeypatch):
     for wrong in (b"", b"x" * 100, state[1:], bytes(flipped), listed, *cut):
         with pytest.raises(CheckpointError, match=r"^The state "):
             OMVFS.from_bytes(wrong)
-    with pytest.raises(TypeError, match="Got str; expected bytes"):
+    with pytest.raises(TypeError, match="Got str; expected the bytes of a state"):
         OMVFS.from_bytes("model.omvfs")
     with pytest.raises(NotFittedError):
         OMVFS(2).to_bytes()

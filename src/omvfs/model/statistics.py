@@ -340,7 +340,8 @@ def _added(a: Any, b: Any) -> Any:
 
 
 def _less(a: Any, b: Any) -> Any:
-    return np.maximum(a - b, 0)
+    left = a - b
+    return np.maximum(left, 0, out=left)
 
 
 def _of_dtype(a: Any, like: Any) -> Any:

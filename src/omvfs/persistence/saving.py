@@ -129,7 +129,7 @@ class Persistent:
             If they are damaged, of another version, or something else.
         """
         if not isinstance(content, bytes | bytearray | memoryview):
-            raise TypeError(f"Got {type(content).__name__}; expected bytes, as of to_bytes().")
+            raise TypeError(f"Got {type(content).__name__}; expected the bytes of a state.")
         return cls._of(*checkpoint.decoded(bytes(content)), None)
 
     @classmethod

@@ -171,16 +171,11 @@ def _products(X: Block, few: Block) -> Array:
     """Return X times few rows transposed, in single precision: enough to tell who is near.
 
     Few rows have entries in few columns. Made dense on these, they are quicker to multiply by than
-    a sparse matrix; all other entries of X meet a row of zeros.
+    a sparse matrix; all other entries of X would add zeros, and are left out.
     """
     if not sp.issparse(few):
         return np.asarray(X.astype(np.float32, copy=False) @ few.T.astype(np.float32))
     columns, own = on_own_columns(few)
-    across = np.zeros((1 + own.shape[1], own.shape[0]), np.float32)
-    across[1 + own.indices, np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))] = own.data
-    if not sp.issparse(X):
-        return np.asarray(X[:, columns].astype(np.float32, copy=False) @ across[1:])
-    place = np.zeros(X.shape[1], np.int32)
-    place[columns] = np.arange(1, len(across), dtype=np.int32)
-    parts = X.data.astype(np.float32, copy=False), place.take(X.indices), X.indptr
-    return np.asarray(sp.csr_array(parts, shape=(X.shape[0], len(across))) @ across)
+    across = np.zeros((own.shape[1], own.shape[0]), np.float32)
+    across[own.indices, np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))] = own.data
+    return np.asarray(on_columns(X, columns).astype(np.float32, copy=False) @ across)
