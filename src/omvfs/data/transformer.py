@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from sklearn.compose import ColumnTransformer
-from sklearn.utils.validation import _num_samples
 
 from omvfs.data.containers import labels_of
 from omvfs.data.views import Views
@@ -111,7 +110,7 @@ class ViewTransformer(ColumnTransformer, auto_wrap_output_keys=None):  # type: i
 
     def _check_rows(self, name: str, block: Any, X: Any) -> None:
         """Refuse a view of other rows: a vectorizer takes the columns of a frame for its texts."""
-        got, expected = (_num_samples(each) for each in (block, X))
+        got, expected = (_n_rows(each) for each in (block, X))
         if got == expected:
             return
         (columns,) = (each for view, _, each in self.transformers_ if view == name)
@@ -127,6 +126,10 @@ class ViewTransformer(ColumnTransformer, auto_wrap_output_keys=None):  # type: i
     def _hstack(self, Xs: Sequence[Any], **_: Any) -> dict[str, Any]:
         # scikit-learn's own hook for how parts are put together.
         return dict(zip(self.output_indices_, Xs, strict=False))
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _names_of(transformer: Any) -> Any:
