@@ -152,3 +152,14 @@ def test_words_that_cannot_be_are_told(tmp_path, monkeypatch, capsys, given, sen
     options = ["--tokenize", "text", "--drop", "id", "--vocabulary", given]
     assert run_app(["select", "rows.jsonl", *options, "-o", "out"]) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_info_takes_the_columns_that_go_along_as_select_does(tmp_path, capsys):
+    """What an error names as a remedy is there, and what was typed once can be typed again."""
+    file = labelled(tmp_path / "rows.parquet")
+    assert run_app(["info", file]) == 3
+    assert "--keep" in capsys.readouterr().err
+    assert run_app(["info", file, *KEEP]) == 0
+    shown = capsys.readouterr().out
+    assert "text\t5\t" in shown
+    assert "60 rows" in shown

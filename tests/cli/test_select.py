@@ -220,7 +220,7 @@ def test_info_tells_how_much_of_the_squares_a_view_holds(tmp_path, capsys):
         np.save(tmp_path / f"{name}.npy", np.full((30, 4), size))
     assert run_app(["info", *(str(tmp_path / f"{name}.npy") for name in "ab")]) == 0
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()[:3]]
-    assert [line[-1] for line in lines] == ["‖X‖²", "10.0%", "90.0%"]
+    assert [line[-1] for line in lines] == ["share of ‖X‖²", "10.0%", "90.0%"]
 
 
 def test_a_file_of_options_is_as_good_as_typing_them(folder, tmp_path, capsys):

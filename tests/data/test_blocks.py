@@ -268,6 +268,14 @@ def test_what_is_no_2d_block_of_numbers_is_refused(block, error, message):
         as_views({"b": block})
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("door", [lambda X: X, lambda X: {"b": X}], ids=["plain", "by name"])
+def test_columns_of_texts_are_named_with_the_remedy(frame, door):
+    texts = frame({"n": [1, 2], "title": ["a b", "c"], "kind": ["x", "y"]})
+    with pytest.raises(ValueError, match=r"'title', 'kind' hold.*ViewTransformer"):
+        as_views(door(texts))
+
+
 def corrupt(fmt, kind, **changes):
     X = getattr(sp, f"{fmt}_{kind}")(np.eye(3))
     for name, value in changes.items():

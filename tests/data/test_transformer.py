@@ -198,3 +198,13 @@ def test_a_columntransformer_without_names_is_told_what_to_do():
     pipe = make_pipeline(ColumnTransformer(transformers()), OMVFS(views="prefix"))
     with pytest.raises(ValueError, match=r"no column names.*set_output.*omvfs\.ViewTransformer"):
         pipe.fit(posts())
+
+
+@pytest.mark.parametrize("n_views", [1, 2])
+def test_a_vectorizer_of_a_list_of_columns_is_told_what_to_do(n_views):
+    """Given a list it gets a frame, which is a sequence of its columns' names: one row."""
+    data = posts().assign(again=posts()["title"]).reset_index(drop=True)
+    of_lists = [("text", CountVectorizer(), ["title"]), ("more", CountVectorizer(), ["again"])]
+    views = ViewTransformer([*of_lists[:n_views], transformers()[1]][:2])
+    with pytest.raises(ValueError, match=r"'text'.* 1 row.* 60.*'title', not \['title'\]"):
+        views.fit_transform(data)

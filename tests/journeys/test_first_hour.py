@@ -1,7 +1,12 @@
-"""The first hour of five users, each a real task from end to end, as they would type it."""
+"""The first hour of some users, each a real task from end to end, as they would type it."""
 
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -84,24 +89,38 @@ def test_who_builds_pipelines_finds_what_tells_of_the_classes(posts):
 
 
 def test_who_has_texts_as_json_lines_reads_words_in_the_end(posts, tmp_path, capsys):
-    """Tokens a line; rank, look at it, and write the rows with the chosen words only."""
+    """Raw texts and tags; rank, look at it, and write the rows with the chosen words only."""
     path = tmp_path / "posts.jsonl"
     rows = zip(sentences(posts, "words"), sentences(posts, "tags"), strict=True)
-    lines = [json.dumps({"words": a.split(), "tags": b.split()}) for a, b in rows]
+    lines = [
+        json.dumps({"id": i, "words": f"{a.capitalize()}.", "tags": b.split()})
+        for i, (a, b) in enumerate(rows)
+    ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    omvfs("info", path)
+    # Told what to do about each, one after another.
+    assert run_app(["info", str(path)]) == 3
+    assert "--keep" in capsys.readouterr().err
+    assert run_app(["info", str(path), "--keep", "id"]) == 3
+    assert "--tokenize" in capsys.readouterr().err
+    read = ("--keep", "id", "--tokenize", "words")
+    omvfs("info", path, *read)
     out = tmp_path / "out"
-    omvfs("select", path, "-k", N_CLASSES, "-n", "words=40,tags=20", "-o", out, "--prepare", "l2")
+    asked = ("-k", N_CLASSES, "-n", "words=40,tags=20", "--prepare", "tfidf", "--prepare", "l2")
+    omvfs("select", path, *read, *asked, "-o", out)
     said = capsys.readouterr().out
     assert "800 rows" in said
     chosen = [row for row in ranking(out) if row["selected"] == "True"]
     assert share_telling(row["name"] for row in chosen) > 0.9
     # The best are named at the end, not numbered.
     assert all(row["name"] in said for row in chosen if row["rank"] == "1")
-    omvfs("transform", out / "model.omvfs", path, "-o", tmp_path / "few.jsonl")
+    omvfs("transform", out / "model.omvfs", path, *read, "-o", tmp_path / "few.jsonl")
     written = (tmp_path / "few.jsonl").read_text(encoding="utf-8").splitlines()
-    kept = {word for line in written for word in json.loads(line)["words"]}
+    few = [json.loads(line) for line in written]
+    assert [row["id"] for row in few] == list(range(800))
+    kept = {word for row in few for word in row["words"]}
     assert kept <= {row["name"] for row in chosen if row["view"] == "words"}
+    # Prepared as they were for the run: counts would be longer than 1.
+    assert all(sum(x**2 for x in row["words"].values()) <= 1 + 1e-9 for row in few)
 
 
 def test_who_has_a_stream_learns_stops_and_goes_on(posts, tmp_path):
@@ -125,6 +144,61 @@ def test_who_has_a_stream_learns_stops_and_goes_on(posts, tmp_path):
     frozen = Selection.load(tmp_path / "selection.json")
     row = {view: X[:1] for view, X in posts.views.items()}
     np.testing.assert_array_equal(frozen.transform(row).toarray(), second.transform(row).toarray())
+
+
+def test_who_has_a_stream_that_changes_is_given_features_of_what_is_new():
+    """Halfway through, other columns tell of the classes; no option says so."""
+    planted = make_planted(
+        4_000, n_features=(120, 60), n_informative=(30, 20), n_classes=N_CLASSES, random_state=1
+    )
+    selector = OMVFS(N_CLASSES, n_features_per_view=20, random_state=0)
+    before = None
+    for chunk in planted.chunks(200):
+        late = chunk.start >= 2_000
+        if late and before is None:
+            before = set(selector.top_features("view_0", 20))
+        views = {name: X[:, ::-1] if late else X for name, X in chunk.views.items()}
+        selector.partial_fit(views)
+    telling = {j for j, name in enumerate(planted.feature_names["view_0"]) if is_telling(name)}
+    old, new = {str(j) for j in telling}, {str(119 - j) for j in telling}
+    after = set(selector.top_features("view_0", 20))
+    assert len(before & old) >= 18
+    # Half of the places, of which some columns may tell of both.
+    assert len(after & (new - old)) >= 5
+    assert len(after & (old - new)) >= 5
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_who_has_parts_and_is_killed_goes_on(posts, tmp_path):
+    """A folder of Parquet parts with an id; `kill -9`, the same command again with --resume."""
+    columns = {
+        f"{view}__{name}": column
+        for view, X in posts.views.items()
+        for name, column in zip(posts.feature_names[view], X.toarray().T, strict=True)
+    }
+    table = pl.DataFrame({"id": [f"row{i}" for i in range(800)], **columns})
+    (tmp_path / "parts").mkdir()
+    for i in range(11):
+        table[i * 75 : (i + 1) * 75].write_parquet(tmp_path / f"parts/part-{i}.parquet")
+    asked = ["select", tmp_path / "parts", "--keep", "id", "-k", N_CLASSES, "-n", 30]
+    asked += ["--batch-size", 20, "--checkpoint-every", 1, "--write-data"]
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    omvfs(*asked, "-o", whole)
+    command = [sys.executable, "-m", "omvfs.cli", *map(str, asked), "-o", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
+        while not (out / "model.omvfs").exists() and job.poll() is None:
+            time.sleep(0.01)
+        job.kill()
+    assert job.returncode == -signal.SIGKILL
+    assert not (out / "ranking.csv").exists()
+    assert OMVFS.load(out / "model.omvfs").n_samples_seen_ < 800
+    omvfs(*asked, "-o", out, "--resume")
+    assert (out / "ranking.csv").read_bytes() == (whole / "ranking.csv").read_bytes()
+    (written,) = (out / "data").iterdir()
+    few = pl.read_parquet(written)
+    assert few["id"].to_list() == table["id"].to_list()
+    assert few.shape == (800, 61)
+    assert share_telling(name.partition("__")[2] for name in few.columns[1:]) > 0.9
 
 
 def test_who_has_tables_gets_a_table_back(posts, tmp_path, capsys):

@@ -18,7 +18,10 @@ from omvfs.formats.registry import is_table
 from omvfs.model.arrays import Block, column_sums
 from omvfs.model.objective import squared_norm
 
-COLUMNS = ("view", "features", "named", "kind", "nonzero", "negative", "empty columns", "‖X‖²")
+COLUMNS = (
+    *("view", "features", "named", "kind", "nonzero", "negative", "empty columns"),
+    "share of ‖X‖²",
+)
 
 
 def figures(views: Views) -> list[list[str]]:

@@ -47,8 +47,9 @@ Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA",
-        help="A folder with a file for each view (view_0_text.npz, view_1_image.npy), or of parts "
-        "of one table; files, 'globs', text=FILE to name a view; - is standard input.",
+        help="A file; a folder that has a file for each view (view_0_text.npz, view_1_image.npy) "
+        "or the parts of a table; a 'glob' of parts; an address. text=FILE names a view; - is"
+        " standard input.",
     ),
 ]
 Out = Annotated[
@@ -58,8 +59,8 @@ Out = Annotated[
         "--out",
         parser=destination,
         metavar="PATH",
-        help="Folder to write to, or a file: its ending, such as .parquet, tells the format. Here, "
-        "or at an address: s3://...",
+        help="Folder or file to write, here or at an address (s3://...). The ending of a file, "
+        "such as .parquet, is its format.",
     ),
 ]
 ResultsOut = Annotated[
@@ -69,7 +70,7 @@ ResultsOut = Annotated[
         "--out",
         parser=destination,
         metavar="FOLDER",
-        help="For the results, here or at an address.",
+        help="Folder for the results, here or at an address (s3://...).",
     ),
 ]
 View = Annotated[
@@ -86,8 +87,8 @@ Key = Annotated[
     typer.Option(
         metavar="NAME",
         rich_help_panel=DATA,
-        help="Column that tells which rows of several files belong together; each file must be "
-        "sorted by it.",
+        help="Column by which the rows of several files are matched; each file must be sorted by "
+        "it.",
     ),
 ]
 Drop = Annotated[
@@ -103,8 +104,8 @@ Keep = Annotated[
     typer.Option(
         metavar="NAME",
         rich_help_panel=DATA,
-        help="Column that is no feature but is written too, such as a label or an id; repeat it "
-        "for more.",
+        help="Column that is not learned from but written with the rows, such as a label or an "
+        "id; repeat it for more.",
     ),
 ]
 Tokenize = Annotated[
@@ -112,7 +113,7 @@ Tokenize = Annotated[
     typer.Option(
         metavar="VIEW",
         rich_help_panel=DATA,
-        help="Count the words of this view of JSON Lines, which is text; repeat it for more.",
+        help="View of JSON Lines that is raw text: count its words; repeat it for more.",
     ),
 ]
 Vocabulary = Annotated[
@@ -120,14 +121,14 @@ Vocabulary = Annotated[
     typer.Option(
         metavar="VIEW=FILE",
         rich_help_panel=DATA,
-        help="The words of a view, one a line, and no others. Words on standard input are then "
-        "learned as they come; repeat it for more.",
+        help="Words of a view to count, one a line, and no others. With it, words on standard "
+        "input are learned as they come; repeat it for more.",
     ),
 ]
 Layer = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", rich_help_panel=DATA, help="Layer of .h5ad and .h5mu to read instead of X."
+        metavar="NAME", rich_help_panel=DATA, help="Layer to read instead of X, of .h5ad and .h5mu."
     ),
 ]
 Clusters = Annotated[
@@ -148,8 +149,8 @@ Features = Annotated[
         "--features",
         parser=how_many,
         metavar="N",
-        help="Features to select in each view: 200; 0.1 for a tenth; auto for as many as are "
-        "enough; all; or text=200,image=50.",
+        help="Features to select in each view: a number (200), a share (0.1), auto (as many as are"
+        " enough), all, or by view (text=200,image=50).",
     ),
 ]
 Prepare = Annotated[
@@ -157,8 +158,9 @@ Prepare = Annotated[
     parameter(
         "prepare",
         metavar="STEP",
-        help="Prepare the rows first: l2 (every row of length 1), log1p, tfidf, or scale (every "
-        "column of the same size); text:l2 is for one view. Repeat it for more steps, in order.",
+        help="Prepare the rows first: l2 (rows of length 1), log1p, tfidf, or scale (columns of "
+        "the same size); text:l2 for one view. Give it again for more steps, done in this "
+        "order.",
     ),
 ]
 Negative = Annotated[
@@ -167,8 +169,8 @@ Negative = Annotated[
         "negative",
         metavar="|".join(get_args(NegativeMode)),
         autocompletion=lambda: get_args(NegativeMode),
-        help="For negative values: stop with an error, set them to 0, or raise the column until "
-        "its lowest value is 0.",
+        help="Negative values: stop with an error, set them to 0, or raise the column until its "
+        "lowest value is 0.",
     ),
 ]
 BatchSize = Annotated[
@@ -177,7 +179,7 @@ BatchSize = Annotated[
         "batch_size",
         metavar="N",
         rich_help_panel=LEARNING,
-        help="Rows to read and learn from at a time, a chunk.",
+        help="Rows to read and learn from at a time: a chunk.",
     ),
 ]
 HalfLife = Annotated[
@@ -186,7 +188,8 @@ HalfLife = Annotated[
         "half_life",
         metavar="ROWS",
         rich_help_panel=LEARNING,
-        help="Let rows fade: a row counts half after so many rows more. By default none fades.",
+        help="Forget slowly: a row counts half after this many more rows. By default nothing is "
+        "forgotten.",
     ),
 ]
 Recency = Annotated[
@@ -195,8 +198,8 @@ Recency = Annotated[
         "recency",
         metavar="X",
         rich_help_panel=LEARNING,
-        help="If the latest rows differ from those before: share of the selected features that are "
-        "chosen by them, from 0 (none) to 1 (all).",
+        help="If the latest rows differ from those before: the share of the selected features that"
+        " is chosen for them, from 0 (none) to 1 (all).",
     ),
 ]
 Seed = Annotated[
@@ -211,13 +214,15 @@ Seed = Annotated[
 CheckpointEvery = Annotated[
     int,
     typer.Option(
-        min=1, metavar="N", rich_help_panel=RUNS, help="Chunks after which progress is saved."
+        min=1, metavar="N", rich_help_panel=RUNS, help="Save progress after so many chunks."
     ),
 ]
 Resume = Annotated[
     bool,
     typer.Option(
-        "--resume", rich_help_panel=RUNS, help="Go on with the run that was stopped in this folder."
+        "--resume",
+        rich_help_panel=RUNS,
+        help="Go on with the run that was stopped in this folder; if there is none, begin.",
     ),
 ]
 Overwrite = Annotated[
@@ -266,7 +271,7 @@ WriteData = Annotated[
     typer.Option(
         "--write-data",
         rich_help_panel=RUNS,
-        help="Write the selected features of all rows too, to FOLDER/data.",
+        help="Also write all rows with the selected features only, to FOLDER/data.",
     ),
 ]
 Config = Annotated[
@@ -276,7 +281,7 @@ Config = Annotated[
         is_eager=True,
         metavar="FILE",
         rich_help_panel=RUNS,
-        help="Take options from a TOML file with lines such as clusters = 20, and what else can "
-        "be set from its table [parameters]; what is typed here wins.",
+        help="Take options from a TOML file with lines such as clusters = 20, and other parameters"
+        " of OMVFS under its [parameters]. What is typed here wins.",
     ),
 ]

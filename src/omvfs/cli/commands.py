@@ -83,8 +83,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong command, 3 data that cannot be used, 4 a file "
-    "that cannot be read or written, 130 and 143 stopped by Ctrl-C or SIGTERM.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong command or option, 3 data that cannot be used, "
+    "4 a file that cannot be read or written, 130 and 143 stopped by Ctrl-C or SIGTERM.",
 )
 
 
@@ -97,8 +97,8 @@ def omvfs(
 ) -> None:
     """Pick the informative features of data without labels, in one pass.
 
-    The data have views: several kinds of features of the same rows, such as the words and the
-    pixels of web pages. Begin with omvfs info DATA, then omvfs select DATA -k 20 -n 200 -o out.
+    Data have views: several kinds of features of the same rows, such as the words and the pixels
+    of web pages. Begin with: omvfs info DATA. Then: omvfs select DATA -k 20 -n 200 -o out.
     """
     if version:
         typer.echo(f"omvfs {__version__}")
@@ -115,6 +115,7 @@ def info(
     view: View = None,
     drop: Drop = None,
     key: Key = None,
+    keep: Keep = None,
     tokenize: Tokenize = None,
     layer: Layer = None,
 ) -> None:
@@ -174,8 +175,8 @@ def select(
     """Rank the features of every view, and select the best.
 
     Rows are read once, a few at a time, from data of any size. The folder of the results gets
-    ranking.csv (all features by rank), ranking.json, run.json (how they were made) and model.omvfs
-    (for omvfs transform, and to go on if stopped).
+    ranking.csv and ranking.json (all features by rank), run.json (how they were made) and
+    model.omvfs (for omvfs transform, and to go on if it was stopped).
     """
     selector = OMVFS(**parameters_of(context))
     check_parameters(selector)
@@ -238,11 +239,11 @@ def transform(
     tokenize: Tokenize = None,
     layer: Layer = None,
 ) -> None:
-    """Write the selected features only, of these or other rows.
+    """Write rows with the selected features only.
 
-    The files are of the format that they come in, unless -o is a file whose ending tells another.
-    Rows are prepared as the run had them prepared. Without -n, as many features are written as the
-    run was asked for.
+    The rows may be others than those of the run. Files keep their format, unless -o is a file with
+    the ending of another. Values are written as they were prepared for the run. Without -n, as many
+    features are written as the run selected.
     """
     check_key(inputs, key)
     selector = OMVFS.load(model)
@@ -272,7 +273,7 @@ def convert(
 ) -> None:
     """Write data in another format.
 
-    If -o has no ending, that is a folder with a file for each view, which is read fastest.
+    Where -o has no ending, it is a folder with a file for each view, which is read fastest.
     """
     check_key(inputs, key)
     to = _free(context, out)
@@ -295,7 +296,7 @@ def experiment(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME", help="Experiments to run; all for all of them, list to see them."
+            metavar="NAME", help="Experiments to run, by name, or all; list shows their names."
         ),
     ],
     out: Annotated[
@@ -305,22 +306,22 @@ def experiment(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where the paper's data sets are, a folder each; made-up data of the same shape "
-            "without it.",
+            help="Folder that has the paper's data sets, a folder each. Without it, made-up data "
+            "of the same shape.",
         ),
     ] = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all results as one page too.")
+        Path | None, typer.Option(metavar="FILE", help="Also write all results to this page.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Do little of it, for a first look.")
+        bool, typer.Option("--quick", help="Do a small part of it, for a first look.")
     ] = False,
-    again: Annotated[bool, typer.Option("--again", help="Do anew what was done before.")] = False,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Processes to work in.")] = 1,
+    again: Annotated[bool, typer.Option("--again", help="Do again what is already done.")] = False,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes to run at a time.")] = 1,
 ) -> None:
     """Reproduce the paper's tables and figures.
 
-    What was done is kept: interrupted, the next call goes on.
+    What is done is kept: after an interruption, the same command goes on.
     """
     from omvfs.cli._experiments import run_experiments
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from omvfs.data.compressed import check_compressed
-from omvfs.data.containers import Labels, Names, labels_of, values_of
+from omvfs.data.containers import Labels, Names, columns_of_texts, labels_of, values_of
 from omvfs.wording import Sentence, Setting
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
@@ -57,11 +57,24 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Labels]:
         block = _csr(array) if sp.issparse(array) else _dense(array)
     except (TypeError, ValueError, RuntimeError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
-        if view is None and isinstance(error, kind):
+        remedy = _of_texts(X) if "could not convert string" in str(error) else ""
+        if view is None and isinstance(error, kind) and not remedy:
             raise
         # What offers itself as an array and is none here, a tensor of a GPU say, tells it somehow.
-        raise kind(f"View {view or 'X'!r}: {error}") from error
+        raise kind(f"View {view or 'X'!r}: {error}{remedy}") from error
     return block, labels
+
+
+def _of_texts(X: Any) -> str:
+    """Tell which columns of a frame are no numbers, and what to do; nothing if all are."""
+    found = columns_of_texts(X)
+    if not found:
+        return ""
+    named = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5:,} more" * (len(found) > 5))
+    return (
+        f". Of its columns, {named} hold texts or categories: leave them out, or make numbers of "
+        "them with omvfs.ViewTransformer."
+    )
 
 
 def check_unmasked(X: Any, what: str) -> None:

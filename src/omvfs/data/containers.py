@@ -134,6 +134,21 @@ def values_of(X: Any) -> Any:
     return X
 
 
+def columns_of_texts(X: Any) -> list[str]:
+    """Return the names of the columns of a frame that hold texts or categories.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns_of_texts(pd.DataFrame({"width": [1.0, 2.0], "title": ["a", "b"]}))
+    ['title']
+    """
+    frame = _frame(X)
+    kinds = {} if frame is None else frame.schema
+    texts = nw.String, nw.Categorical, nw.Enum
+    return [str(name) for name, kind in kinds.items() if isinstance(kind, texts)]
+
+
 def modalities_of(X: Any) -> Mapping[str, Any] | None:
     """Return the blocks of MuData by view, None if it is something else."""
     if not _has(X, "mod", "obs_names", "var_names"):
