@@ -143,7 +143,8 @@ def learned(
     if part is None:
         from pyspark import TaskContext
 
-        part = TaskContext.get().partitionId()
+        task: Any = TaskContext.get()
+        part = int(task.partitionId())
     columns = {**_STATE, **_ERROR}
     try:
         state = fit_part(worker, layout.batches(batches, worker.batch_size), f"partition {part}")
