@@ -25,6 +25,7 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
 
 from pyspark.ml.linalg import Vectors, VectorUDT  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql import functions as F  # noqa: E402, N812
 from pyspark.sql import types as T  # noqa: E402, N812
 
 from omvfs.distributed import spark as on_spark  # noqa: E402
@@ -258,6 +259,12 @@ def test_what_is_selected_can_be_taken_from_a_frame(sessions):
     assert got[1]["tfidf"].__class__.__name__ == "SparseVector"
     with pytest.raises(ValueError, match="no columns 'nothing' to keep"):
         on_spark.transform(model, df, views=ALL, keep=["nothing"])
+    turned = {**ALL, "color": ALL["color"][::-1]}
+    with pytest.raises(ValueError, match="View 'color' has its columns in another order"):
+        on_spark.transform(model, df, views=turned)
+    longer = df.withColumn("image", F.lit([1.0] * 5))
+    with pytest.raises(Exception, match="View 'image' has 5 features; 4 were fitted"):
+        on_spark.transform(model, longer, views=ALL).collect()
     with pytest.raises(ValueError, match="Got keep='plain', of which views are made"):
         on_spark.transform(model, df, views=ALL, keep=["plain"])
     with pytest.raises(ValueError, match="Got views 'plain'; expected"):

@@ -5,7 +5,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.data.schema import listed
+from omvfs.data.schema import Schema, listed
 from omvfs.distributed.arrow_views import Layout, ViewColumns
 from omvfs.distributed.spark_columns import SparkViews, layout_of, quoted
 from omvfs.omvfs import OMVFS
@@ -39,30 +39,29 @@ def transform(
     """
     check_is_fitted(selector)
     known = dict(df.dtypes)
-    if isinstance(keep, str) or (lacking := [name for name in keep if name not in known]):
-        raise ValueError(
-            f"Got keep={keep!r}; expected a list of columns, of {listed(known)}."
-            if isinstance(keep, str)
-            else f"The DataFrame has no columns {listed(lacking)} to keep."
-        )
+    if isinstance(keep, str):
+        raise TypeError(f"Got keep={keep!r}; expected a list of columns.")
+    if lacking := [name for name in keep if name not in known]:
+        raise ValueError(f"The DataFrame has no columns {listed(lacking)} to keep.")
     rest = [each for each in df.dtypes if each[0] not in keep]
     layout = layout_of(df.dtypes if isinstance(views, Mapping) else rest, views)
     if twice := [name for name in keep if name in layout.columns]:
         raise ValueError(f"Got keep={listed(twice)}, of which views are made; expected others.")
     if layout.of_one:
-        chosen = [layout.columns[j] for j in _columns_of_one(selector, layout)]
-        return df.select(*map(quoted, (*keep, *chosen)))
+        return df.select(*map(quoted, (*keep, *_columns_of_one(selector, layout))))
     names = selector.schema_.names
     if set(layout.views) != set(names):
         raise ValueError(f"Got views {listed(layout.views)}; expected {listed(names)}.")
-    taken = df
-    for view in names:
-        taken = _taken(taken, layout.views[view], selector, view)
-    chosen = [name for view in names for name in _kept(layout.views[view], selector, view)]
-    return taken.select(*map(quoted, (*keep, *chosen)))
+    taken, columns = df, list(keep)
+    for view, mask in selector.view_support_.items():
+        own, chosen = layout.views[view], mask.nonzero()[0].tolist()
+        taken = _taken(taken, own, selector.schema_, view, chosen)
+        of_numbers = own.kind == "number"
+        columns += [own.columns[j] for j in chosen] if of_numbers else own.columns
+    return taken.select(*map(quoted, columns))
 
 
-def _columns_of_one(selector: OMVFS, layout: Layout) -> list[int]:
+def _columns_of_one(selector: OMVFS, layout: Layout) -> list[str]:
     """Return the selected columns of one 2-D X."""
     if getattr(selector, "feature_names_in_", None) is None:
         raise ValueError(
@@ -72,34 +71,22 @@ def _columns_of_one(selector: OMVFS, layout: Layout) -> list[int]:
     fitted = [str(name) for name in selector.feature_names_in_]
     if lacking := [name for name in fitted if name not in layout.columns]:
         raise ValueError(f"The DataFrame lacks columns that were fitted: {listed(lacking[:5])}.")
-    place = {name: j for j, name in enumerate(layout.columns)}
-    return [place[fitted[j]] for j in selector.get_support(indices=True).tolist()]
+    return [fitted[j] for j in selector.get_support(indices=True).tolist()]
 
 
-def _selected(selector: OMVFS, view: str) -> list[int]:
-    found: list[int] = selector.view_support_[view].nonzero()[0].tolist()
-    return found
-
-
-def _kept(own: ViewColumns, selector: OMVFS, view: str) -> list[str]:
-    """Return the columns that hold what is selected of a view."""
-    if own.kind != "number":
-        return list(own.columns)
-    return [own.columns[j] for j in _selected(selector, view)]
-
-
-def _taken(df: Any, own: ViewColumns, selector: OMVFS, view: str) -> Any:
+def _taken(df: Any, own: ViewColumns, schema: Schema, view: str, chosen: list[int]) -> Any:
     """Leave of the column of a view what is selected."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    v = selector.schema_.number_of(view)
-    width, names = selector.schema_.widths[v], selector.schema_.feature_names[v]
-    chosen = _selected(selector, view)
+    v = schema.number_of(view)
+    width, names = schema.widths[v], schema.feature_names[v]
     if own.kind == "number":
         if len(own.columns) != width:
             raise ValueError(
                 f"View {view!r} has {len(own.columns):,} columns; {width:,} were fitted."
             )
+        if own.feature_names != names and set(own.feature_names or ()) == set(names or ()):
+            raise ValueError(f"View {view!r} has its columns in another order than was fitted.")
         return df
     (name,) = own.columns
     column = F.col(quoted(name))
@@ -110,11 +97,12 @@ def _taken(df: Any, own: ViewColumns, selector: OMVFS, view: str) -> Any:
         return df.withColumn(name, F.map_filter(column, lambda word, _: word.isin(words)))
     if own.kind == "array":
         some = F.transform(F.lit(chosen), lambda j: F.get(column, j))
-        wrong = F.raise_error(
-            F.format_string(
-                f"View {view!r} has %d features; {width:,} were fitted.", F.size(column)
-            )
+        said = (
+            F.lit(f"View {view!r} has "),
+            F.size(column),
+            F.lit(f" features; {width:,} were fitted."),
         )
+        wrong = F.raise_error(F.concat(*said))
         return df.withColumn(name, F.when(F.size(column) == width, some).otherwise(wrong))
     return _sliced(df, name, chosen)
 
