@@ -3,8 +3,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 STAMP  := .venv/.installed
+SPARK_STAMP := .venv-spark/.installed
 
-.PHONY: demo test test-faults lint format bench bench-quick bench-full experiments experiments-quick clean
+.PHONY: demo test test-spark test-faults lint format bench bench-quick bench-full experiments experiments-quick clean
 
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo
@@ -12,6 +13,11 @@ demo: $(STAMP)
 # The same examples every time; pytest called by hand draws new ones.
 test: lint
 	$(BIN)/pytest -n 2 --hypothesis-profile=ci
+
+# Fits over Spark, on two cores of this machine; needs Java 17, ends by itself. Spark is large: it has an
+# environment of its own.
+test-spark: $(SPARK_STAMP)
+	.venv-spark/bin/pytest tests/distributed/test_spark.py
 
 # All faults of docs/reliability.md, up to half an hour on two cores; SHORT=--short for a look.
 test-faults: $(STAMP)
@@ -50,7 +56,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .venv-spark .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 # The build tool comes first and builds without isolation, so that it too is pinned.
 $(STAMP): pyproject.toml constraints.txt
@@ -59,4 +65,12 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	touch $@
+
+$(SPARK_STAMP): pyproject.toml constraints.txt constraints-spark.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "omvfs needs Python 3.11 or newer; set PYTHON=")'
+	rm -rf .venv-spark
+	$(PYTHON) -m venv .venv-spark
+	.venv-spark/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
+	.venv-spark/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-spark.txt --no-build-isolation -e '.[spark,test]'
 	touch $@
