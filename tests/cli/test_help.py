@@ -28,6 +28,7 @@ def test_the_common_options_come_first(capsys):
         "Options",
         "Which data to read",
         "How to learn",
+        "Many files, many processes",
         "Results and long runs",
     ]
     first = re.findall(r"^  (-[^ ,]+)", shown["Options"], re.MULTILINE)
@@ -42,7 +43,7 @@ def test_every_option_is_in_the_help_once_with_words_for_its_value(command, caps
     assert len(shown) == len(asked) + 1  # --help
     for each in asked:
         (line,) = [line for line in shown if each.opts[-1] in re.split("[ ,]", line)]
-        assert each.is_flag or re.search(r" [A-Z]+$| [a-z]+(\|[a-z]+)+$", line), line
+        assert each.is_flag or re.search(r" [A-Z]+(=[A-Z]+)?$| [a-z]+(\|[a-z]+)+$", line), line
         assert each.help.endswith(".")
     # No type of Python stands for a value, and no sign of markup.
     assert not re.search(r"<\w|list\[|\bTEXT\b|\[/", text)

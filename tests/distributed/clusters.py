@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-import threading
+import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,33 +40,29 @@ class Process:
 
     def __init__(self, *command):
         environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+        # No thread need read it.
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (as long as it lives)
         self._job = subprocess.Popen(
             [sys.executable, "-m", *command],
             env=environment,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
+            stderr=self._said,
             # A nanny and its worker are ended together.
             start_new_session=True,
         )
-        self._lines = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
 
-    def _read(self):
-        self._lines.extend(iter(self._job.stderr.readline, ""))
-
-    def says(self, pattern, seconds=60):
+    def says(self, pattern, seconds=120):
         """Wait until it has said something, and return it."""
-        end = time.monotonic() + seconds
+        end, text = time.monotonic() + seconds, ""
         while time.monotonic() < end:
-            for line in list(self._lines):
-                if found := re.search(pattern, line):
-                    return found
-            if self._job.poll() is not None:
+            alive = self.alive
+            text = os.pread(self._said.fileno(), 1 << 20, 0).decode()
+            if found := re.search(pattern, text):
+                return found
+            if not alive:
                 break
             time.sleep(0.05)
-        raise TimeoutError(f"{pattern} is not in: {''.join(self._lines)}")
+        raise TimeoutError(f"{pattern} is not in: {text}")
 
     @property
     def alive(self):
@@ -76,9 +72,8 @@ class Process:
         """Kill it and its children, at once."""
         if self.alive:
             os.killpg(self._job.pid, signal.SIGKILL)
-        self._job.wait(20)
-        self._reader.join(5)
-        self._job.stderr.close()
+        self._job.wait(60)
+        self._said.close()
 
 
 class Cluster:
