@@ -28,6 +28,7 @@ def test_the_common_options_come_first(capsys):
         "Options",
         "Which data to read",
         "How to learn",
+        "Many files, many processes",
         "Results and long runs",
     ]
     first = re.findall(r"^  (-[^ ,]+)", shown["Options"], re.MULTILINE)

@@ -5,12 +5,14 @@ import re
 import signal
 import subprocess
 import sys
-import threading
+import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
 QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10, "sample_size": 12}
+# Of `Command`.
+OPTIONS = ("-k", "4", "-n", "5", "--batch-size", "50")
 _ADDRESS = re.compile(r"(tcp://127\.0\.0\.1:\d+)")
 
 
@@ -38,33 +40,29 @@ class Process:
 
     def __init__(self, *command):
         environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+        # No thread need read it.
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (as long as it lives)
         self._job = subprocess.Popen(
             [sys.executable, "-m", *command],
             env=environment,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
+            stderr=self._said,
             # A nanny and its worker are ended together.
             start_new_session=True,
         )
-        self._lines = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
 
-    def _read(self):
-        self._lines.extend(iter(self._job.stderr.readline, ""))
-
-    def says(self, pattern, seconds=60):
+    def says(self, pattern, seconds=120):
         """Wait until it has said something, and return it."""
-        end = time.monotonic() + seconds
+        end, text = time.monotonic() + seconds, ""
         while time.monotonic() < end:
-            for line in list(self._lines):
-                if found := re.search(pattern, line):
-                    return found
-            if self._job.poll() is not None:
+            alive = self.alive
+            text = os.pread(self._said.fileno(), 1 << 20, 0).decode()
+            if found := re.search(pattern, text):
+                return found
+            if not alive:
                 break
             time.sleep(0.05)
-        raise TimeoutError(f"{pattern} is not in: {''.join(self._lines)}")
+        raise TimeoutError(f"{pattern} is not in: {text}")
 
     @property
     def alive(self):
@@ -74,9 +72,8 @@ class Process:
         """Kill it and its children, at once."""
         if self.alive:
             os.killpg(self._job.pid, signal.SIGKILL)
-        self._job.wait(20)
-        self._reader.join(5)
-        self._job.stderr.close()
+        self._job.wait(60)
+        self._said.close()
 
 
 class Cluster:
@@ -119,6 +116,45 @@ class Cluster:
 
     def __exit__(self, *error):
         self.close()
+
+
+class Command:
+    """`omvfs select` in a process of its own."""
+
+    def __init__(self, data, out, *options):
+        self._job = subprocess.Popen(
+            [
+                *(sys.executable, "-W", "ignore", "-m", "omvfs.cli", "select"),
+                *(str(data / "p" / "*.npy"), *OPTIONS, "-o", str(out), *options),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._out = out
+
+    def after_parts(self, n, seconds=120):
+        """Wait until some parts are finished, or it has ended."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self._job.poll() is None:
+            parts = self._out / "parts"
+            if parts.is_dir() and len(list(parts.glob("*.omvfs"))) >= n:
+                return
+            time.sleep(0.01)
+
+    def kill(self):
+        self._job.send_signal(signal.SIGKILL)
+        self._job.communicate(timeout=20)
+
+    def ended(self, seconds):
+        """Return its exit code and what it has said."""
+        try:
+            said = self._job.communicate(timeout=seconds)[1]
+        except subprocess.TimeoutExpired:
+            self._job.kill()
+            self._job.communicate()
+            raise
+        return self._job.returncode, said
 
 
 def saved_parts(folder, parts):

@@ -205,14 +205,22 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Have what Dask logs left out: what matters is told by errors."""
-    before = {name: logging.getLogger(name).level for name in _LOGGERS}
-    for name in _LOGGERS:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    # It sets up its loggers, each with a level of its own.
+    import distributed  # noqa: F401
+
+    found = {
+        name: logger
+        for name, logger in logging.root.manager.loggerDict.items()
+        if name.partition(".")[0] in _LOGGERS and isinstance(logger, logging.Logger)
+    }
+    before = {name: logger.level for name, logger in found.items()}
+    for logger in found.values():
+        logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
+        for name, logger in found.items():
+            logger.setLevel(before[name])
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from omvfs.distributed.errors import ClusterError
 
 # Seconds: between looks at what is done; between looks at the cluster; that it may be without any
 # worker; that an answer may take.
-_TICK, _LOOK, PATIENCE, _ANSWER = 0.02, 2.0, 20.0, 10.0
+_TICK, _LOOK, PATIENCE, _ANSWER = 0.02, 2.0, 25.0, 10.0
 
 
 def done(
@@ -72,8 +72,9 @@ def result_of(future: Any, name: str) -> Any:
 
 def killed(error: Any, name: str) -> ClusterError:
     """Return the error of something that nobody has lived to finish."""
+    n = error.allowed_failures + 1
     return ClusterError(
-        f"{name}: {error.allowed_failures + 1} workers have died of it, the last of them "
+        f"{name}: {n} worker{'s have' if n > 1 else ' has'} died of it, the last one "
         f"{error.last_worker.address}; most often they lack memory. Give workers more of it, or "
         "give them less at a time: smaller parts, fewer threads a worker, a smaller batch."
     )

@@ -1,0 +1,213 @@
+"""Workers beside one process: how much sooner they are done, what they cost, what they hold.
+
+    python benchmarks/workers.py reading
+    python benchmarks/workers.py debian --data DIR
+    python benchmarks/workers.py merging
+    python benchmarks/workers.py memory
+
+Ratios are of runs that take turns, in another order every time; the workers are started before.
+With --quick little is done, to see that it works.
+"""
+
+import argparse
+import contextlib
+import json
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from measure import held
+
+import omvfs
+from omvfs import OMVFS
+from omvfs.datasets import make_planted
+from omvfs.distributed import steps
+from omvfs.distributed.dask import fit
+from omvfs.distributed.files import common_schema, fit_file, part_of, schema_of
+
+DEBIAN = ("english", "italian", "depends")
+PLAIN = "plain loop"
+
+
+@contextlib.contextmanager
+def workers(n):
+    """Give the client of so many processes of one thread each."""
+    from distributed import Client, LocalCluster
+
+    own = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    with (
+        LocalCluster(n_workers=n, threads_per_worker=1, **own) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def in_one_process(selector, paths, prepare):
+    """Learn from parts one after another, and merge them: the same without Dask."""
+    parts = [part_of(path) for path in paths]
+    schema = common_schema([schema_of(part) for part in parts])
+    states = [fit_file(part, steps.worker_copy(selector), schema, prepare) for part in parts]
+    merged = omvfs.merge([OMVFS.from_bytes(state) for state in states])
+    assert merged.n_samples_seen_  # worked out when it is asked for
+    return merged
+
+
+def race(name, selector, paths, prepare, repeats):
+    """Tell the times of one process, of one worker and of two, and their ratios run by run."""
+    with workers(1) as one, workers(2) as two:
+        ways = {
+            PLAIN: lambda: in_one_process(selector, paths, prepare),
+            "1 worker": lambda: fit(selector, paths, one, prepare=prepare),
+            "2 workers": lambda: fit(selector, paths, two, prepare=prepare),
+        }
+        times, scores = {way: [] for way in ways}, []
+        for i in range(repeats):
+            # Each goes first once in a while.
+            order = list(ways)[i % 3 :] + list(ways)[: i % 3]
+            for way in order:
+                began = time.perf_counter()
+                model = ways[way]()
+                times[way].append(time.perf_counter() - began)
+                scores.append(model._fitted.state.statistics.n_rows)
+                print(f"{name}, {way}: {times[way][-1]:.1f} s", flush=True)
+    assert len(set(scores)) == 1
+    for above, below in (("1 worker", "2 workers"), ("1 worker", PLAIN), (PLAIN, "2 workers")):
+        found = [a / b for a, b in zip(times[above], times[below], strict=True)]
+        told = ", ".join(f"{each:.2f}" for each in found)
+        print(f"{name}: {above} takes {np.median(found):.2f} × as long as {below} ({told})")
+
+
+def words(folder, n_parts, rows):
+    """Write JSON Lines of words: most of the work is to read and to prepare them."""
+    law = {"n_features": (3_000, 500), "n_informative": (300, 50), "row_length": (60, 10)}
+    planted = make_planted(n_parts * rows, n_classes=5, random_state=0, **law)
+    views = {view: sp.csr_array(X) for view, X in planted.views.items()}
+    paths = []
+    for i in range(n_parts):
+        path = folder / f"part-{i}.jsonl"
+        with path.open("w") as file:
+            for row in range(i * rows, (i + 1) * rows):
+                entries = {}
+                for view, X in views.items():
+                    a, b = X.indptr[row], X.indptr[row + 1]
+                    pairs = zip(X.indices[a:b].tolist(), X.data[a:b].tolist(), strict=True)
+                    entries[view] = {f"w{j}": value for j, value in pairs}
+                file.write(json.dumps(entries) + "\n")
+        paths.append(str(path))
+    return paths
+
+
+def debian(folder, data, n_rows, n_parts):
+    """Write rows of debian_large, repeated in random orders, as tables in long form."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    blocks = [
+        sp.load_npz(data / "debian_large" / f"view_{i}_{v}.npz") for i, v in enumerate(DEBIAN)
+    ]
+    own, paths = blocks[0].shape[0], []
+    rng, waiting = np.random.default_rng(0), np.empty(0, np.intp)
+    for i, n in enumerate(np.diff(np.linspace(0, n_rows, n_parts + 1).astype(int))):
+        while len(waiting) < n:
+            waiting = np.concatenate([waiting, rng.permutation(own)])
+        rows, waiting = waiting[:n], waiting[n:]
+        tables = []
+        for view, X in zip(DEBIAN, blocks, strict=True):
+            entries = X[rows].tocoo()
+            tables.append((entries.row, entries.col, entries.data, np.full(entries.nnz, view)))
+        row, feature, value, view = map(np.concatenate, zip(*tables, strict=True))
+        order = np.argsort(row, kind="stable")
+        columns = {"row": row, "feature": feature, "value": value}
+        table = pa.table({name: pa.array(each[order]) for name, each in columns.items()})
+        names = pa.array(view[order]).dictionary_encode().cast(pa.string())
+        paths.append(str(folder / f"part-{i}.parquet"))
+        pq.write_table(table.append_column("view", names), paths[-1])
+    return paths
+
+
+def wide(folder, n_parts, rows, width):
+    """Write parts of many features, and return the paths."""
+    law = {"n_features": (width * 3 // 5, width * 2 // 5), "n_classes": 20}
+    law |= {"n_informative": (width // 100, width // 150), "row_length": (60, 40)}
+    paths = []
+    for i in range(n_parts):
+        planted = make_planted(rows, random_state=i, **law)
+        path = folder / f"part-{i}"
+        path.mkdir()
+        for v, (view, X) in enumerate(planted.views.items()):
+            sp.save_npz(path / f"view_{v}_{view}.npz", sp.csr_array(X), compressed=False)
+        paths.append(str(path))
+    return paths
+
+
+def merging(folder, n_parts, rows, width, repeats):
+    """Tell how long it takes to merge parts that are there: in memory, in files, and on workers."""
+    selector = OMVFS(20, random_state=0)
+    paths = wide(folder, n_parts, rows, width)
+    states = [fit_file(part_of(p), selector, schema_of(part_of(p))) for p in paths]
+    print(f"a state has {len(states[0]):,} bytes")
+    files = [folder / f"{i}.omvfs" for i in range(n_parts)]
+    for file, state in zip(files, states, strict=True):
+        file.write_bytes(state)
+    for _ in range(repeats):
+        models = [OMVFS.from_bytes(state) for state in states]
+        for name, given in (("estimators", models), ("files", files)):
+            began = time.perf_counter()
+            assert omvfs.merge(given).n_samples_seen_ == n_parts * rows
+            print(
+                f"merging {n_parts} {name} of {width:,} features, 20 clusters: "
+                f"{time.perf_counter() - began:.2f} s",
+                flush=True,
+            )
+
+
+def memory(folder, numbers, rows, width):
+    """Tell the most that a worker has held, by the number of its parts."""
+    paths = wide(folder, max(numbers), rows, width)
+    for n in numbers:
+        with workers(1) as client:
+            (before,) = client.run(held).values()
+            fit(OMVFS(20, random_state=0), paths[:n], client)
+            (after,) = client.run(held).values()
+        print(
+            f"{n} parts of {width:,} features: a worker held {after[1] / 1e6:,.0f} MB at most, "
+            f"{before[0] / 1e6:,.0f} MB before",
+            flush=True,
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["reading", "debian", "merging", "memory"])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of debian")
+    parser.add_argument("--parts", type=int, default=20, help="of debian")
+    parser.add_argument("--temp", type=Path, help="where to write parts")
+    parser.add_argument("--quick", action="store_true")
+    args = parser.parse_args()
+    repeats = 1 if args.quick else args.repeats
+    folder = Path(tempfile.mkdtemp(prefix="omvfs-", dir=args.temp))
+    try:
+        if args.what == "reading":
+            paths = words(folder, 8, 200 if args.quick else 10_000)
+            race("reading", OMVFS(5, random_state=0), paths, ("tfidf", "l2"), repeats)
+        elif args.what == "debian":
+            rows, parts = (4_000, 4) if args.quick else (args.rows, args.parts)
+            paths = debian(folder, args.data, rows, parts)
+            race("debian_large", OMVFS(20, random_state=0), paths, ("l2",), repeats)
+        elif args.what == "merging":
+            n_parts, width = (8, 5_000) if args.quick else (64, 100_000)
+            merging(folder, n_parts, 300 if args.quick else 2_500, width, repeats)
+        else:
+            numbers, width = ([2, 4], 5_000) if args.quick else ([4, 16, 64], 100_000)
+            memory(folder, numbers, 300 if args.quick else 2_500, width)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

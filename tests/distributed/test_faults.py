@@ -1,0 +1,150 @@
+"""Whatever dies, nothing hangs: the same bits come of it, or a clear error soon."""
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from omvfs import OMVFS
+from omvfs.cli.commands import run_app
+from omvfs.distributed import watching
+from streams import learned
+from support import counts
+
+sys.path.insert(0, str(Path(__file__).parent))
+from clusters import OPTIONS, Cluster, Command, inside, saved_parts
+
+pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs groups of processes")
+
+N_PARTS, ROWS, WIDTH = 10, 200, 60
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Parts that take a while, and what comes of them."""
+    home = tmp_path_factory.mktemp("faults")
+    rng = np.random.default_rng(0)
+    (home / "p").mkdir()
+    saved_parts(home / "p", [counts(rng, ROWS, WIDTH) for _ in range(N_PARTS)])
+    with inside(2) as client:
+        given = ["select", str(home / "p" / "*.npy"), *OPTIONS, "-o", str(home / "out")]
+        assert run_app([*given, "--scheduler", client.scheduler.address]) == 0
+    return home, learned(OMVFS.load(home / "out" / "model.omvfs"))
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_changes_nothing(data, tmp_path):
+    home, expected = data
+    with Cluster(n_workers=2) as cluster:
+        command = Command(home, tmp_path / "out", "--scheduler", cluster.address)
+        command.after_parts(2)
+        cluster.workers[0].kill()
+        assert command.ended(120) == (0, "")
+    assert learned(OMVFS.load(tmp_path / "out" / "model.omvfs")) == expected
+
+
+@pytest.mark.slow
+def test_after_the_client_was_killed_the_rest_is_done(data, tmp_path):
+    home, expected = data
+    out = tmp_path / "out"
+    with Cluster(n_workers=2) as cluster:
+        command = Command(home, out, "--scheduler", cluster.address)
+        command.after_parts(3)
+        command.kill()
+        assert not (out / "model.omvfs").exists()
+        before = {file: file.stat().st_mtime_ns for file in (out / "parts").glob("*.omvfs")}
+        assert len(before) >= 3
+        again = Command(home, out, "--scheduler", cluster.address, "--resume")
+        again.after_parts(len(before) + 1)
+        now = {file: file.stat().st_mtime_ns for file in before if file.exists()}
+        assert not now or now == before
+        assert again.ended(120) == (0, "")
+    assert learned(OMVFS.load(out / "model.omvfs")) == expected
+    assert not (out / "parts").exists()
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_killed_is_told_of_within_30_seconds(data, tmp_path):
+    home, expected = data
+    out = tmp_path / "out"
+    with Cluster(n_workers=1) as cluster:
+        command = Command(home, out, "--scheduler", cluster.address)
+        command.after_parts(2)
+        cluster.scheduler.kill()
+        code, said = command.ended(30)
+    assert code == 1
+    assert f"The scheduler at {cluster.address} is gone" in said
+    assert f"Finished parts are in {out / 'parts'}: go on with --resume." in said
+    assert said.count("\n") == 1
+    with inside(2) as client:
+        given = ["select", str(home / "p" / "*.npy"), *OPTIONS, "-o", str(out), "--resume"]
+        assert run_app([*given, "--scheduler", client.scheduler.address]) == 0
+    assert learned(OMVFS.load(out / "model.omvfs")) == expected
+
+
+@pytest.mark.slow
+def test_workers_that_lack_memory_are_told_of():
+    import dask
+    import dask.array as da
+
+    from distributed import Client, LocalCluster
+    from omvfs.distributed.dask import fit
+    from omvfs.distributed.errors import ClusterError
+
+    def greedy(X):
+        held = []
+        for _ in range(300):
+            held.append(np.ones(2_000_000))
+            time.sleep(0.02)
+        return X
+
+    X = da.ones((4, 3), chunks=(2, 3)).map_blocks(greedy, meta=np.ones((0, 3)))
+    own = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(**own, memory_limit="500MB", host="127.0.0.1", silence_logs=50) as cluster,
+        Client(cluster) as client,
+        pytest.raises(ClusterError, match=r"partition \d: 1 worker has died.*lack memory"),
+    ):
+        fit(OMVFS(2, random_state=0), X, client)
+
+
+def test_without_workers_nobody_waits_for_ever(monkeypatch):
+    import dask.array as da
+
+    from omvfs.distributed.dask import fit
+    from omvfs.distributed.errors import ClusterError
+
+    monkeypatch.setattr(watching, "PATIENCE", 1.0)
+    monkeypatch.setattr(watching, "_LOOK", 0.2)
+    with inside(0) as client, pytest.raises(ClusterError, match="has had no workers for 1 seconds"):
+        fit(OMVFS(2), da.ones((4, 3)), client)
+
+
+def test_workers_that_are_paused_for_ever_are_not_waited_for(monkeypatch):
+    import dask.array as da
+    from distributed.core import Status
+
+    from omvfs.distributed.dask import fit
+    from omvfs.distributed.errors import ClusterError
+
+    monkeypatch.setattr(watching, "PATIENCE", 1.0)
+    monkeypatch.setattr(watching, "_LOOK", 0.2)
+    with inside(1) as client:
+        worker = client.cluster.workers[0]
+        worker.status = Status.paused
+        with pytest.raises(ClusterError, match="No worker has had memory left to begin"):
+            fit(OMVFS(2), da.ones((4, 3)), client)
+        worker.status = Status.running
+        # One that comes to itself in time is waited for.
+        worker.status = Status.paused
+        timer = threading.Timer(0.3, lambda: setattr(worker, "status", Status.running))
+        timer.start()
+        assert fit(OMVFS(2), da.random.random((9, 3)), client).n_samples_seen_ == 9
+        timer.join()
