@@ -163,3 +163,20 @@ def test_info_takes_the_columns_that_go_along_as_select_does(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "text\t5\t" in shown
     assert "60 rows" in shown
+
+
+def test_a_run_tells_what_it_was_told_to_read(tmp_path):
+    file = texts(tmp_path / "rows.jsonl")
+    given = ["--tokenize", "text", "--drop", "id"]
+    for out, options in (("asked", given), ("plain", ["--view", "image"])):
+        rows = file
+        if out == "plain":
+            rows = f"image={tmp_path / 'x.npy'}"
+            np.save(tmp_path / "x.npy", X)
+        assert run_app(["select", rows, *options, "-k", "2", "-o", str(tmp_path / out)]) == 0
+    asked, plain = (
+        json.loads((tmp_path / out / "run.json").read_text())["reading"]
+        for out in ("asked", "plain")
+    )
+    assert asked == {"tokenize": ["text"], "drop": ["id"]}
+    assert plain == {"view": ["image"]}

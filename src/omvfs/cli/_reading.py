@@ -36,6 +36,12 @@ class Reading:
         named = {each.name for each in fields(cls)}
         return cls(**{name: given for name, given in context.params.items() if name in named})
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What was asked for beside the inputs, to be told of a run."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: given for name, given in own.items() if given and name != "inputs"}
+
     def options(self, schema: Schema | None = None) -> dict[str, Any]:
         """Return them as `open_source` has them.
 

@@ -213,7 +213,8 @@ def select(
         else:
             with remarked(inputs) as warned:
                 result, about = _learned_here(context, selector, to), {}
-        chosen = write_results(out, result, inputs, about)
+        reading = {"reading": Reading.of(context).asked}
+        chosen = write_results(out, result, inputs, reading | about)
         if write_data:
             _write_selected(result.selector, Reading.of(context), out / "data")
         to.publish(*RESULTS, "data")
