@@ -18,7 +18,7 @@ pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs groups of processes")
 
-N_PARTS, ROWS, WIDTH = 10, 200, 60
+N_PARTS, ROWS, WIDTH = 8, 100, 30
 
 
 @pytest.fixture(scope="module")
