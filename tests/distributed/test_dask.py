@@ -1,8 +1,6 @@
 """On Dask the same is learned as by merging the parts, whoever works on which."""
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,12 +8,10 @@ import pytest
 import scipy.sparse as sp
 
 import omvfs
+from clusters import QUICK, inside, saved_parts
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.formats import ArraySource
 from streams import learned, two_views
-
-sys.path.insert(0, str(Path(__file__).parent))
-from clusters import QUICK, inside, saved_parts
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")

@@ -1,6 +1,6 @@
 """Kill workers, clients and schedulers at random moments of a run, and see what comes of it.
 
-    PYTHONPATH=src:tests:tests/distributed python -m kills --workers 20 --clients 5 --schedulers 5
+    PYTHONPATH=src:tests python -m kills --workers 20 --clients 5 --schedulers 5
 
 Scheduler, workers and the command are processes of their own, killed by SIGKILL. Each run must come
 to the bits of an undisturbed one, at once or after --resume, or end with a sentence within 30
@@ -18,9 +18,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from clusters import OPTIONS, Cluster, saved_parts
 
-import distributed  # noqa: F401 (children need not import it again)
+from clusters import OPTIONS, Cluster, saved_parts
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from streams import learned
@@ -173,6 +172,8 @@ def main():
     parser.add_argument("--width", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
+    import distributed  # noqa: F401 (children need not import it again)
+
     trials = Trials(args.parts, args.rows, args.width, args.seed)
     tell(f"undisturbed: {trials.seconds:.1f} s")
     failed = 0
