@@ -499,8 +499,8 @@ def test_a_checkpoint_that_shrinks_while_it_is_read_is_refused(tmp_path, monkeyp
     for size in cuts(content, 50):
         path.write_bytes(content)
 
-        def check(path, max_bytes, size=size):
-            genuine(path, max_bytes)
+        def check(*given, size=size):
+            genuine(*given)
             os.truncate(path, size)
 
         monkeypatch.setattr(checkpoint, "_check_sizes", check)
