@@ -6,7 +6,9 @@ import os
 
 import fsspec
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import omvfs
 from omvfs import OMVFS, disk
@@ -162,3 +164,20 @@ def test_two_merges_to_one_file_wait_for_none_and_one_is_told(parts, tmp_path, c
         assert merged(*parts, "-o", tmp_path / "other.omvfs") == 0
     assert merged(*parts, "-o", out) == 0
     assert not list(tmp_path.glob(".*lock"))
+
+
+def test_runs_over_files_of_other_names_are_told_how_to_call_their_view(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    for i in range(2):
+        columns = {f"w{j}": rng.random(30) for j in range(4)}
+        parquet.write_table(pa.table(columns), tmp_path / f"part-{i}.parquet")
+    runs = []
+    for name in ("", "rows="):
+        runs = [tmp_path / f"{name}{i}" for i in range(2)]
+        for i, run in enumerate(runs):
+            given = f"{name}{tmp_path / f'part-{i}.parquet'}"
+            assert run_app(["select", given, "-k", "2", "-o", str(run)]) == 0
+        capsys.readouterr()
+        models = [run / "model.omvfs" for run in runs]
+        assert merged(*models, "-o", tmp_path / "all.omvfs") == (0 if name else 3)
+        assert ("text=FILE calls its view text" in capsys.readouterr().err) is (not name)

@@ -17,6 +17,7 @@ _CLAUSES = {
     "keep": "--keep NAME",
     "key": "--key NAME",
     "known words": "select --vocabulary VIEW=FILE names them before",
+    "names of views": ": a run over text=FILE calls its view text, whatever the file is called",
     "or start anew": "",
     "other variables": "Leave others out: --drop NAME",
     "other views": "--view NAME for every other",

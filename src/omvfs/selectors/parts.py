@@ -12,7 +12,7 @@ from omvfs.model.settings import Settings
 from omvfs.model.state import ChunkInfo
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.settings import plain
-from omvfs.wording import Sentence, Setting
+from omvfs.wording import Clause, Sentence, Setting
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,12 @@ def check_alike(ours: Form, first: str, theirs: Form, other: str) -> None:
 def _check_views(ours: Schema, first: str, theirs: Schema, other: str) -> None:
     if theirs.names != ours.names:
         raise ValueError(
-            f"{other} has views {listed(theirs.names)}; {first} has {listed(ours.names)}. Merge "
-            "parts of the same views in the same order."
+            Sentence(
+                f"{other} has views {listed(theirs.names)}; {first} has {listed(ours.names)}. "
+                "Merge parts of the same views in the same order",
+                Clause("names of views", ""),
+                ".",
+            )
         )
     for v, view in enumerate(ours.names):
         if theirs.widths[v] != ours.widths[v]:
