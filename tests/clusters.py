@@ -68,6 +68,14 @@ class Process:
     def alive(self):
         return self._job.poll() is None
 
+    def pause(self):
+        """Let it do nothing more, until it goes on."""
+        os.killpg(self._job.pid, signal.SIGSTOP)
+
+    def go_on(self):
+        """Let it do what it was doing."""
+        os.killpg(self._job.pid, signal.SIGCONT)
+
     def kill(self):
         """Kill it and its children, at once."""
         if self.alive:
