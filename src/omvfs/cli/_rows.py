@@ -93,13 +93,6 @@ def write_rows(
                 (stack.enter_context(open_writer(path, {**kept, **source.kept}, staging)), names)
                 for path, names in targets.items()
             ]
-            for path, names in targets.items():
-                annotated = dict.fromkeys(
-                    origin.name for each in names if (origin := source.origin(each)).annotated
-                )
-                if annotated and not has_annotations(path):
-                    where, which = listed([str(path)]), listed(annotated)
-                    say(f"{where} has no place for obs, var and layers of {which}.", err=True)
             for writer, _ in writers:
                 writer.describe(source, columns)
             for chunk in chunks_of(source, inputs):
@@ -111,7 +104,19 @@ def write_rows(
                 n_rows += len(rows)
         if staging is not None:
             staging.publish()
+    # Only now: of what could not be written, there is but one thing to say.
+    _say_what_has_no_place(source, targets)
     return n_rows
+
+
+def _say_what_has_no_place(source: Source, targets: Mapping[Path, Sequence[str]]) -> None:
+    for path, names in targets.items():
+        annotated = dict.fromkeys(
+            origin.name for each in names if (origin := source.origin(each)).annotated
+        )
+        if annotated and not has_annotations(path):
+            where, which = listed([str(path)]), listed(annotated)
+            say(f"{where} has no place for obs, var and layers of {which}.", err=True)
 
 
 def _as_they_are(views: Views) -> Views:
