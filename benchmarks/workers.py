@@ -45,25 +45,25 @@ def workers(n):
         yield client
 
 
-def in_one_process(selector, paths, prepare):
+def in_one_process(selector, paths):
     """Learn from parts one after another, and merge them: the same without Dask."""
     parts = [part_of(path) for path in paths]
     schema = common_schema([schema_of(part) for part in parts])
-    states = [fit_file(part, steps.worker_copy(selector), schema, prepare) for part in parts]
+    states = [fit_file(part, steps.worker_copy(selector), schema) for part in parts]
     merged = omvfs.merge([OMVFS.from_bytes(state) for state in states])
     assert merged.n_samples_seen_  # worked out when it is asked for
     return merged
 
 
-def race(name, selector, paths, prepare, repeats):
+def race(name, selector, paths, repeats):
     """Tell the times of one process, of one worker and of two, and their ratios run by run."""
     with workers(1) as one, workers(2) as two:
         ways = {
-            PLAIN: lambda: in_one_process(selector, paths, prepare),
-            "1 worker": lambda: fit(selector, paths, one, prepare=prepare),
-            "2 workers": lambda: fit(selector, paths, two, prepare=prepare),
+            PLAIN: lambda: in_one_process(selector, paths),
+            "1 worker": lambda: fit(selector, paths, one),
+            "2 workers": lambda: fit(selector, paths, two),
         }
-        times, scores = {way: [] for way in ways}, []
+        times, bits = {way: [] for way in ways}, set()
         for i in range(repeats):
             # Each goes first once in a while.
             order = list(ways)[i % 3 :] + list(ways)[: i % 3]
@@ -71,9 +71,9 @@ def race(name, selector, paths, prepare, repeats):
                 began = time.perf_counter()
                 model = ways[way]()
                 times[way].append(time.perf_counter() - began)
-                scores.append(model._fitted.state.statistics.n_rows)
+                bits.add(model._fitted.state.statistics.views[0].B.tobytes())
                 print(f"{name}, {way}: {times[way][-1]:.1f} s", flush=True)
-    assert len(set(scores)) == 1
+    assert len(bits) == 1, "the ways do not come to the same bits"
     for above, below in (("1 worker", "2 workers"), ("1 worker", PLAIN), (PLAIN, "2 workers")):
         found = [a / b for a, b in zip(times[above], times[below], strict=True)]
         told = ", ".join(f"{each:.2f}" for each in found)
@@ -194,11 +194,12 @@ def main():
     try:
         if args.what == "reading":
             paths = words(folder, 8, 200 if args.quick else 10_000)
-            race("reading", OMVFS(5, random_state=0), paths, ("tfidf", "l2"), repeats)
+            selector = OMVFS(5, prepare=["tfidf", "l2"], random_state=0)
+            race("reading", selector, paths, repeats)
         elif args.what == "debian":
             rows, parts = (4_000, 4) if args.quick else (args.rows, args.parts)
             paths = debian(folder, args.data, rows, parts)
-            race("debian_large", OMVFS(20, random_state=0), paths, ("l2",), repeats)
+            race("debian_large", OMVFS(20, prepare="l2", random_state=0), paths, repeats)
         elif args.what == "merging":
             n_parts, width = (8, 5_000) if args.quick else (64, 100_000)
             merging(folder, n_parts, 300 if args.quick else 2_500, width, repeats)
