@@ -234,7 +234,7 @@ class FittedState:
     def holds_sparse(self, v: int) -> bool:
         """Tell whether the window or the reservoir holds rows of a view as a sparse matrix."""
         held = self.state.reservoir.rows
-        if held and held[v].columns is not None:
+        if held and held[v].is_sparse:
             return True
         return any(sp.issparse(blocks[v]) for blocks in self.state.window.chunks)
 

@@ -1,4 +1,4 @@
-"""Rows of one view, held one by one, so that to exchange a few costs no more than these."""
+"""Rows of one view, held one by one where a few are exchanged, and as one block where none is."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,14 +16,16 @@ T = TypeVar("T")
 class Rows:
     """Rows of one view, dense or sparse.
 
+    To exchange a few rows of many costs no more than these if each is held by itself. Rows that are
+    read from a file, or taken from others to be looked at, stay one block until one is exchanged.
+
     Attributes
     ----------
     width : int
         Number of features.
-    values : list of array
-        Entries of every row: all of a dense one, the stored ones of a sparse one.
-    columns : list of int array, or None
-        Where the entries of every row are; None if rows are dense.
+    held : tuple of list of array, or Block
+        By row, its entries and where they are: all of a dense one, and None; the stored ones of a
+        sparse one, and their columns. Or all rows in one block.
 
     Examples
     --------
@@ -37,72 +39,100 @@ class Rows:
     """
 
     width: int
-    values: list[Array]
-    columns: list[IntArray] | None
+    held: tuple[list[Array], list[IntArray] | None] | Block
 
     @classmethod
     def of(cls, X: Block, index: Iterable[int] | None = None) -> "Rows":
         """Return copies of some rows of a block, by default of all."""
-        index = range(X.shape[0]) if index is None else index
-        if not sp.issparse(X):
-            return cls(X.shape[1], [X[i].copy() for i in index], None)
-        ends = X.indptr.tolist()
-        spans = [(ends[i], ends[i + 1]) for i in index]
-        # Copies: a slice would keep the whole block alive.
-        values = [X.data[start:stop].copy() for start, stop in spans]
-        columns = [X.indices[start:stop].copy() for start, stop in spans]
-        return cls(X.shape[1], values, columns)
+        if index is None:
+            return cls(X.shape[1], sp.csr_array(X, copy=True) if sp.issparse(X) else X.copy())
+        return cls(X.shape[1], _one_by_one(X, index))
+
+    def __len__(self) -> int:
+        return len(self.held[0]) if isinstance(self.held, tuple) else int(self.held.shape[0])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows are sparse."""
+        if isinstance(self.held, tuple):
+            return self.held[1] is not None
+        return bool(sp.issparse(self.held))
 
     def put(self, places: Iterable[int], X: Block, index: Iterable[int] | None = None) -> "Rows":
         """Return the rows with some of a block in certain places, the next free ones included.
 
         Of two rows for one place the later stays. A view is sparse if any of its rows is.
         """
-        new = Rows.of(X, index)
-        if (new.columns is None) != (self.columns is None):
-            return self._sparse().put(places, sp.csr_array(new.block()))
-        values, columns = _with(self.values, places, new.values), None
-        if self.columns is not None and new.columns is not None:
-            columns = _with(self.columns, places, new.columns)
-        return Rows(self.width, values, columns)
+        index = range(X.shape[0]) if index is None else index
+        if self.is_sparse != sp.issparse(X):
+            rows = X[list(index)]
+            return self._sparse().put(places, sp.csr_array(rows))
+        (values, columns), (new, where) = self._by_row(), _one_by_one(X, index)
+        order = list(places)
+        put = _with(values, order, new)
+        if columns is None or where is None:
+            return Rows(self.width, (put, None))
+        return Rows(self.width, (put, _with(columns, order, where)))
 
     def take(self, index: IntArray) -> "Rows":
         """Return some of the rows."""
+        if not isinstance(self.held, tuple):
+            return Rows(self.width, self.held[index])
+        values, columns = self.held
         chosen = index.tolist()
-        columns = None if self.columns is None else [self.columns[i] for i in chosen]
-        return Rows(self.width, [self.values[i] for i in chosen], columns)
+        own = None if columns is None else [columns[i] for i in chosen]
+        return Rows(self.width, ([values[i] for i in chosen], own))
 
     def below(self, other: "Rows") -> "Rows":
         """Return these rows and below them others of the same width; sparse if any of them is."""
-        if (self.columns is None) != (other.columns is None):
+        if self.is_sparse != other.is_sparse:
             return self._sparse().below(other._sparse())
-        columns = None
-        if self.columns is not None and other.columns is not None:
-            columns = [*self.columns, *other.columns]
-        return Rows(self.width, [*self.values, *other.values], columns)
+        (values, columns), (more, where) = self._by_row(), other._by_row()
+        both = None if columns is None or where is None else [*columns, *where]
+        return Rows(self.width, ([*values, *more], both))
 
     def grow(self, width: int) -> "Rows":
         """Return the rows with empty columns behind those that are there."""
         if width < self.width:
             raise ValueError(f"Got {width:,} columns; expected at least the {self.width:,} so far.")
-        if self.columns is not None:
-            return Rows(width, self.values, self.columns)
-        return Rows(width, [np.pad(row, (0, width - self.width)) for row in self.values], None)
+        values, columns = self._by_row()
+        if columns is not None:
+            return Rows(width, (values, columns))
+        return Rows(width, ([np.pad(row, (0, width - self.width)) for row in values], None))
 
     def block(self) -> Block:
-        """Return the rows as an array or a CSR matrix."""
-        n = len(self.values)
-        if self.columns is None:
-            return np.array(self.values).reshape(n, self.width)
+        """Return the rows as an array or a CSR matrix, which is not to be written to."""
+        if not isinstance(self.held, tuple):
+            return self.held
+        values, columns = self.held
+        n = len(values)
+        if columns is None:
+            return np.array(values).reshape(n, self.width)
         if not n:
             return sp.csr_array((0, self.width))
         ends = np.zeros(n + 1, np.int64)
-        np.cumsum([len(each) for each in self.values], out=ends[1:])
-        entries = np.concatenate(self.values), np.concatenate(self.columns)
+        np.cumsum([len(each) for each in values], out=ends[1:])
+        entries = np.concatenate(values), np.concatenate(columns)
         return sp.csr_array((*entries, ends), shape=(n, self.width))
 
+    def _by_row(self) -> tuple[list[Array], list[IntArray] | None]:
+        if isinstance(self.held, tuple):
+            return self.held
+        return _one_by_one(self.held, range(len(self)))
+
     def _sparse(self) -> "Rows":
-        return self if self.columns is not None else Rows.of(sp.csr_array(self.block()))
+        return self if self.is_sparse else Rows.of(sp.csr_array(self.block()))
+
+
+def _one_by_one(X: Block, index: Iterable[int]) -> tuple[list[Array], list[IntArray] | None]:
+    """Return copies of some rows of a block, each by itself: entries, and where they are."""
+    if not sp.issparse(X):
+        return [X[i].copy() for i in index], None
+    ends = X.indptr.tolist()
+    spans = [(ends[i], ends[i + 1]) for i in index]
+    # Copies: a slice would keep the whole block alive.
+    values = [X.data[start:stop].copy() for start, stop in spans]
+    return values, [X.indices[start:stop].copy() for start, stop in spans]
 
 
 def _with(held: list[T], places: Iterable[int], come: list[T]) -> list[T]:
