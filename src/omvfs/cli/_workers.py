@@ -175,21 +175,12 @@ def _about(found: Outcome) -> dict[str, Any]:
 @contextmanager
 def _client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
     """Give a client of new workers of this machine, or of a scheduler that is there."""
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     if scheduler is None:
-        with (
-            LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                # No dashboard; what is served all the same is for this machine only.
-                dashboard_address="127.0.0.1:0",
-                scheduler_kwargs={"dashboard": False},
-                silence_logs=logging.CRITICAL,
-            ) as cluster,
-            Client(cluster, timeout=_ANSWER) as client,
-        ):
+        from omvfs.distributed.local import local_workers
+
+        with local_workers(workers or 1, timeout=_ANSWER) as client:
             yield client
         return
     try:
