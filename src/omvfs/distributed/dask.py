@@ -14,6 +14,7 @@ from omvfs.data.collections import has_rows
 from omvfs.data.schema import listed
 from omvfs.distributed import steps
 from omvfs.distributed.files import common_schema, fit_file, part_of, parts_of, schema_of
+from omvfs.distributed.parked import Parked
 from omvfs.formats import Source
 from omvfs.omvfs import OMVFS
 from omvfs.selectors.merge_plan import Plan
@@ -77,7 +78,7 @@ def fit(
     states, names = [states[i] for i in there], [names[i] for i in there]
     plan = Plan.of((found[i] for i in there), names, order)
     if len(states) == 1:
-        return steps.model_of(selector, engine.worked_out(states, names)[0])
+        return steps.model_of(selector, engine.worked_out(states, names)[0].read())
     (merged,) = engine.worked_out([_merged(plan, states)], ["what all parts have learned"])
     return steps.model_of(selector, merged)
 
@@ -185,7 +186,7 @@ def _promised(selector: OMVFS, data: Any, engine: _Engine) -> tuple[list[str], l
         files = [part_of(each) for each in data]
     else:
         names, chunks = _chunks(data)
-        fits = delayed(steps.fit_part, pure=False)
+        fits = delayed(_fit_part, pure=False)
         # Keys by which a part is known in what the cluster says.
         own = uuid4().hex[:8]
         pairs = enumerate(zip(names, chunks, strict=True))
@@ -196,7 +197,7 @@ def _promised(selector: OMVFS, data: Any, engine: _Engine) -> tuple[list[str], l
     names = [part.name for part in files]
     found = engine.worked_out([delayed(schema_of, pure=False)(part) for part in files], names)
     schema = delayed(common_schema(found), pure=False)
-    fits = delayed(fit_file, pure=False)
+    fits = delayed(_fit_file, pure=False)
     return names, [fits(part, selector, schema) for part in files]
 
 
@@ -263,16 +264,45 @@ def _merged(plan: Plan, states: Sequence[Any]) -> Any:
     # Sent once, not with every task.
     shared, order = delayed(plan, pure=False), plan.order
     add = delayed(steps.added)
-    samples = [delayed(steps.sample_of)(shared, i, states[i]) for i in order]
-    known = delayed(steps.known_of)(shared, states[plan.lead])
+    samples = [delayed(_sample)(shared, i, states[i]) for i in order]
+    known = delayed(_known)(shared, states[plan.lead])
     common = delayed(steps.common_of)(shared, steps.in_levels(samples, add), known)
-    sums = [delayed(steps.sums_of)(shared, i, states[i], common) for i in order]
+    sums = [delayed(_sums)(shared, i, states[i], common) for i in order]
     total = steps.in_levels(sums, add)
-    return delayed(steps.merged_of)(shared, common, total, states[0])
+    return delayed(_whole)(shared, common, total, states[0])
 
 
-def _brief(state: steps.PartState | None) -> Any:
-    return None if state is None else steps.brief_of(state)
+# The steps, of states that wait in files.
+
+
+def _fit_part(*given: Any) -> Parked | None:
+    state = steps.fit_part(*given)
+    return None if state is None else Parked(state)
+
+
+def _fit_file(*given: Any) -> Parked | None:
+    state = fit_file(*given)
+    return None if state is None else Parked(state)
+
+
+def _brief(state: Parked | None) -> Any:
+    return None if state is None else steps.brief_of(state.read())
+
+
+def _sample(plan: Plan, i: int, state: Parked) -> Any:
+    return steps.sample_of(plan, i, state.read())
+
+
+def _known(plan: Plan, state: Parked) -> Any:
+    return steps.known_of(plan, state.read())
+
+
+def _sums(plan: Plan, i: int, state: Parked, common: Any) -> Any:
+    return steps.sums_of(plan, i, state.read(), common)
+
+
+def _whole(plan: Plan, common: Any, total: Any, state: Parked) -> steps.PartState:
+    return steps.merged_of(plan, common, total, state.read())
 
 
 def _columns_of(X: Any, chosen: Selection) -> Any:
