@@ -6,12 +6,14 @@
     python benchmarks/workers.py memory
 
 Ratios are of runs that take turns, in another order every time; the workers are started before.
+Beside them the machine itself is asked: two processes that know nothing of each other, each with
+half of the parts and nothing to merge, against one with all of them. No engine can do better here.
 With --quick little is done, to see that it works.
 """
 
 import argparse
-import contextlib
 import json
+import multiprocessing
 import shutil
 import tempfile
 import time
@@ -27,22 +29,11 @@ from omvfs.datasets import make_planted
 from omvfs.distributed import steps
 from omvfs.distributed.dask import fit
 from omvfs.distributed.files import common_schema, fit_file, part_of, schema_of
+from omvfs.distributed.local import local_workers
 
 DEBIAN = ("english", "italian", "depends")
 PLAIN = "plain loop"
-
-
-@contextlib.contextmanager
-def workers(n):
-    """Give the client of so many processes of one thread each."""
-    from distributed import Client, LocalCluster
-
-    own = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
-    with (
-        LocalCluster(n_workers=n, threads_per_worker=1, **own) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+ALONE, APART = "one process, nothing merged", "two processes, nothing merged"
 
 
 def in_one_process(selector, paths):
@@ -55,10 +46,26 @@ def in_one_process(selector, paths):
     return merged
 
 
+def learn_only(selector, paths):
+    """Learn from parts one after another, and merge nothing."""
+    for path in paths:
+        part = part_of(path)
+        fit_file(part, steps.worker_copy(selector), schema_of(part))
+
+
+def apart(pool, selector, paths, n):
+    """Learn from parts in so many processes that have nothing to do with each other."""
+    pool.starmap(learn_only, [(selector, paths[i::n]) for i in range(n)], chunksize=1)
+
+
 def race(name, selector, paths, repeats):
     """Tell the times of one process, of one worker and of two, and their ratios run by run."""
-    with workers(1) as one, workers(2) as two:
+    pools = multiprocessing.get_context("spawn").Pool(2)
+    with local_workers(1) as one, local_workers(2) as two, pools as pool:
+        apart(pool, selector, paths[:1] * 2, 2)  # started, and everything imported
         ways = {
+            ALONE: lambda: apart(pool, selector, paths, 1),
+            APART: lambda: apart(pool, selector, paths, 2),
             PLAIN: lambda: in_one_process(selector, paths),
             "1 worker": lambda: fit(selector, paths, one),
             "2 workers": lambda: fit(selector, paths, two),
@@ -66,15 +73,17 @@ def race(name, selector, paths, repeats):
         times, bits = {way: [] for way in ways}, set()
         for i in range(repeats):
             # Each goes first once in a while.
-            order = list(ways)[i % 3 :] + list(ways)[: i % 3]
+            order = list(ways)[i % len(ways) :] + list(ways)[: i % len(ways)]
             for way in order:
                 began = time.perf_counter()
                 model = ways[way]()
                 times[way].append(time.perf_counter() - began)
-                bits.add(model._fitted.state.statistics.views[0].B.tobytes())
+                if model is not None:
+                    bits.add(model._fitted.state.statistics.views[0].B.tobytes())
                 print(f"{name}, {way}: {times[way][-1]:.1f} s", flush=True)
     assert len(bits) == 1, "the ways do not come to the same bits"
-    for above, below in (("1 worker", "2 workers"), ("1 worker", PLAIN), (PLAIN, "2 workers")):
+    pairs = ("1 worker", "2 workers"), ("1 worker", PLAIN), (PLAIN, "2 workers"), (ALONE, APART)
+    for above, below in pairs:
         found = [a / b for a, b in zip(times[above], times[below], strict=True)]
         told = ", ".join(f"{each:.2f}" for each in found)
         print(f"{name}: {above} takes {np.median(found):.2f} × as long as {below} ({told})")
@@ -168,7 +177,7 @@ def memory(folder, numbers, rows, width):
     """Tell the most that a worker has held, by the number of its parts."""
     paths = wide(folder, max(numbers), rows, width)
     for n in numbers:
-        with workers(1) as client:
+        with local_workers(1) as client:
             (before,) = client.run(held).values()
             fit(OMVFS(20, random_state=0), paths[:n], client)
             (after,) = client.run(held).values()

@@ -6,7 +6,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["criterion", "measure", "plots", "stream_memory"])
+@pytest.mark.parametrize("name", ["criterion", "measure", "plots", "scaling", "stream_memory"])
 def test_examples(name):
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted
