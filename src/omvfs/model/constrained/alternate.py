@@ -16,9 +16,11 @@ from omvfs.model.arrays import (
     sums_by_label,
 )
 from omvfs.model.constrained.half_steps import update_u, update_v
+from omvfs.model.constrained.reach import Reach
 from omvfs.model.graph.term import GraphTerm
 from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.objective import inner
+from omvfs.model.presence import Presence, who_has
 
 # An alternation has settled when fewer than one row in so many changes its cluster.
 _SETTLED = 1000
@@ -38,12 +40,16 @@ class Solution:
         tr(UᵀMU), for U of unit columns over the rows.
     n_iter : int
         Iterations done.
+    fit : Indicator
+        The same clusters, with the projections of the rows on them as weights; U itself if no row
+        lacks a view.
     """
 
     U: Indicator
     V: list[Array]
     graph: float
     n_iter: int
+    fit: Indicator
 
 
 @dataclass(frozen=True)
@@ -58,11 +64,14 @@ class PriorStatistics:
         Σ XᵀU, per view.
     off_chunk_sq_norms : array of shape (K,)
         Σ_j B_jk² over the features that they do not have.
+    off_chunk_by_view : array of shape (n_views, K), or None
+        The same for each view, where it matters: if rows lack views.
     """
 
     A: NDArray[np.float64]
     B: list[Array]
     off_chunk_sq_norms: NDArray[np.float64]
+    off_chunk_by_view: NDArray[np.float64] | None = None
 
     def V_sq_norms(self, V: Sequence[Array], A: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ‖V_k‖² over all features, V being on those of the rows, for masses A."""
@@ -138,6 +147,7 @@ def solve(
     beta: Sequence[float],
     max_iter: int,
     U: Indicator | None = None,
+    present: Presence = None,
 ) -> Solution:
     """Alternate the two half-steps until the clusters settle.
 
@@ -160,7 +170,9 @@ def solve(
     max_iter : int
         Most iterations, at least 1.
     U : Indicator, optional
-        Clusters to start from, in the units of A and B; by default the nearest directions.
+        Clusters to start from, with projections as weights; by default the nearest directions.
+    present : array of shape (n, n_views), optional
+        Which rows have which views; by default all. Where rows lack some, none may be before them.
 
     Returns
     -------
@@ -182,7 +194,8 @@ def solve(
     """
     M: Block | None = None
     for n_iter in range(1, max_iter + 1):
-        P = project(X, directions)
+        reach = Reach.of(directions, present)
+        P = reach.fit(project(X, directions))
         if U is None:
             U = best_cluster(P)
         M, bound = graph(U)
@@ -190,17 +203,38 @@ def solve(
         lengths = np.sqrt(U.masses).astype(P.dtype)
         before = U.labels
         U = _in_units(update_u(U.unit(), P * lengths, M, bound), P)
-        A = prior.A + U.masses
+        counted = reach.in_units(U)
+        A = prior.A + counted.masses
         V = [
-            update_v(A, B_v + transposed_product(X_v, U), beta_v)
-            for X_v, B_v, beta_v in zip(X, prior.B, beta, strict=True)
+            update_v(A, _completed(B_v + transposed_product(X_v, counted), A, prior, rows), beta_v)
+            for X_v, B_v, beta_v, rows in zip(
+                X, prior.B, beta, _by_view(counted, present, len(X)), strict=True
+            )
         ]
         directions = unit_directions(V, prior.V_sq_norms(V, A))
         if n_iter > 1 and unmoved(U.labels, before):
             break
     assert U is not None
     unit = U.unit().dense()
-    return Solution(U, V, 0.0 if M is None else inner(unit, M @ unit), n_iter)
+    return Solution(counted, V, 0.0 if M is None else inner(unit, M @ unit), n_iter, U)
+
+
+def _by_view(U: Indicator, present: Presence, n_views: int) -> list[Indicator | None]:
+    """Return the indicator of the rows that have each view; None where all do."""
+    rows = [who_has(present, v) for v in range(n_views)]
+    return [None if own is None else U.take(own) for own in rows]
+
+
+def _completed(
+    B: Array, A: NDArray[np.float64], prior: PriorStatistics, rows: Indicator | None
+) -> Array:
+    """Return B as if rows that lack the view had what their cluster has; see `completion`."""
+    if rows is None:
+        return B
+    A_v = prior.A + rows.masses
+    factors = np.divide(A, A_v, out=np.zeros_like(A), where=A_v > 0)
+    completed: Array = B * factors.astype(B.dtype)
+    return completed
 
 
 def _in_units(U: Indicator, P: Array) -> Indicator:

@@ -18,11 +18,13 @@ from omvfs.model.constrained.alternate import (
     solve,
     unit_directions,
 )
-from omvfs.model.constrained.directions import feature_matrices
+from omvfs.model.constrained.directions import completed_matrices
 from omvfs.model.constrained.init import graph_start, mean_directions, spectral_start
 from omvfs.model.constrained.merit import merit
+from omvfs.model.constrained.reach import Reach
 from omvfs.model.graph.term import graph_term, neighbour_graphs
 from omvfs.model.indicator import Indicator
+from omvfs.model.presence import Presence
 from omvfs.model.settings import Settings
 from omvfs.model.state import B_sq_norms, Scales, State
 from omvfs.model.statistics import Statistics
@@ -66,11 +68,15 @@ def reclustered(state: State, settings: Settings) -> State:
 
 
 def fresh_start(
-    X: Sequence[Block], rng: np.random.Generator, settings: Settings, on_the_way: bool
+    X: Sequence[Block],
+    rng: np.random.Generator,
+    settings: Settings,
+    on_the_way: bool,
+    present: Presence = None,
 ) -> list[Array]:
     """Return directions to start from that owe nothing to those so far."""
     n_init = -(-settings.n_init // _STARTS) if on_the_way else settings.n_init
-    return spectral_start(X, settings.n_clusters, rng, n_init)
+    return spectral_start(X, settings.n_clusters, rng, n_init, present)
 
 
 def recluster(state: State, settings: Settings, on_the_way: bool = False) -> State:
@@ -85,16 +91,16 @@ def recluster(state: State, settings: Settings, on_the_way: bool = False) -> Sta
     sample, statistics = state.reservoir.take(live), state.statistics
     held = sample.blocks
     scaled = Scales.of(statistics, settings).rows(held)
-    known = [feature_matrices(state, settings)]
-    found = clustered(scaled, known, state.rng, settings, on_the_way)
+    known, has = [completed_matrices(state, settings)], sample.present
+    found = clustered(scaled, known, state.rng, settings, on_the_way, has)
     old, new = sample.counted, _matched(found, sample.counted)
     rest = statistics.cleared()
     if statistics.n_rows > len(sample):
-        without = statistics.without(Statistics.of_clusters(held, old, sample.shares))
+        without = statistics.without(Statistics.of_clusters(held, old, sample.shares, has))
         shares = moves(sample, new)
         # Clusters that no row is of stay.
         rest = without.relabel(shares + np.diag(shares.sum(axis=1) == 0))
-    statistics = rest.placed(held, new, sample.shares)
+    statistics = rest.placed(held, new, sample.shares, has)
     return replace(
         state,
         statistics=statistics,
@@ -110,6 +116,7 @@ def clustered(
     rng: np.random.Generator,
     settings: Settings,
     on_the_way: bool = False,
+    present: Presence = None,
 ) -> Indicator:
     """Return clusters of rows, the best found from those that are known and from a fresh start.
 
@@ -124,26 +131,30 @@ def clustered(
     settings : Settings
     on_the_way : bool, default=False
         With little effort.
+    present : array of shape (n, n_views), optional
+        Which rows have which views; by default all.
     """
     columns, X = zip(*map(on_own_columns, held), strict=True)
     max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
     graphs, K = neighbour_graphs(X, settings), settings.n_clusters
-    graph, prior = graph_term(X, settings, graphs), PriorStatistics.none(X, K)
+    graph, prior = graph_term(X, settings, graphs, present), PriorStatistics.none(X, K)
     starts: list[tuple[list[Array], Indicator | None]] = [
         (unit_directions([V_v[c] for V_v, c in zip(V, columns, strict=True)]), None) for V in known
     ]
-    starts.append((fresh_start(X, rng, settings, on_the_way), None))
+    starts.append((fresh_start(X, rng, settings, on_the_way, present), None))
     if graphs and not on_the_way:
         labels = graph_start(graphs, settings.graph_weight, K, rng, settings.n_init)
-        directions = mean_directions(X, labels, K)
-        starts.append((directions, in_clusters(project(X, directions), labels)))
+        directions = mean_directions(X, labels, K, present)
+        P = Reach.of(directions, present).fit(project(X, directions))
+        starts.append((directions, in_clusters(P, labels)))
+    beta = settings.sparsity
     options = [
-        solve(X, start, prior, graph, beta=settings.sparsity, max_iter=max_iter, U=U).U
+        solve(X, start, prior, graph, beta=beta, max_iter=max_iter, U=U, present=present)
         for start, U in starts
     ]
     unit = [unit_rows(X_v) for X_v in X]
-    merits = [merit(U, unit, graphs, settings.graph_weight) for U in options]
-    return options[int(in_ties(np.array(merits)).argmax())]
+    merits = [merit(each.fit, unit, graphs, settings.graph_weight, present) for each in options]
+    return options[int(in_ties(np.array(merits)).argmax())].U
 
 
 def moves(sample: Reservoir, new: Indicator) -> Array:
