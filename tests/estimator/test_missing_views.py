@@ -11,6 +11,7 @@ from omvfs.datasets import make_planted
 from streams import two_views
 from support import KINDS, dense, fingerprint
 
+FEW = settings(max_examples=10, deadline=None)
 QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10}
 # Of solver, forgetting, scaling and the rest, all that a stream may be learned by.
 WAYS = [
@@ -51,6 +52,7 @@ def scores(model):
 
 
 @given(st.integers(0, 50), st.sampled_from(WAYS))
+@FEW
 @example(0, {})
 def test_rows_that_have_all_views_are_learned_from_as_ever(seed, params):
     views = two_views(seed, 45)
@@ -61,6 +63,7 @@ def test_rows_that_have_all_views_are_learned_from_as_ever(seed, params):
 
 
 @given(st.integers(0, 50))
+@FEW
 def test_rows_of_nan_are_rows_that_lack_the_view(seed):
     views, present = two_views(seed, 45), masks(seed, 45)
     nan = {}
@@ -73,6 +76,7 @@ def test_rows_of_nan_are_rows_that_lack_the_view(seed):
 
 
 @given(st.integers(0, 50), st.sampled_from(list(KINDS)))
+@FEW
 def test_what_a_block_holds_in_rows_that_lack_the_view_does_not_matter(seed, kind):
     views, present = two_views(seed, 45), masks(seed, 45)
     other = {name: X + (~present[:, [v]]) for v, (name, X) in enumerate(views.items())}
@@ -81,7 +85,7 @@ def test_what_a_block_holds_in_rows_that_lack_the_view_does_not_matter(seed, kin
 
 
 @given(st.integers(0, 50))
-@settings(max_examples=20)
+@FEW
 def test_the_sums_of_a_view_are_over_the_rows_that_have_it(seed):
     """Against the slow and obvious: all rows are in the reservoir, so their U is known."""
     views, present = two_views(seed, 60), masks(seed, 60)
@@ -99,6 +103,7 @@ def test_the_sums_of_a_view_are_over_the_rows_that_have_it(seed):
 
 
 @given(st.integers(0, 50), st.sampled_from([{}, {"graph": "none"}, {"half_life": 20.0}]))
+@FEW
 def test_the_order_of_the_views_does_not_matter(seed, params):
     views, present = two_views(seed, 45), masks(seed, 45)
     turned = Views(
@@ -112,6 +117,7 @@ def test_the_order_of_the_views_does_not_matter(seed, params):
 
 
 @given(st.integers(0, 50), st.sampled_from(WAYS))
+@FEW
 def test_it_resumes_to_the_same_bits(seed, params):
     rows = lacking(two_views(seed, 60), masks(seed, 60))
     whole, first = OMVFS(3, **QUICK, **params), OMVFS(3, **QUICK, **params)
@@ -127,7 +133,7 @@ def test_it_resumes_to_the_same_bits(seed, params):
 
 
 @given(st.integers(0, 50), st.permutations(range(3)), st.sampled_from(WAYS))
-@settings(max_examples=25)
+@FEW
 def test_parts_merge_to_the_same_bits_in_any_order(seed, order, params):
     rows = lacking(two_views(seed, 60), masks(seed, 60))
     parts = [OMVFS(3, **QUICK, **params).fit(rows[20 * i : 20 * i + 20]) for i in range(3)]
@@ -152,7 +158,7 @@ def test_every_way_to_learn_takes_rows_that_lack_views(params, kind):
     assert set(model.predict(rows)) <= set(range(3))
     assert 0 <= model.explained_share(rows) <= 1
     assert np.isfinite(model.score(rows))
-    assert model.explain("text", model.top_features("text", 1)[0])
+    assert model.explain("text", int(np.argmin(model.view_ranking_["text"])))
     assert model.cluster_features()
 
 
@@ -171,7 +177,7 @@ def test_raised_columns_do_not_raise_rows_that_lack_the_view():
 def test_the_paper_solver_fits_each_view_to_the_rows_that_have_it():
     views, present = two_views(0, 40), masks(0, 40)
     rows = lacking(views, present)
-    model = OMVFSPaper(3, random_state=0, batch_size=20, max_iter=5).fit(rows)
+    model = OMVFSPaper(3, random_state=0, batch_size=40, max_iter=5).fit(rows)
     found = model._fitted.state.statistics.views
     U = np.concatenate(model._fitted.state.window.U)
     for v, X in enumerate(views.values()):
@@ -225,7 +231,9 @@ def test_what_is_selected_is_nan_where_the_row_lacks_the_view():
     chosen = model.transform(rows)
     assert np.array_equal(np.isnan(chosen[:, 0]), ~present[:, 0])
     assert np.array_equal(np.isnan(chosen[:, -1]), ~present[:, 1])
-    assert np.isnan(model.transform_views(rows)["image"]).any(axis=1).sum() == (~present[:, 1]).sum()
+    assert (
+        np.isnan(model.transform_views(rows)["image"]).any(axis=1).sum() == (~present[:, 1]).sum()
+    )
     sparse = lacking(views, present, "csr_array")
     assert np.isfinite(model.transform(sparse).data).all()
 
@@ -255,42 +263,59 @@ def test_a_mask_that_fits_no_row_is_refused():
 @pytest.fixture(scope="module")
 def planted():
     return make_planted(
-        3_000, n_features=(1_000, 600), n_informative=(100, 60), row_length=(30, 20), random_state=0
+        1_200,
+        n_features=(2_000, 1_000),
+        n_informative=(100, 60),
+        row_length=(70, 50),
+        random_state=0,
     )
 
 
-def recovery(planted, rows):
+def scored(rows):
     model = OMVFS(5, random_state=0)
     for start in range(0, len(rows), 200):
         model.partial_fit(rows[start : start + 200])
+    return model.view_scores_
+
+
+def recovery(planted, scores, part=1):
+    """Return the share of planted features among as many of the best, or a part of that."""
     return np.mean(
         [
-            truth[np.argsort(-model.view_scores_[view], kind="stable")[: truth.sum()]].mean()
+            truth[np.argsort(-scores[view], kind="stable")[: truth.sum() // part]].mean()
             for view, truth in planted.informative.items()
         ]
     )
 
 
 def test_planted_features_are_found_though_half_of_the_rows_lack_a_view(planted):
-    rng = np.random.default_rng(0)
-    present = np.ones((3_000, 2), bool)
-    lacking = np.flatnonzero(rng.random(3_000) < 0.5)
-    present[lacking, rng.integers(0, 2, len(lacking))] = False
-    told = {view: present[:, v] for v, view in enumerate(planted.views)}
-    complete = recovery(planted, Views(planted.views))
-    known = recovery(planted, Views(planted.views, present=told))
-    dropped = recovery(planted, Views(planted.views)[np.flatnonzero(present.all(axis=1))])
-    assert known >= 0.9 * complete
-    assert known > dropped
+    present, names = masks(0, 1_200), list(planted.views)
+    told = {view: present[:, v] for v, view in enumerate(names)}
+    known = Views(planted.views, present=told)
+    zeros = Views({view: known[view] for view in names})
+    dropped = Views(planted.views)[np.flatnonzero(present.all(axis=1))]
+    found = {
+        name: recovery(planted, scored(rows))
+        for name, rows in {
+            "complete": Views(planted.views),
+            "known": known,
+            "zeros": zeros,
+            "dropped": dropped,
+        }.items()
+    }
+    assert found["known"] >= 0.9 * found["complete"]
+    assert found["known"] > max(found["zeros"], found["dropped"]), found
 
 
 def test_a_view_that_two_classes_lack_makes_no_false_features(planted):
-    """A feature of view 2 that is as frequent in all classes must not look like one of a class."""
+    """Its words of other classes are found; those that are as frequent in all are not taken."""
     rng = np.random.default_rng(0)
-    gone = np.isin(planted.labels, [0, 1]) & (rng.random(3_000) < 0.9)
+    gone = np.isin(planted.labels, [0, 1]) & (rng.random(1_200) < 0.9)
     view = list(planted.views)[1]
-    by_class = recovery(planted, Views(planted.views, present={view: ~gone}))
-    at_random = recovery(planted, Views(planted.views, present={view: ~rng.permutation(gone)}))
+    by_class, at_random = (
+        recovery(planted, scored(Views(planted.views, present={view: ~lacking})), part=2)
+        for lacking in (gone, rng.permutation(gone))
+    )
     assert by_class >= at_random - 0.05
 
 

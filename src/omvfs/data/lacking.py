@@ -14,7 +14,7 @@ Missing: TypeAlias = Literal["error", "allow"]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 
-def lacks(block: Block) -> BoolArray | None:
+def lacks(block: Any) -> BoolArray | None:
     """Return which rows have a view, None if none is of NaN throughout.
 
     Examples
@@ -36,7 +36,7 @@ def lacks(block: Block) -> BoolArray | None:
     return has
 
 
-def blanked(block: Block, has: BoolArray) -> Block:
+def blanked(block: Any, has: BoolArray) -> Block:
     """Return a block without what it holds in rows that lack the view.
 
     Examples
@@ -54,10 +54,11 @@ def blanked(block: Block, has: BoolArray) -> Block:
         return block
     kept, counts = np.repeat(has, counts), np.where(has, counts, 0)
     ends = np.concatenate([[0], np.cumsum(counts)])
-    return type(block)((block.data[kept], block.indices[kept], ends), shape=block.shape)
+    kind: Any = type(block)
+    return kind((block.data[kept], block.indices[kept], ends), shape=block.shape)
 
 
-def spread(block: Block, places: NDArray[np.intp], n_rows: int) -> Block:
+def spread(block: Any, places: NDArray[np.intp], n_rows: int) -> Block:
     """Return rows in certain places among others, which are empty.
 
     Examples
@@ -76,10 +77,11 @@ def spread(block: Block, places: NDArray[np.intp], n_rows: int) -> Block:
     counts[places] = np.diff(block.indptr)
     rows = block[np.argsort(places)]
     parts = rows.data, rows.indices, np.concatenate([[0], np.cumsum(counts)])
-    return type(block)(parts, shape=shape)
+    kind: Any = type(block)
+    return kind(parts, shape=shape)
 
 
-def shown(block: Block, has: BoolArray | None) -> Block:
+def shown(block: Any, has: BoolArray | None) -> Block:
     """Return a block as others see it: NaN, if it is dense, in rows that lack the view.
 
     Examples

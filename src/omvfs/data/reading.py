@@ -55,7 +55,8 @@ def read_blocks(given: Any, index: Any = None) -> Read:
         # The order of the whole goes first; cells may lack a modality.
         whole = given.obs_names
         for name, own in rows.items():
-            if len(own) < len(whole) and whole.is_unique and own.is_unique:
+            # Rows of other labels are for others to tell of.
+            if len(own) < len(whole) and whole.is_unique and own.isin(whole).all():
                 blocks[name], present[name] = _among(blocks[name], own, whole)
                 rows[name] = whole
         rows = {"MuData": whole, **rows}
@@ -71,8 +72,6 @@ def read_blocks(given: Any, index: Any = None) -> Read:
 def _among(block: Block, own: Any, whole: Any) -> tuple[Block, BoolArray]:
     """Return rows in the places that they have among all, and which of these they are."""
     places = whole.get_indexer(own)
-    if (places < 0).any():
-        return block, np.ones(len(own), bool)  # rows of other labels: that is for others to tell
     has = np.zeros(len(whole), bool)
     has[places] = True
     return spread(block, places, len(whole)), has
@@ -94,5 +93,7 @@ def read_one(X: Any, views: Columns | None, remainder: Remainder = "error") -> R
     blocks = {view: take_columns(block, key) for view, key in columns.items()}
     if names is None:
         return Read(blocks, dict.fromkeys(columns), index, {})
-    own = {view: own_names(view, names[key]) for view, key in columns.items()}
+    own: dict[str, Names | None] = {
+        view: own_names(view, names[key]) for view, key in columns.items()
+    }
     return Read(blocks, own, index, {})

@@ -162,7 +162,9 @@ class Views:
         whose = {name: part for part in parts for name in part.names}
         indices = {name: part._index for name, part in whose.items()}
         blocks, index = aligned({name: part[name] for name, part in whose.items()}, indices)
-        masks = {view: has[:, None] for part in parts for view, has in part._present.items()}
+        masks: dict[str, Any] = {
+            view: has[:, None] for part in parts for view, has in part._present.items()
+        }
         if masks:
             masks, _ = aligned(masks, indices)
         feature_names = {name: part._feature_names[name] for name, part in whose.items()}
@@ -228,9 +230,7 @@ class Views:
         matched = [first, *(_matched(part, schema) for part in rest)]
         blocks = {name: vstack([part[name] for part in matched]) for name in first.names}
         lacking = [view for view in first.names if any(view in part._present for part in matched)]
-        present = {
-            view: np.concatenate([part.has(view) for part in matched]) for view in lacking
-        }
+        present = {view: np.concatenate([part.has(view) for part in matched]) for view in lacking}
         index = joined([part._index for part in matched])
         # The sum of squares may overflow though that of each part does not.
         return cls._of(blocks, first._feature_names, _READ, index, present)

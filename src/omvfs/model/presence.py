@@ -67,6 +67,23 @@ def who_has(present: Presence, v: int) -> IntArray | None:
     return np.flatnonzero(present[:, v])
 
 
+def can_judge(present: Presence, v: int) -> IntArray | None:
+    """Return by which rows to tell how far a view agrees with clusters, None for all.
+
+    Those that have the view and another. Where a view is all that a row has, it alone has decided
+    on its cluster, and agrees with it whatever it is worth. If there are none, all that have it.
+
+    Examples
+    --------
+    >>> can_judge(np.array([[True, False], [True, True], [False, True]]), 0)
+    array([1])
+    """
+    if present is None:
+        return None
+    rows = np.flatnonzero(present[:, v] & (present.sum(axis=1) > 1))
+    return rows if len(rows) else who_has(present, v)
+
+
 def of_those(a: Any, rows: IntArray | None) -> Any:
     """Return the rows of something that have a view, see `who_has`; itself if all do."""
     return a if rows is None else a[rows]

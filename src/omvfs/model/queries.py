@@ -12,6 +12,7 @@ from omvfs.model.arrays import Array, Block, IntArray, project, squared_row_norm
 from omvfs.model.columns import Columns, on_columns, on_own_columns, put_rows
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.constrained.reach import Reach
+from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, having, of_those, take, who_has
@@ -40,9 +41,7 @@ from omvfs.model.stream.drift import (
 )
 from omvfs.model.stream.reservoir import Reservoir
 
-# Rows of the reservoir that a cluster must have on average for selections to be judged, and how
-# often the rows are halved for it.
-ROWS_PER_CLUSTER = 10
+# How often the rows are halved to judge selections by them.
 _SPLITS = 2
 # With criterion "auto", signal has proved itself if it is ahead of separation on every half of the
 # rows, and by so much on average, judged at so many features a view, or such a part of all.

@@ -15,7 +15,8 @@ from omvfs.data.schema import Schema, listed
 from omvfs.data.suspects import Suspect, dominant, named_once, row_numbers
 from omvfs.data.views import Views, as_views
 from omvfs.model.arrays import Array, Block
-from omvfs.model.queries import ROWS_PER_CLUSTER, Queries
+from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
+from omvfs.model.queries import Queries
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS

@@ -24,6 +24,8 @@ from omvfs.model.presence import Presence, who_has
 
 # An alternation has settled when fewer than one row in so many changes its cluster.
 _SETTLED = 1000
+# How often rows that join clusters are placed, each time by where all rows have come to point.
+_JOINED = 3
 
 
 @dataclass(frozen=True)
@@ -204,19 +206,73 @@ def solve(
         before = U.labels
         U = _in_units(update_u(U.unit(), P * lengths, M, bound), P)
         counted = reach.in_units(U)
-        A = prior.A + counted.masses
-        V = [
-            update_v(A, _completed(B_v + transposed_product(X_v, counted), A, prior, rows), beta_v)
-            for X_v, B_v, beta_v, rows in zip(
-                X, prior.B, beta, _by_view(counted, present, len(X)), strict=True
-            )
-        ]
-        directions = unit_directions(V, prior.V_sq_norms(V, A))
+        V = _features(X, counted, beta, prior, present)
+        directions = unit_directions(V, prior.V_sq_norms(V, prior.A + counted.masses))
         if n_iter > 1 and unmoved(U.labels, before):
             break
     assert U is not None
     unit = U.unit().dense()
     return Solution(counted, V, 0.0 if M is None else inner(unit, M @ unit), n_iter, U)
+
+
+def joined(
+    X: Sequence[Block],
+    rows: IntArray,
+    U: Indicator,
+    beta: Sequence[float],
+    present: Presence,
+) -> Solution:
+    """Let rows join the clusters of others: by their fit to these, and then to all.
+
+    Parameters
+    ----------
+    X : sequence of array or CSR matrix of shape (n, D_v)
+        All rows.
+    rows : int array
+        Which of them are in clusters: they stay.
+    U : Indicator
+        Of these, with weights in the units of A and B.
+    beta : sequence of float
+        β_v of each view.
+    present : array of shape (n, n_views)
+        Which rows have which views.
+
+    Returns
+    -------
+    Solution
+    """
+    n, dtype = X[0].shape[0], X[0].dtype
+    labels, weights = np.zeros(n, np.intp), np.zeros(n, dtype)
+    labels[rows], weights[rows] = U.labels, U.weights
+    counted, prior = Indicator(labels, weights, U.n_clusters), PriorStatistics.none(X, U.n_clusters)
+    stays = np.zeros(n, bool)
+    stays[rows] = True
+    for _ in range(_JOINED):
+        V = _features(X, counted, beta, prior, present)
+        directions = unit_directions(V)
+        reach = Reach.of(directions, present)
+        P = reach.fit(project(X, directions))
+        labels = np.where(stays, labels, best_cluster(P).labels)
+        fit = in_clusters(P, labels)
+        own = reach.in_units(fit).weights
+        counted = Indicator(labels, np.where(stays, weights, own).astype(dtype), U.n_clusters)
+    return Solution(counted, V, 0.0, _JOINED, fit)
+
+
+def _features(
+    X: Sequence[Block],
+    U: Indicator,
+    beta: Sequence[float],
+    prior: PriorStatistics,
+    present: Presence,
+) -> list[Array]:
+    """Return the V that is best for rows in clusters, and what came before them."""
+    A = prior.A + U.masses
+    parts = zip(X, prior.B, beta, _by_view(U, present, len(X)), strict=True)
+    return [
+        update_v(A, _completed(B_v + transposed_product(X_v, U), A, prior, own), beta_v)
+        for X_v, B_v, beta_v, own in parts
+    ]
 
 
 def _by_view(U: Indicator, present: Presence, n_views: int) -> list[Indicator | None]:

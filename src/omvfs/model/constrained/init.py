@@ -248,7 +248,7 @@ def _unit(E: Array) -> Array:
 
 def _filled(X: Sequence[Block], present: Presence) -> dict[int, tuple[Array, Array]]:
     """Return by view that rows lack: which rows, as 0 and 1, and the mean of all others."""
-    found = {}
+    found: dict[int, tuple[Array, Array]] = {}
     for v, X_v in enumerate(X):
         rows = who_has(present, v)
         if rows is not None and present is not None:

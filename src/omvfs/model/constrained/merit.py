@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from omvfs.model.arrays import Block, near_largest, unit_rows
 from omvfs.model.graph.term import agreement
 from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.presence import Presence, of_those, who_has
 from omvfs.model.partitions import entropy, every_other, shared_information
+from omvfs.model.presence import Presence, can_judge, of_those
 
 
 def merit(
@@ -37,7 +37,8 @@ def merit(
     weights : sequence of float
         α_v of each view, by which it has a say in how far neighbours agree.
     present : array of shape (n, n_views), optional
-        Which rows have which views; by default all. What a view tells is of those that have it.
+        Which rows have which views; by default all. What a view foretells is told by those that
+        have it and another.
 
     Examples
     --------
@@ -49,15 +50,14 @@ def merit(
     True
     """
     found = float(U.masses.sum()) * evenness(U)
-    rows = [who_has(present, v) for v in range(len(X))]
+    rows = [can_judge(present, v) for v in range(len(X))]
     known = [
         foretold(of_those(X_v, own), U if own is None else U.take(own))
         for X_v, own in zip(X, rows, strict=True)
     ]
     found *= float(np.mean(known))
     if graphs:
-        agreements = [agreement(W, U, who_has(present, v)) for v, W in enumerate(graphs)]
-        found *= float(np.average(agreements, weights=weights))
+        found *= float(np.average([agreement(W, U) for W in graphs], weights=weights))
     return found
 
 

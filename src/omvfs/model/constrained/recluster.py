@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from omvfs.model.arrays import Array, Block, in_ties, project, unit_rows
@@ -15,14 +16,14 @@ from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import (
     PriorStatistics,
     in_clusters,
+    joined,
     solve,
     unit_directions,
 )
 from omvfs.model.constrained.directions import completed_matrices
 from omvfs.model.constrained.init import graph_start, mean_directions, spectral_start
 from omvfs.model.constrained.merit import merit
-from omvfs.model.constrained.reach import Reach
-from omvfs.model.graph.term import graph_term, neighbour_graphs
+from omvfs.model.graph.term import graph_term, neighbour_graphs, no_graph
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence
 from omvfs.model.settings import Settings
@@ -37,6 +38,8 @@ _FILLING, _GROWTH = 4.0, 64.0
 # On the way, it is clustered with less effort than when something is asked: with one start in so
 # many, and at most so many iterations of the solver.
 _STARTS, ITERATIONS = 4, 10
+# Rows that a cluster must have on average to be found, or to be judged by.
+ROWS_PER_CLUSTER = 10
 
 
 def recluster_due(state: State, n_rows: int) -> bool:
@@ -135,25 +138,69 @@ def clustered(
         Which rows have which views; by default all.
     """
     columns, X = zip(*map(on_own_columns, held), strict=True)
+    begun = [unit_directions([V_v[c] for V_v, c in zip(V, columns, strict=True)]) for V in known]
+    if present is not None:
+        return clustered_in_part(X, begun, rng, settings, on_the_way, present)
     max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
     graphs, K = neighbour_graphs(X, settings), settings.n_clusters
-    graph, prior = graph_term(X, settings, graphs, present), PriorStatistics.none(X, K)
-    starts: list[tuple[list[Array], Indicator | None]] = [
-        (unit_directions([V_v[c] for V_v, c in zip(V, columns, strict=True)]), None) for V in known
-    ]
-    starts.append((fresh_start(X, rng, settings, on_the_way, present), None))
+    graph, prior = graph_term(X, settings, graphs), PriorStatistics.none(X, K)
+    starts: list[tuple[list[Array], Indicator | None]] = [(each, None) for each in begun]
+    starts.append((fresh_start(X, rng, settings, on_the_way), None))
     if graphs and not on_the_way:
         labels = graph_start(graphs, settings.graph_weight, K, rng, settings.n_init)
-        directions = mean_directions(X, labels, K, present)
-        P = Reach.of(directions, present).fit(project(X, directions))
-        starts.append((directions, in_clusters(P, labels)))
-    beta = settings.sparsity
+        directions = mean_directions(X, labels, K)
+        starts.append((directions, in_clusters(project(X, directions), labels)))
     options = [
-        solve(X, start, prior, graph, beta=beta, max_iter=max_iter, U=U, present=present)
+        solve(X, start, prior, graph, beta=settings.sparsity, max_iter=max_iter, U=U).U
         for start, U in starts
     ]
     unit = [unit_rows(X_v) for X_v in X]
-    merits = [merit(each.fit, unit, graphs, settings.graph_weight, present) for each in options]
+    merits = [merit(U, unit, graphs, settings.graph_weight) for U in options]
+    return options[int(in_ties(np.array(merits)).argmax())]
+
+
+def clustered_in_part(
+    X: Sequence[Block],
+    begun: Sequence[Sequence[Array]],
+    rng: np.random.Generator,
+    settings: Settings,
+    on_the_way: bool,
+    present: NDArray[np.bool_],
+) -> Indicator:
+    """Return clusters of rows of which some lack views.
+
+    Two ways, of which that of the most merit is taken. All rows alike, without a graph: a row that
+    has one view alone has neighbours in that view only, and clusters would follow what is alike by
+    chance there. Or those that have every view first, with all that they can tell, which the others
+    then join by their fit.
+
+    Parameters
+    ----------
+    X : sequence of array or CSR matrix of shape (n, C_v)
+        On the columns that they have.
+    begun : sequence of (sequence of array of shape (C_v, K))
+        Unit directions to start from.
+    rng : Generator
+    settings : Settings
+    on_the_way : bool
+        With little effort.
+    present : array of shape (n, n_views)
+        Which rows have which views.
+    """
+    K, beta = settings.n_clusters, settings.sparsity
+    max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
+    prior = PriorStatistics.none(X, K)
+    starts = [*begun, fresh_start(X, rng, settings, on_the_way, present)]
+    options = [
+        solve(X, start, prior, no_graph, beta=beta, max_iter=max_iter, present=present)
+        for start in starts
+    ]
+    whole = np.flatnonzero(present.all(axis=1))
+    if len(whole) >= ROWS_PER_CLUSTER * K:
+        U = clustered([X_v[whole] for X_v in X], begun, rng, settings, on_the_way)
+        options.append(joined(X, whole, U, beta, present))
+    unit = [unit_rows(X_v) for X_v in X]
+    merits = [merit(each.fit, unit, [], [], present) for each in options]
     return options[int(in_ties(np.array(merits)).argmax())].U
 
 

@@ -187,7 +187,7 @@ def _solved(
     # The reservoir is soon clustered anew: no graph, and little effort.
     first = not prior.A.any() and start_U is None and start_V is None
     soon_anew = first and n < settings.sample_size
-    graph = no_graph if soon_anew else graph_term(X, settings, present=present)
+    graph = no_graph if soon_anew or present is not None else graph_term(X, settings)
     max_iter = min(settings.max_iter, ITERATIONS) if soon_anew else settings.max_iter
     beta = settings.sparsity
     found = solve(X, directions, prior, graph, beta=beta, max_iter=max_iter, U=U, present=present)

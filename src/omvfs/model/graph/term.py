@@ -7,11 +7,10 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.arrays import Array, Block, IntArray
+from omvfs.model.arrays import Array, Block
 from omvfs.model.graph.neighbours import normalised_neighbours
 from omvfs.model.graph.similarity import gaussian, laplacian
 from omvfs.model.indicator import Indicator
-from omvfs.model.presence import Presence, who_has
 from omvfs.model.settings import Settings
 
 # From U to M = Σ_v α_v L_v and a step bound, see `update_u`; M is None without a graph.
@@ -26,10 +25,7 @@ def neighbour_graphs(X: Sequence[Block], settings: Settings) -> list[sp.csr_arra
 
 
 def graph_term(
-    X: Sequence[Block],
-    settings: Settings,
-    graphs: Sequence[sp.csr_array] | None = None,
-    present: Presence = None,
+    X: Sequence[Block], settings: Settings, graphs: Sequence[sp.csr_array] | None = None
 ) -> GraphTerm:
     """Return the graph term of rows, as `solve` asks for it.
 
@@ -39,40 +35,18 @@ def graph_term(
     settings : Settings
     graphs : sequence of csr_array, optional
         The `neighbour_graphs` of the rows, if they are at hand.
-    present : array of shape (n, n_views), optional
-        Which rows have which views; by default all. No edge goes to a row that lacks the view.
     """
     if settings.graph == "none" or not any(settings.graph_weight):
         return no_graph
     if settings.graph == "gaussian":
-        weighted = enumerate(zip(settings.graph_weight, X, strict=True))
-        M = sum(
-            alpha * laplacian(among(gaussian(X_v), who_has(present, v)))
-            for v, (alpha, X_v) in weighted
-        )
+        weighted = zip(settings.graph_weight, X, strict=True)
+        M = sum(alpha * laplacian(gaussian(X_v)) for alpha, X_v in weighted)
         # W has no negative eigenvalue, so those of D − W are at most the largest degree, and W has
         # ones on its diagonal.
         bound = float(np.max(np.diagonal(M))) + sum(settings.graph_weight)
         return lambda U: (M, bound)
     found = neighbour_graphs(X, settings) if graphs is None else graphs
-    weights = settings.graph_weight
-    return lambda U: graph_laplacian(found, U, weights, float(U.masses.sum()), present)
-
-
-def among(W: Array, rows: IntArray | None) -> Array:
-    """Return dense similarities, without those of rows that are not among some; None for all.
-
-    Examples
-    --------
-    >>> among(np.ones((2, 2)), np.array([1]))
-    array([[0., 0.],
-           [0., 1.]])
-    """
-    if rows is None:
-        return W
-    own = np.zeros_like(W)
-    own[np.ix_(rows, rows)] = W[np.ix_(rows, rows)]
-    return own
+    return lambda U: graph_laplacian(found, U, settings.graph_weight, float(U.masses.sum()))
 
 
 def no_graph(U: Indicator) -> tuple[None, float]:
@@ -80,11 +54,10 @@ def no_graph(U: Indicator) -> tuple[None, float]:
     return None, 0.0
 
 
-def agreement(W: sp.csr_array, U: Indicator, rows: IntArray | None = None) -> float:
+def agreement(W: sp.csr_array, U: Indicator) -> float:
     """Return how far neighbours share a cluster: 1 if all do, 0 if no more than by chance.
 
-    tr(UᵀŴU) / K is 1 when no edge leaves a cluster and about 1/K under random labels. Of some rows
-    only, where others lack the view and so have no neighbours.
+    tr(UᵀŴU) / K is 1 when no edge leaves a cluster and about 1/K under random labels.
 
     Examples
     --------
@@ -92,10 +65,6 @@ def agreement(W: sp.csr_array, U: Indicator, rows: IntArray | None = None) -> fl
     >>> agreement(W, Indicator(np.array([0, 1]), np.ones(2), 2))
     0.0
     """
-    if rows is not None:
-        weights = np.zeros_like(U.weights)
-        weights[rows] = U.weights[rows]
-        U = Indicator(U.labels, weights, U.n_clusters)
     unit = U.unit()
     filled = int(np.count_nonzero(unit.masses))
     if filled < 2:
@@ -107,9 +76,7 @@ def agreement(W: sp.csr_array, U: Indicator, rows: IntArray | None = None) -> fl
     return max(0.0, (within - 1) / (filled - 1))
 
 
-def shares_of_views(
-    graphs: Sequence[sp.csr_array], U: Indicator, present: Presence = None
-) -> Array:
+def shares_of_views(graphs: Sequence[sp.csr_array], U: Indicator) -> Array:
     """Return the share of each view in the agreement of all; zeros if none agrees.
 
     Examples
@@ -119,7 +86,7 @@ def shares_of_views(
     >>> shares_of_views([W, W[::-1, ::-1], sp.csr_array(np.eye(4)[::-1])], U).round(2)
     array([0.5, 0.5, 0. ])
     """
-    agreements = np.array([agreement(W, U, who_has(present, v)) for v, W in enumerate(graphs)])
+    agreements = np.array([agreement(W, U) for W in graphs])
     return agreements / (agreements.sum() or 1)
 
 
@@ -147,11 +114,7 @@ class Laplacian:
 
 
 def graph_laplacian(
-    graphs: Sequence[sp.csr_array],
-    U: Indicator,
-    weights: Sequence[float],
-    energy: float,
-    present: Presence = None,
+    graphs: Sequence[sp.csr_array], U: Indicator, weights: Sequence[float], energy: float
 ) -> tuple[Laplacian | None, float]:
     """Return M = Σ_v α_v c_v (I − Ŵ_v) and a step bound: its diagonal.
 
@@ -170,8 +133,6 @@ def graph_laplacian(
         α_v of each view.
     energy : float
         Σ_i (x_i · c_{k(i)})², what the clusters explain of the rows.
-    present : array of shape (n, n_views), optional
-        Which rows have which views; by default all.
 
     Returns
     -------
@@ -180,8 +141,7 @@ def graph_laplacian(
     bound : float
         Σ_v α_v c_v.
     """
-    shares = shares_of_views(graphs, U, present)
-    scales: Array = np.asarray(weights) * shares * (energy / U.n_clusters)
+    scales: Array = np.asarray(weights) * shares_of_views(graphs, U) * (energy / U.n_clusters)
     if not scales.any():
         return None, 0.0
     heard = [(W, float(scale)) for W, scale in zip(graphs, scales, strict=True) if scale]

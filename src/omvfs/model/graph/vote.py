@@ -9,7 +9,7 @@ from omvfs.model.arrays import Array, Block, IntArray, near_largest, rows_divide
 from omvfs.model.columns import Columns, on_columns, on_own_columns
 from omvfs.model.graph.neighbours import product_strips
 from omvfs.model.indicator import Indicator
-from omvfs.model.presence import Presence, of_those, who_has
+from omvfs.model.presence import Presence, can_judge, of_those
 
 # Relative difference up to which similarities in single precision are taken for equal.
 _NEAR = 1e-5
@@ -130,7 +130,7 @@ def agreement_of_views(
     """Return the say of each view: the more, the more its votes agree with the clusters of rows.
 
     Beyond what chance would give, as a share of the agreement of all views; zeros if none agrees.
-    Of a view that rows lack, those that have it are asked.
+    Of a view that rows lack, those that have it and another are asked.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def agreement_of_views(
     array([1., 0.])
     """
     rows, chance = np.arange(len(labels)), 1 / shares[0].shape[1]
-    own = [of_those(each[rows, labels], who_has(present, v)) for v, each in enumerate(shares)]
+    own = [of_those(each[rows, labels], can_judge(present, v)) for v, each in enumerate(shares)]
     agree = [max(0.0, float(each.mean()) - chance) if len(each) else 0.0 for each in own]
     return np.array(agree) / (sum(agree) or 1.0)
 

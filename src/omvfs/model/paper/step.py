@@ -8,8 +8,7 @@ import numpy as np
 
 from omvfs.model.arrays import Array, Block, IntArray
 from omvfs.model.graph.neighbours import neighbours
-from omvfs.model.graph.similarity import gaussian, laplacian
-from omvfs.model.graph.term import among
+from omvfs.model.graph.similarity import among, gaussian, laplacian
 from omvfs.model.objective import l21, orthogonality_gap, reconstruction, smoothness
 from omvfs.model.paper.updates import solve
 from omvfs.model.presence import Presence, of_those, who_has
