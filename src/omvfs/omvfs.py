@@ -174,6 +174,7 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
 
     is_multi_view = True
     embeds_directly = True
+    _missing = "allow"
     # Of what decides what is learned, what is not for the user to choose.
     _fixed: ClassVar[Mapping[str, Any]] = {
         "solver": "constrained",

@@ -56,7 +56,7 @@ def place(tmp_path, monkeypatch):
     parquet.write_table(pa.table(columns), "same.parquet")
     Path("raw.jsonl").write_text(json.dumps({"text": "A cat."}) + "\n")
     parquet.write_table(pa.table({"v__a": X[:, 0], "id": np.arange(120)}), "mixed.parquet")
-    Path("null.jsonl").write_text(json.dumps({"text": ["a"], "label": None}) + "\n")
+    Path("odd.jsonl").write_text(json.dumps({"text": ["a"], "label": True}) + "\n")
     scipy.io.savemat("uneven.mat", {"a": np.eye(5), "b": np.eye(4)})
     scipy.io.savemat("vectors.mat", {"a": np.ones((5, 1))})
     np.save("narrow.npy", np.zeros((5, 0)))
@@ -83,7 +83,7 @@ CASES = {
     "as the key: --key NAME.",
     "select mixed.parquet": "out by their names: --drop NAME; or carry them along: --keep NAME; or "
     "name the key of the rows: --key",
-    "info null.jsonl": "Leave it out: --drop NAME; or carry it along: --keep NAME.",
+    "info odd.jsonl": "Leave it out: --drop NAME; or carry it along: --keep NAME.",
     "info raw.jsonl": "Take it for its words: --tokenize VIEW; or carry it along: --keep NAME; or "
     "leave it out: --drop NAME.",
     "select raw.jsonl --tokenize text --tokenize words": "'words' to take for texts; the views are "
@@ -92,6 +92,7 @@ CASES = {
     "values of JSON Lines. Correct the names given by --keep NAME.",
     "convert l=text.parquet r=same.parquet --keep class -o x.csv": "Column 'class' is 'cat' in l "
     "and 'dog' in r of the same row: these are not the same rows. Align them by a key: --key NAME.",
+    "info mixed.parquet --key id --join left": "Got --join left; expected",
     "info x.npy --layer raw": "No input has a layer 'raw': only .h5ad and .h5mu have layers.",
     "info uneven.mat": "a 5, b 4. Leave others out: --drop NAME.",
     "info vectors.mat": "with more than one row and column; it has 'a'.",
@@ -150,7 +151,7 @@ def test_a_chunk_that_is_too_large_names_the_option(monkeypatch, capsys):
 
 @pytest.mark.usefixtures("place")
 def test_python_is_told_in_python():
-    for name in ("text.parquet", "mixed.parquet", "null.jsonl", "narrow.npy", "uneven.mat"):
+    for name in ("text.parquet", "mixed.parquet", "odd.jsonl", "narrow.npy", "uneven.mat"):
         with pytest.raises(SourceError, match=r"(drop|views|variables)=\[\.\.\.\]") as caught:
             open_source(name)
         assert "--" not in str(caught.value)

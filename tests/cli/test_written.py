@@ -40,8 +40,7 @@ def test_keys_are_written_with_their_rows(tmp_path, ending):
     given = [
         with_keys(tmp_path, "text", TEXT, keys),
         with_keys(tmp_path, "image", IMAGE[10:], keys[10:]),
-        "--key",
-        "id",
+        *("--key", "id", "--join", "inner"),
     ]
     out = tmp_path / "out"
     options = ["-k", "3", "-n", "2", "-o", str(out), "--write-data"]

@@ -164,7 +164,7 @@ def from_files_joined_by_a_key(path):
     image = pa.concat_tables([image.slice(0, 16), extra, image.slice(16)])
     parquet.write_table(text, path / "text.parquet")
     arrow_csv.write_csv(image, path / "image.csv")
-    return open_source(path / "text.parquet", path / "image.csv", key="id")
+    return open_source(path / "text.parquet", path / "image.csv", key="id", join="inner")
 
 
 def from_afar(path):

@@ -54,10 +54,16 @@ def test_modalities_of_mudata_are_views_in_its_order():
     assert Views(MuData({"rna": rna})).names == ("rna",)
 
 
-def test_mudata_that_lacks_rows_in_a_view_is_refused():
-    data = MuData({"rna": AnnData(X, ROWS, GENES), "protein": AnnData(X[:3], ROWS[:3])})
-    with pytest.raises(ValueError, match=r"'protein' are of different rows.*such as 'r4'.*Keep"):
+def test_cells_of_mudata_may_lack_a_modality():
+    rows = [ROWS[2], ROWS[0]]
+    data = MuData({"rna": AnnData(X, ROWS, GENES), "protein": AnnData(X[[2, 0]], rows)})
+    read = as_views(data, missing="allow")
+    assert read.present["protein"].tolist() == [row in rows for row in ROWS]
+    np.testing.assert_array_equal(read["protein"][[2, 0]], X[[2, 0]])
+    with pytest.raises(ValueError, match=r"rows lack view 'protein', such as row 1"):
         as_views(data)
+    with pytest.raises(ValueError, match=r"'protein' are of different rows by their labels"):
+        as_views(MuData({"rna": AnnData(X, ROWS), "protein": AnnData(X[:1], ["strange"])}))
     with pytest.raises(ValueError, match="axis=1; expected axis=0"):
         as_views(MuData({"rna": AnnData(X)}, axis=1))
     with pytest.raises(ValueError, match="Got no views"):

@@ -129,7 +129,9 @@ def test_other_variables_are_not_looked_at(tmp_path):
 def test_rows_whose_views_are_not_asked_for_are_there_for_their_keys(tmp_path, name):
     put(FRAME[["image__x"]].assign(id=[1, 2, 3, 4]), tmp_path / "image.csv")
     path = put(FRAME[["text__a"]].assign(id=[2, 4, 5, 6]), tmp_path / name)
-    with open_source(tmp_path / "image.csv", path, views=["image"], key="id") as source:
+    with open_source(
+        tmp_path / "image.csv", path, views=["image"], key="id", join="inner"
+    ) as source:
         (chunk,) = source.chunks(10)
     assert chunk.keys.tolist() == [2, 4]
     np.testing.assert_array_equal(chunk.views["image"].ravel(), [4, 6])
@@ -225,7 +227,9 @@ def test_columns_go_along_with_keys(tmp_path):
     put(image.assign(label=list("xaxbxcxd")), tmp_path / "image.parquet")
     inputs = tmp_path / "text.parquet", tmp_path / "image.parquet"
     for size in (1, 2, 3):
-        views, kept = rows_of(open_source(*inputs, key="id", keep=["label", "id"]), size)
+        views, kept = rows_of(
+            open_source(*inputs, key="id", join="inner", keep=["label", "id"]), size
+        )
         assert kept == {"label": list("abcd")}
         np.testing.assert_array_equal(views["image"].ravel(), [1, 3, 5, 7])
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from omvfs.formats import Chunk, Joined, SourceError, open_source
 from omvfs.formats.memory import ArraySource
@@ -28,8 +29,8 @@ class Keyed(ArraySource):
             yield Chunk(chunk.start, chunk.views, chunk.cursor, self.own[chunk.start : stop])
 
 
-def joined(parts):
-    return Joined({f"v{i}": Keyed(f"v{i}", own) for i, own in enumerate(parts)})
+def joined(parts, join="inner"):
+    return Joined({f"v{i}": Keyed(f"v{i}", own) for i, own in enumerate(parts)}, join=join)
 
 
 @given(st.lists(keys.filter(len), min_size=1, max_size=3), st.integers(1, 12), st.booleans())
@@ -102,7 +103,9 @@ def test_a_table_and_json_lines_join(tmp_path, left, right):
     pd.DataFrame({"id": sorted(right), "red": np.array(sorted(right)) / 2}).to_parquet(
         tmp_path / "image.parquet"
     )
-    source = open_source(tmp_path / "text.jsonl", tmp_path / "image.parquet", key="id")
+    source = open_source(
+        tmp_path / "text.jsonl", tmp_path / "image.parquet", key="id", join="inner"
+    )
     got = [
         (row[0], row[1], colour)
         for chunk in source.chunks(4)
@@ -122,7 +125,7 @@ def test_the_command_line_tells_what_was_left_out(tmp_path, capsys):
     inputs = [str(tmp_path / f"{view}.csv") for view in ("text", "image")]
     out = ["-o", str(tmp_path / "out")]
     options = ["-k", "2", "-n", "2", "--batch-size", "20", "--write-data", *out]
-    assert run_app(["select", *inputs, "--key", "id", *options]) == 0
+    assert run_app(["select", *inputs, "--key", "id", "--join", "inner", *options]) == 0
     said = capsys.readouterr()
     assert "5 rows left out" in said.err
     assert said.out.startswith("55 rows")
@@ -153,7 +156,7 @@ def test_rows_are_those_of_all_files_whatever_views_are_read(tmp_path, views):
     (tmp_path / "text.csv").write_text("id,a\n1,1\n2,2\n3,3\n5,5\n")
     (tmp_path / "image.csv").write_text("id,b\n2,2\n3,3\n4,4\n5,5\n6,6\n")
     files = tmp_path / "text.csv", tmp_path / "image.csv"
-    with open_source(*files, key="id", views=views) as source:
+    with open_source(*files, key="id", join="inner", views=views) as source:
         assert list(source.parts) == list(source.schema.names) == views
         chunks = list(source.chunks(2))
         assert [key for chunk in chunks for key in chunk.keys] == [2, 3, 5]
@@ -161,3 +164,34 @@ def test_rows_are_those_of_all_files_whatever_views_are_read(tmp_path, views):
         assert source.n_left_out == 3
         (rest,) = source.chunks(2, json.loads(json.dumps(chunks[0].cursor)))
         assert rest.keys.tolist() == [5]
+
+
+@given(
+    st.lists(st.sets(st.integers(0, 30), min_size=1), min_size=2, max_size=3),
+    st.integers(1, 7),
+    st.integers(1, 7),
+)
+def test_rows_that_any_part_has_lack_the_views_of_the_others(parts, batch_size, other):
+    parts = [sorted(own) for own in parts]
+    keys = sorted(set.union(*map(set, parts)))
+    chunks = list(joined(parts, "outer").chunks(batch_size))
+    assert [key for chunk in chunks for key in chunk.keys.tolist()] == keys
+    for v, own in enumerate(parts):
+        has = [flag for chunk in chunks for flag in chunk.views.has(f"v{v}").tolist()]
+        assert has == [key in own for key in keys]
+    # It goes on after any chunk, in chunks of any size.
+    for i, chunk in enumerate(chunks):
+        place = json.loads(json.dumps(chunk.cursor))
+        rest = [key for c in joined(parts, "outer").chunks(other, place) for key in c.keys.tolist()]
+        assert rest == [key for c in chunks[i + 1 :] for key in c.keys.tolist()]
+
+
+def test_a_model_learns_from_rows_that_not_all_files_have(tmp_path):
+    (tmp_path / "text.csv").write_text("id,a,b\n1,1,0\n2,2,1\n3,3,5\n5,5,2\n")
+    (tmp_path / "image.csv").write_text("id,c\n2,2\n3,3\n4,4\n5,5\n6,6\n")
+    files = [str(tmp_path / f"{view}.csv") for view in ("text", "image")]
+    out = str(tmp_path / "out")
+    assert run_app(["select", *files, "--key", "id", "-k", "2", "-n", "1", "-o", out]) == 0
+    model = OMVFS.load(tmp_path / "out" / "model.omvfs")
+    assert model.n_samples_seen_ == 6
+    assert [view.decayed_n_rows for view in model._fitted.state.statistics.views] == [4, 5]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.formats import JsonLinesSource, SourceError, lines, open_source
+from omvfs.formats.json_lines import open_writer
 from support import damaged
 
 JSON = [
@@ -67,10 +68,17 @@ def test_a_number_beyond_all_doubles_is_named_by_its_row(tmp_path, large):
         list(open_source(tmp_path / "x.jsonl").chunks(10))
 
 
-def test_numbers_must_be_in_every_row(tmp_path):
-    (tmp_path / "x.jsonl").write_text('{"a": [1]}\n{"b": [1]}\n')
-    with pytest.raises(SourceError, match=r"Row 2 .* has no view 'a'"):
-        list(open_source(tmp_path / "x.jsonl").chunks(10))
+def test_a_row_lacks_what_it_leaves_out_or_has_as_null(tmp_path):
+    rows = [{"a": [1], "t": ["x"]}, {"a": None, "t": []}, {"t": []}, {"a": [2], "t": None}]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (chunk,) = open_source(tmp_path / "x.jsonl").chunks(10)
+    assert chunk.views.has("a").tolist() == [True, False, False, True]
+    assert chunk.views.has("t").tolist() == [True, True, True, False]
+    again = tmp_path / "again.jsonl"
+    with open_writer(again) as writer:
+        writer.append(chunk.views)
+    (read,) = open_source(again).chunks(10)
+    np.testing.assert_array_equal(read.views.presence, chunk.views.presence)
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):

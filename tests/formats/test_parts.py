@@ -183,12 +183,12 @@ def test_parts_are_aligned_by_a_key_too(tmp_path):
             put(frame(rows).assign(id=ids[rows]), folder / f"{number}.parquet")
     (tmp_path / "image/1.parquet").unlink()
     inputs = f"text={tmp_path / 'text'}", f"image={tmp_path / 'image'}/*.parquet"
-    with open_source(*inputs, key="id") as source:
+    with open_source(*inputs, key="id", join="inner") as source:
         chunks = list(source.chunks(10))
         assert source.n_left_out == 35
     np.testing.assert_array_equal(np.concatenate([c.keys for c in chunks]), ids[:25])
     np.testing.assert_array_equal(np.vstack([c.views["image"] for c in chunks]), X[:25])
-    check_source(lambda: open_source(*inputs, key="id"))
+    check_source(lambda: open_source(*inputs, key="id", join="inner"))
 
 
 def test_views_of_two_files_that_are_the_same_in_part_are_told(tmp_path):

@@ -116,7 +116,7 @@ def test_relabelling_loses_nothing_and_distributes_over_adding(a, b, seed):
 
 def test_relabelling_moves_whole_masses_on_both_sides():
     U = np.random.default_rng(0).random((20, K))
-    known = Statistics.of_products(U.T @ U, U.sum(axis=0), [np.ones((5, K))])
+    known = Statistics.of_products([U.T @ U], [U.sum(axis=0)], [np.ones((5, K))])
     permutation = [2, 0, 1]
     moved = known.relabel(np.eye(K)[permutation])
     V = np.empty_like(U)

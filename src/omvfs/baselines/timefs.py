@@ -90,8 +90,7 @@ class TIMEFS(OfflineSelector):
     rule.
 
     Rows and features are taken as they come: long rows, and features of much variance, say most.
-    What an incomplete view lacks is kept as Z_v W_vᵀ and never formed. The library has no rows that
-    lack a view yet.
+    What an incomplete view lacks is kept as Z_v W_vᵀ and never formed.
 
     References
     ----------
@@ -111,6 +110,7 @@ class TIMEFS(OfflineSelector):
 
     is_multi_view = True
     embeds_directly = True
+    _missing = "allow"
 
     def __init__(
         self,
@@ -146,7 +146,12 @@ class TIMEFS(OfflineSelector):
         tol = number("tol", self.tol, least=0.0)
         rng = np.random.default_rng(seed_of(self.random_state))
         blocks = list(batch.blocks.values())
-        found = Anchored(blocks, min(n_clusters, len(batch)), lam, eta, power, rng)
+        present = [batch.has(view) for view in batch.names] if batch.present else None
+        for view, has in batch.present.items():
+            if not has.any():
+                raise ValueError(f"View {view!r} is lacking in every row. Leave it out.")
+        k = min(n_clusters, len(batch))
+        found = Anchored(blocks, k, lam, eta, power, rng, present=present)
         history = [found.objective()]
         for _ in range(max_iter):
             found.iterate()

@@ -19,8 +19,8 @@ from omvfs.model.arrays import Block, column_sums
 from omvfs.model.objective import squared_norm
 
 COLUMNS = (
-    *("view", "features", "named", "kind", "nonzero", "negative", "empty columns"),
-    "share of ‖X‖²",
+    *("view", "features", "named", "kind", "rows without it", "nonzero", "negative"),
+    *("empty columns", "share of ‖X‖²"),
 )
 
 
@@ -34,7 +34,7 @@ def figures(views: Views) -> list[list[str]]:
     Examples
     --------
     >>> figures(Views({"text": np.eye(2)}))
-    [['text', '2', 'no', 'dense', '50.00%', '0', '0', '100.0%']]
+    [['text', '2', 'no', 'dense', '0', '50.00%', '0', '0', '100.0%']]
     """
     with np.errstate(over="ignore", invalid="ignore"):
         energy = {name: squared_norm(X) for name, X in views.blocks.items()}
@@ -45,6 +45,7 @@ def figures(views: Views) -> list[list[str]]:
             f"{X.shape[1]:,}",
             "no" if views.feature_names[name] is None else "yes",
             "sparse" if sp.issparse(X) else "dense",
+            f"{np.count_nonzero(~views.has(name)):,}",
             f"{np.count_nonzero(_values(X)) / max(1, X.shape[0] * X.shape[1]):.2%}",
             f"{np.count_nonzero(_values(X) < 0):,}",
             f"{np.count_nonzero(column_sums(abs(X)) == 0):,}",
@@ -84,7 +85,7 @@ def remarks(views: Views, inputs: Sequence[str]) -> list[str]:
                 "--negative shift."
             )
         sums = np.asarray(abs(X).sum(axis=1)).ravel()
-        if empty := np.count_nonzero(sums == 0):
+        if empty := np.count_nonzero((sums == 0) & views.has(name)):
             found.append(f"View {name!r} has {empty:,} empty rows, which say nothing.")
         filled = sums[np.isfinite(sums) & (sums > 0)]
         if len(filled) and filled.max() > 100 * np.median(filled):

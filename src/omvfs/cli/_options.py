@@ -88,7 +88,15 @@ Key = Annotated[
         metavar="NAME",
         rich_help_panel=DATA,
         help="Column by which the rows of several files are matched; each file must be sorted by "
-        "it.",
+        "it. A row that a file has not lacks its views.",
+    ),
+]
+Join = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOW",
+        rich_help_panel=DATA,
+        help="With --key: outer, rows that any file has; or inner, rows that all files have.",
     ),
 ]
 Drop = Annotated[

@@ -18,6 +18,7 @@ class Reading:
     inputs: Sequence[str]
     view: Sequence[str] | None = None
     key: str | None = None
+    join: str | None = None
     drop: Sequence[str] | None = None
     keep: Sequence[str] | None = None
     tokenize: Sequence[str] | None = None
@@ -53,6 +54,7 @@ class Reading:
         return {
             "views": self.view or None,
             "key": self.key,
+            "join": self.join or "outer",
             "drop": tuple(self.drop or ()),
             "keep": tuple(self.keep or ()),
             "tokenize": tuple(self.tokenize or ()),

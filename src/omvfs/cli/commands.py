@@ -38,6 +38,7 @@ from omvfs.cli._options import (
     Grouped,
     HalfLife,
     Inputs,
+    Join,
     Keep,
     Key,
     Layer,
@@ -72,6 +73,7 @@ from omvfs.cli._workers import (
     tell_of_damaged,
 )
 from omvfs.data.schema import Schema
+from omvfs.data.views import mark_missing
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
 from omvfs.formats.destinations import Destination
@@ -115,6 +117,7 @@ def info(
     view: View = None,
     drop: Drop = None,
     key: Key = None,
+    join: Join = None,
     keep: Keep = None,
     tokenize: Tokenize = None,
     layer: Layer = None,
@@ -123,7 +126,7 @@ def info(
     check_key(inputs, key)
     with _opened(Reading.of(context)) as source:
         total = source.n_rows
-        views = next(chunks_of(source, inputs, rows)).views
+        views = mark_missing(next(chunks_of(source, inputs, rows)).views)
     lines = [[shown(cell) for cell in line] for line in figures(views)]
     if sys.stdout.isatty():
         table = Table()
@@ -154,6 +157,7 @@ def select(
     view: View = None,
     drop: Drop = None,
     key: Key = None,
+    join: Join = None,
     keep: Keep = None,
     tokenize: Tokenize = None,
     vocabulary: Vocabulary = None,
@@ -236,6 +240,7 @@ def transform(
     view: View = None,
     drop: Drop = None,
     key: Key = None,
+    join: Join = None,
     keep: Keep = None,
     tokenize: Tokenize = None,
     layer: Layer = None,
@@ -268,6 +273,7 @@ def convert(
     view: View = None,
     drop: Drop = None,
     key: Key = None,
+    join: Join = None,
     keep: Keep = None,
     tokenize: Tokenize = None,
     layer: Layer = None,

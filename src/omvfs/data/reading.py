@@ -2,9 +2,12 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from omvfs.data.blocks import Block, read_block, take_columns
 from omvfs.data.collections import fitting, named_blocks
 from omvfs.data.containers import Names, modalities_of
+from omvfs.data.lacking import BoolArray, spread
 from omvfs.data.rows import aligned
 from omvfs.data.split import Columns, Remainder, columns_by_view, own_names
 
@@ -18,11 +21,14 @@ class Read(NamedTuple):
     feature_names : dict of str to (ndarray of str objects, or None)
     index : object or None
         Labels of the rows.
+    present : dict of str to bool array
+        By view that rows lack, which rows have it.
     """
 
     blocks: dict[str, Block]
     feature_names: dict[str, Names | None]
     index: Any
+    present: dict[str, BoolArray]
 
 
 def read_blocks(given: Any, index: Any = None) -> Read:
@@ -43,16 +49,32 @@ def read_blocks(given: Any, index: Any = None) -> Read:
     """
     read = {name: read_block(X, name) for name, X in named_blocks(given).items()}
     rows = {name: labels.index for name, (_, labels) in read.items()}
-    if modalities_of(given) is not None:
-        rows = {"MuData": given.obs_names, **rows}  # the order of the whole goes first
     blocks = {name: block for name, (block, _) in read.items()}
+    present: dict[str, BoolArray] = {}
+    if modalities_of(given) is not None:
+        # The order of the whole goes first; cells may lack a modality.
+        whole = given.obs_names
+        for name, own in rows.items():
+            # Rows of other labels are for others to tell of.
+            if len(own) < len(whole) and whole.is_unique and own.isin(whole).all():
+                blocks[name], present[name] = _among(blocks[name], own, whole)
+                rows[name] = whole
+        rows = {"MuData": whole, **rows}
     if index is None:
         blocks, index = aligned(blocks, rows)
     blocks = fitting(blocks)
     n_rows = next(iter(blocks.values())).shape[0]
     if index is not None and len(index) != n_rows:
         raise ValueError(f"Got an index of {len(index):,} labels for {n_rows:,} rows.")
-    return Read(blocks, {name: each.names for name, (_, each) in read.items()}, index)
+    return Read(blocks, {name: each.names for name, (_, each) in read.items()}, index, present)
+
+
+def _among(block: Block, own: Any, whole: Any) -> tuple[Block, BoolArray]:
+    """Return rows in the places that they have among all, and which of these they are."""
+    places = whole.get_indexer(own)
+    has = np.zeros(len(whole), bool)
+    has[places] = True
+    return spread(block, places, len(whole)), has
 
 
 def read_one(X: Any, views: Columns | None, remainder: Remainder = "error") -> Read:
@@ -67,8 +89,11 @@ def read_one(X: Any, views: Columns | None, remainder: Remainder = "error") -> R
     _, index = aligned({}, {"X": rows})
     columns = columns_by_view(views, X, block.shape[1], remainder)
     if columns is None:
-        return Read({"X": block}, {"X": names}, index)
+        return Read({"X": block}, {"X": names}, index, {})
     blocks = {view: take_columns(block, key) for view, key in columns.items()}
     if names is None:
-        return Read(blocks, dict.fromkeys(columns), index)
-    return Read(blocks, {view: own_names(view, names[key]) for view, key in columns.items()}, index)
+        return Read(blocks, dict.fromkeys(columns), index, {})
+    own: dict[str, Names | None] = {
+        view: own_names(view, names[key]) for view, key in columns.items()
+    }
+    return Read(blocks, own, index, {})

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from omvfs.data.blocks import Negative
+from omvfs.data.lacking import Missing
 from omvfs.data.schema import Schema
 from omvfs.data.split import Columns
 from omvfs.data.views import Views, as_views
@@ -19,6 +20,7 @@ def rechunk(
     like: Schema | None = None,
     negative: Negative = "error",
     views: Columns | None = None,
+    missing: Missing = "error",
 ) -> Iterator[Views]:
     """Cut a stream of batches of any sizes into chunks of `batch_size` rows.
 
@@ -32,7 +34,7 @@ def rechunk(
         chunks made from it have been consumed.
     batch_size : int
         Rows of a chunk; the last one may have fewer.
-    like, negative, views
+    like, negative, views, missing
         As for `as_views`. Without `like`, every batch must match the first.
 
     Yields
@@ -49,7 +51,7 @@ def rechunk(
     batch_size = operator.index(batch_size)
     if batch_size < 1:
         raise ValueError(f"Got batch_size={batch_size}; expected at least 1.")
-    return _rechunk(batches, batch_size, like, negative, views)
+    return _rechunk(batches, batch_size, like, negative, views, missing)
 
 
 def _rechunk(
@@ -58,21 +60,22 @@ def _rechunk(
     like: Schema | None,
     negative: Negative,
     views: Columns | None,
+    missing_views: Missing,
 ) -> Iterator[Views]:
     pending: list[Views] = []
     missing = batch_size
     for X in batches:
-        batch = as_views(X, views=views, like=like, negative=negative)
+        batch = as_views(X, views=views, like=like, negative=negative, missing=missing_views)
         like = like or batch.schema
         start = 0
         while len(batch) - start >= missing:
             pending.append(batch[start : start + missing])
             start += missing
-            yield as_views(Views.concat(pending), negative=negative)
+            yield as_views(Views.concat(pending), negative=negative, missing=missing_views)
             pending, missing = [], batch_size
         if start < len(batch):
             # Integer rows are copied: a source may fill the same buffer again.
             pending.append(batch[np.arange(start, len(batch))])
             missing -= len(pending[-1])
     if pending:
-        yield as_views(Views.concat(pending), negative=negative)
+        yield as_views(Views.concat(pending), negative=negative, missing=missing_views)

@@ -19,6 +19,17 @@ from omvfs.data.blocks import (
 )
 from omvfs.data.collections import RowKey, fitting, given_names, holds_views, row_key
 from omvfs.data.containers import Names, as_names
+from omvfs.data.lacking import (
+    BoolArray,
+    Missing,
+    blanked,
+    check_some_view,
+    given_presence,
+    lacks,
+    refuse_missing,
+    shown,
+    spread,
+)
 from omvfs.data.reading import read_blocks, read_one
 from omvfs.data.rows import aligned, joined
 from omvfs.data.schema import Schema, listed
@@ -46,6 +57,10 @@ class Views:
         Feature names by view. Views not mentioned keep the column names of their frame, if any.
     index : pandas.Index, default=None
         Labels of the rows, which are taken as they stand; by default those of the blocks.
+    present : mapping of str to boolean array of shape (n_rows,), default=None
+        By view which rows have it; all, if a view is not mentioned. What a block holds in rows that
+        lack the view is not looked at. Rows of NaN throughout lack a dense view without being
+        mentioned.
 
     Notes
     -----
@@ -74,6 +89,8 @@ class Views:
     _feature_names: dict[str, Names | None]
     _known: int
     _index: Any
+    # By view that rows lack, which rows have it.
+    _present: dict[str, BoolArray]
 
     def __init__(
         self,
@@ -81,10 +98,15 @@ class Views:
         *,
         feature_names: Mapping[str, Sequence[str]] | None = None,
         index: Any = None,
+        present: Mapping[str, Any] | None = None,
     ) -> None:
-        self._blocks, names, self._index = read_blocks(blocks, index)
+        self._blocks, names, self._index, own = read_blocks(blocks, index)
         self._feature_names = {**names, **given_names(feature_names or {}, self.widths)}
-        self._known = _READ
+        self._known, self._present = _READ, own
+        if present is not None:
+            self._present = {**own, **given_presence(present, self.names, self.n_rows)}
+            for view, has in self._present.items():
+                self._blocks[view] = blanked(self._blocks[view], has)
 
     @classmethod
     def _of(
@@ -93,11 +115,12 @@ class Views:
         feature_names: dict[str, Names | None],
         known: int,
         index: Any,
+        present: dict[str, BoolArray],
     ) -> Self:
         """Put together what has been checked already."""
         self = cls.__new__(cls)
         self._blocks, self._feature_names, self._known = blocks, feature_names, known
-        self._index = index
+        self._index, self._present = index, present
         return self
 
     def named(self, feature_names: Mapping[str, Sequence[str]]) -> Self:
@@ -114,7 +137,7 @@ class Views:
         {'text': array(['cat', 'dog'], dtype=object)}
         """
         names = {**self._feature_names, **given_names(feature_names, self.widths)}
-        return self._of(self._blocks, names, self._known, self._index)
+        return self._of(self._blocks, names, self._known, self._index, self._present)
 
     @classmethod
     def beside(cls, parts: Iterable["Views"]) -> Self:
@@ -137,13 +160,17 @@ class Views:
         if len(set(names)) < len(names):
             raise ValueError(f"Got views {listed(names)}; expected each of them once.")
         whose = {name: part for part in parts for name in part.names}
-        blocks, index = aligned(
-            {name: part[name] for name, part in whose.items()},
-            {name: part._index for name, part in whose.items()},
-        )
+        indices = {name: part._index for name, part in whose.items()}
+        blocks, index = aligned({name: part[name] for name, part in whose.items()}, indices)
+        masks: dict[str, Any] = {
+            view: has[:, None] for part in parts for view, has in part._present.items()
+        }
+        if masks:
+            masks, _ = aligned(masks, indices)
         feature_names = {name: part._feature_names[name] for name, part in whose.items()}
         known = min(part._known for part in parts)
-        return cls._of(fitting(blocks), feature_names, known, index)
+        present = {view: has[:, 0] for view, has in masks.items()}
+        return cls._of(fitting(blocks), feature_names, known, index, present)
 
     def replaced(self, blocks: Mapping[str, Block]) -> Self:
         """Return other blocks in the place of these, of which they were worked out.
@@ -169,7 +196,7 @@ class Views:
             name: self._feature_names[name] if X.shape == self[name].shape else None
             for name, X in made.items()
         }
-        new = self._of(made, names, _READ, self._index)
+        new = self._of(made, names, _READ, self._index, self._present)
         if len(new) != len(self):
             raise ValueError(f"Got {len(new):,} rows in the place of {len(self):,}.")
         return new
@@ -202,10 +229,11 @@ class Views:
         schema = first.schema
         matched = [first, *(_matched(part, schema) for part in rest)]
         blocks = {name: vstack([part[name] for part in matched]) for name in first.names}
+        lacking = [view for view in first.names if any(view in part._present for part in matched)]
+        present = {view: np.concatenate([part.has(view) for part in matched]) for view in lacking}
+        index = joined([part._index for part in matched])
         # The sum of squares may overflow though that of each part does not.
-        return cls._of(
-            blocks, first._feature_names, _READ, joined([part._index for part in matched])
-        )
+        return cls._of(blocks, first._feature_names, _READ, index, present)
 
     def only(self, names: Iterable[str]) -> Self:
         """Return some of the views.
@@ -222,7 +250,8 @@ class Views:
         names = list(names)
         blocks = {name: self[name] for name in names}
         own = {name: self._feature_names[name] for name in names}
-        return self._of(blocks, own, self._known, self._index)
+        present = {view: has for view, has in self._present.items() if view in blocks}
+        return self._of(blocks, own, self._known, self._index, present)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -243,6 +272,68 @@ class Views:
     def index(self) -> Any:
         """Labels of the rows, an index of pandas; None where unknown."""
         return self._index
+
+    @property
+    def present(self) -> dict[str, BoolArray]:
+        """Which rows have a view, by name, for those that some rows lack; as far as is known.
+
+        `as_views` finds rows of NaN throughout.
+
+        Examples
+        --------
+        >>> X = {"text": [[1.0], [2.0]], "image": [[3.0, 4.0], [np.nan, np.nan]]}
+        >>> as_views(X, missing="allow").present
+        {'image': array([ True, False])}
+        """
+        return dict(self._present)
+
+    @property
+    def presence(self) -> BoolArray | None:
+        """Which rows have which views, rows by views; None if all have all."""
+        if not self._present:
+            return None
+        return np.stack([self.has(view) for view in self.names], axis=1)
+
+    def spread(self, places: Any, n_rows: int) -> Self:
+        """Return the rows in certain places among others, which lack all of these views.
+
+        Parameters
+        ----------
+        places : int array
+            A place for each row.
+        n_rows : int
+            How many rows there are then.
+
+        Examples
+        --------
+        >>> Views({"text": [[1.0]]}).spread(np.array([1]), 2).present
+        {'text': array([False,  True])}
+        """
+        if len(places) == n_rows and (np.diff(places) > 0).all():
+            return self
+        present = {}
+        for view in self.names:
+            present[view] = np.zeros(n_rows, bool)
+            present[view][places] = self.has(view)
+        blocks = {view: spread(X, places, n_rows) for view, X in self._blocks.items()}
+        return self._of(blocks, self._feature_names, self._known, None, present)
+
+    def shown(self) -> Self:
+        """Return the same views as others see them: NaN in rows that lack one, if it is dense."""
+        if not self._present:
+            return self
+        blocks = {view: shown(X, self._present.get(view)) for view, X in self._blocks.items()}
+        return self._of(blocks, self._feature_names, _READ, self._index, self._present)
+
+    def has(self, view: str) -> BoolArray:
+        """Return which rows have a view.
+
+        Parameters
+        ----------
+        view : str
+        """
+        own = self._present.get(view)
+        return np.ones(len(self), bool) if own is None else own
 
     @property
     def n_rows(self) -> int:
@@ -292,7 +383,11 @@ class Views:
         rows = row_key(key)
         blocks = {name: take_rows(block, rows) for name, block in self._blocks.items()}
         index = None if self._index is None else self._index[rows]
-        return self._of(blocks, self._feature_names, self._known, index)
+        present = {}
+        for view, has in self._present.items():
+            if not (own := has[rows]).all():
+                present[view] = own
+        return self._of(blocks, self._feature_names, self._known, index, present)
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
@@ -311,7 +406,10 @@ class Views:
             f"{name}: {block.shape[1]}{' sparse' if sp.issparse(block) else ''}"
             for name, block in self._blocks.items()
         )
-        return f"Views({self.n_rows} rows; {widths}; {self.dtype})"
+        lacking = "".join(
+            f"; {np.count_nonzero(~has):,} without {view}" for view, has in self._present.items()
+        )
+        return f"Views({self.n_rows} rows{lacking}; {widths}; {self.dtype})"
 
 
 def as_views(
@@ -321,6 +419,7 @@ def as_views(
     remainder: Remainder = "error",
     like: Schema | None = None,
     negative: Negative = "error",
+    missing: Missing = "error",
 ) -> Views:
     """Read and validate a batch, whatever its form.
 
@@ -344,6 +443,10 @@ def as_views(
         order are put into this order; feature names that this batch lacks are taken from it.
     negative : {"error", "clip", "allow"}, default="error"
         Refuse negative values, set them to 0, or let them in.
+    missing : {"error", "allow"}, default="error"
+        Refuse rows that lack a view, or let them in: those that `Views` was told of, and rows of a
+        dense view that are NaN throughout. They hold zeros there, and `Views.present` tells of
+        them. A row that lacks all views is refused, as is any other NaN.
 
     Returns
     -------
@@ -375,7 +478,7 @@ def as_views(
         raise ValueError(f"Got a chunk of 0 rows ({batch!r}); expected at least 1. Skip it.")
     if like is not None:
         batch = _matched(batch, like)
-    return _checked(batch, negative)
+    return _checked(batch, negative, missing)
 
 
 def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]:
@@ -391,7 +494,8 @@ def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]
     Returns
     -------
     blocks : dict of str to Block
-        In the order of `views`; each block of the kind it was.
+        In the order of `views`; each block of the kind it was. Rows that lack a view are NaN there
+        if it is dense.
 
     Examples
     --------
@@ -405,7 +509,8 @@ def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]
         raise ValueError(
             f"Got support for views {listed(support)}; expected it for {listed(views.names)}."
         )
-    return {name: take_columns(block, support[name]) for name, block in views.blocks.items()}
+    chosen = {name: take_columns(block, support[name]) for name, block in views.blocks.items()}
+    return {name: shown(block, views.present.get(name)) for name, block in chosen.items()}
 
 
 def _some(parts: Iterable[Views]) -> list[Views]:
@@ -415,15 +520,42 @@ def _some(parts: Iterable[Views]) -> list[Views]:
     return parts
 
 
-def _checked(views: Views, negative: Negative) -> Views:
-    needed = _FINITE if negative == "allow" else _NONNEGATIVE
-    if views._known >= needed:
+def mark_missing(views: Views) -> Views:
+    """Return views in which rows of NaN throughout are known to lack the view.
+
+    Of one view alone nothing else would be left of them: there NaN is NaN.
+
+    Parameters
+    ----------
+    views : Views
+        Their values are not checked.
+    """
+    if len(views.names) < 2 or views._known > _READ:
         return views
+    found = {view: has for view, X in views._blocks.items() if (has := lacks(X)) is not None}
+    if not found:
+        return views
+    present = {**views._present, **{view: has & views.has(view) for view, has in found.items()}}
     blocks = {
-        name: check_values(block, name, views._feature_names[name], negative)
-        for name, block in views.blocks.items()
+        view: blanked(X, present[view]) if view in found else X for view, X in views._blocks.items()
     }
-    return Views._of(blocks, views._feature_names, needed, views._index)
+    return Views._of(blocks, views._feature_names, views._known, views._index, present)
+
+
+def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
+    needed = _FINITE if negative == "allow" else _NONNEGATIVE
+    if views._known < needed:
+        views = mark_missing(views)
+        blocks = {
+            name: check_values(block, name, views._feature_names[name], negative)
+            for name, block in views.blocks.items()
+        }
+        views = Views._of(blocks, views._feature_names, needed, views._index, views._present)
+    if views._present:
+        if missing == "error":
+            refuse_missing(views._present)
+        check_some_view(views.presence)
+    return views
 
 
 def _matched(batch: Views, like: Schema) -> Views:
@@ -434,13 +566,14 @@ def _matched(batch: Views, like: Schema) -> Views:
         if names[view] is None and known:
             names[view] = as_names(known)
     ordered = {view: batch[view] for view in like.names}
-    return Views._of(ordered, {view: names[view] for view in ordered}, batch._known, batch._index)
+    own = {view: names[view] for view in ordered}
+    return Views._of(ordered, own, batch._known, batch._index, batch._present)
 
 
 def _read(X: Any, views: Columns | None, remainder: Remainder) -> Views:
     if not isinstance(X, Views) and not holds_views(X):
-        blocks, names, index = read_one(X, views, remainder)
-        return Views._of(blocks, names, _READ, index)
+        blocks, names, index, present = read_one(X, views, remainder)
+        return Views._of(blocks, names, _READ, index, present)
     if views is not None:
         raise ValueError(
             "Got views= and an X that already is a collection of views; expected one 2-D X to "

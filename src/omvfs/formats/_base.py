@@ -247,9 +247,21 @@ def fewer_rows(name: str, n_rows: int, row: int) -> SourceError:
     return SourceError(Sentence(said, "Go on with the same input, or ", BEGIN_ANEW, "."))
 
 
-def named(blocks: Mapping[str, Block], schema: Schema) -> Views:
-    """Return blocks as views with the names of their features."""
-    return Views(blocks, feature_names=known_names(schema))
+def named(
+    blocks: Mapping[str, Block],
+    schema: Schema,
+    present: Mapping[str, NDArray[Any]] | None = None,
+) -> Views:
+    """Return blocks as views with the names of their features.
+
+    Parameters
+    ----------
+    blocks : mapping of str to Block
+    schema : Schema
+    present : mapping of str to bool array, default=None
+        By view that rows lack, which rows have it.
+    """
+    return Views(blocks, feature_names=known_names(schema), present=present or None)
 
 
 def known_names(schema: Schema) -> dict[str, tuple[str, ...]]:

@@ -89,9 +89,10 @@ class Pick:
             self.other_views.update((view, None) for view in row if view not in asked.views)
             row = {view: value for view, value in row.items() if view in asked.views}
         for view in asked.tokenize:
-            if view in row and isinstance(row[view], str | None):
-                row[view] = tokens(row[view] or "")
-        return row, key, kept
+            if isinstance(row.get(view), str):
+                row[view] = tokens(row[view])
+        # What is null is not there.
+        return {view: value for view, value in row.items() if value is not None}, key, kept
 
     def _key(self, row: dict[str, Any], number: int) -> Any:
         name = self._asked.key
@@ -247,6 +248,31 @@ class Shape:
             for view, width in zip(schema.names, schema.widths, strict=True)
         }
 
+    def present(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[np.bool_]]:
+        """Return by view that some rows lack, which rows have it.
+
+        A row that has nothing of any view lacks none of those of words: it is an empty one.
+
+        Parameters
+        ----------
+        rows : sequence of mapping
+
+        Examples
+        --------
+        >>> shape = Shape("rows.jsonl")
+        >>> rows = [{"text": ["a"], "tags": ["b"]}, {"text": []}, {}]
+        >>> for number, row in enumerate(rows, 1):
+        ...     shape.see(row, number)
+        >>> shape.present(rows)
+        {'tags': array([ True, False,  True])}
+        """
+        found = {}
+        for view, kind in self.kinds.items():
+            has = np.array([view in row or (not row and kind != "numbers") for row in rows])
+            if not has.all():
+                found[view] = has
+        return found
+
     def _see(self, view: str, value: Any, number: int) -> None:
         kind = _kind(value)
         if kind == "a text":
@@ -309,11 +335,9 @@ class Shape:
 
     def _made(self, view: str, values: list[Any], number: int, width: int) -> Block:
         if self.kinds[view] == "numbers":
-            if missing := [i for i, value in enumerate(values) if value is None]:
-                raise SourceError(
-                    f"Row {number + missing[0]:,} of {self._name} has no view {view!r}."
-                )
-            return np.array(values, np.float64).reshape(len(values), width)
+            nothing = [0.0] * width
+            whole = [nothing if value is None else value for value in values]
+            return np.array(whole, np.float64).reshape(len(values), width)
         places = self._places[view]
         counted = [value if isinstance(value, dict) else Counter(value or ()) for value in values]
         if known_width(self._known, view) is not None:

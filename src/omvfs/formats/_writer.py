@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from omvfs.data.schema import listed
-from omvfs.data.views import Block, Views
+from omvfs.data.views import Block, Views, mark_missing
 from omvfs.disk import Staging, naming
 from omvfs.formats._base import NOTHING, Kept, Source, SourceError
 from omvfs.formats._files import PathLike
@@ -73,7 +73,8 @@ class Writer(ABC):
         Parameters
         ----------
         views : Views
-            With the same views each time, sparse or dense as in the first.
+            With the same views each time, sparse or dense as in the first. Rows that lack a view
+            are NaN where it is dense, left out in JSON Lines, and empty in other sparse formats.
         kept : mapping of str to array, default={}
             Columns beside the views. Tables and JSON Lines have those that their writer was told
             of; other formats have none.
@@ -82,7 +83,7 @@ class Writer(ABC):
             check_names(views, self._path)
             self._checked = True
         with naming(self._path):
-            self._append(views, kept)
+            self._append(mark_missing(views).shown(), kept)
 
     def _beside(self, kept: Kept, taken: Iterable[str]) -> dict[str, Any]:
         """Return the columns to write beside the views, whose names are none of those taken."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from omvfs.data.schema import Schema
@@ -19,6 +20,8 @@ from omvfs.formats.lines import TextWriter, lines
 
 # Half a character, unless the other half is beside it.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+# In the place of a view that a row lacks.
+_NOT_THERE: Any = object()
 
 
 class JsonLinesSource(Source):
@@ -26,7 +29,8 @@ class JsonLinesSource(Source):
 
     A view is a list of numbers, an object ``{"feature": value}``, or a list of tokens, which are
     counted. The file is read once to find the views and their features, in the order in which they
-    appear. A row that has nothing of an object or of tokens may leave the view out.
+    appear. A row lacks the views that it leaves out, or has as null; ``{}`` and ``[]`` are views
+    with nothing in them.
 
     Parameters
     ----------
@@ -44,7 +48,7 @@ class JsonLinesSource(Source):
         Names of values that are no views and go along with the rows; `kept` tells which of them
         there are.
     tokenize : sequence of str, default=()
-        Views that are texts, whose words are counted; see `tokens`. None is a text without words.
+        Views that are texts, whose words are counted; see `tokens`.
 
     Examples
     --------
@@ -55,9 +59,10 @@ class JsonLinesSource(Source):
     >>> source = JsonLinesSource(path)
     >>> source.schema.names, source.schema.feature_names
     (('text', 'image'), (('b', 'a'), None))
-    >>> next(source.chunks(2)).views["text"].toarray()
-    array([[2., 1.],
-           [0., 0.]])
+    >>> chunk = next(source.chunks(2))
+    >>> chunk.views["text"].toarray(), chunk.views.present
+    (array([[2., 1.],
+           [0., 0.]]), {'text': array([ True, False])})
     """
 
     def __init__(
@@ -105,7 +110,7 @@ class JsonLinesSource(Source):
             rows, keys, kept, places = zip(*batch, strict=True)
             yield Chunk(
                 number,
-                named(self._shape.blocks(rows, number + 1), schema),
+                named(self._shape.blocks(rows, number + 1), schema, self._shape.present(rows)),
                 places[-1],
                 None if self._asked.key is None else objects(keys),
                 kept_of(self.kept, kept),
@@ -137,10 +142,13 @@ class JsonLinesWriter(TextWriter):
         for view, X in views.blocks.items():
             names = views.feature_names[view]
             values[view] = entries(X, names) if sp.issparse(X) else X.tolist()
+            for i in np.flatnonzero(~views.has(view)):
+                values[view][i] = _NOT_THERE
         rows = zip(*values.values(), strict=True)
         # Dates and what else tables have beside numbers and text is written as text.
         encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
-        return [encode(dict(zip(values, row, strict=True))) for row in rows]
+        pairs = (zip(values, row, strict=True) for row in rows)
+        return [encode({name: x for name, x in row if x is not _NOT_THERE}) for row in pairs]
 
 
 def open_reader(file: File, view: str, asked: Asked) -> Source:

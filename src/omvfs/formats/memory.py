@@ -27,7 +27,7 @@ class ArraySource(Source):
     """
 
     def __init__(self, X: Any, views: Any = None) -> None:
-        self._views = as_views(X, views=views, negative="allow")
+        self._views = as_views(X, views=views, negative="allow", missing="allow")
         self._schema, self._n_rows = self._views.schema, len(self._views)
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
@@ -64,7 +64,7 @@ class IteratorSource(Source):
         """Views, their widths and the names of their features, as in the first batch."""
         if self._known is None:
             for batch in self._batches():
-                self._known = as_views(batch, negative="allow").schema
+                self._known = as_views(batch, negative="allow", missing="allow").schema
                 break
             else:
                 raise SourceError("The iterator has no batches.")
@@ -72,7 +72,7 @@ class IteratorSource(Source):
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         first = row = row_of(cursor)
-        for views in rechunk(self._after(first), batch_size, negative="allow"):
+        for views in rechunk(self._after(first), batch_size, negative="allow", missing="allow"):
             # Not to be asked for by a call of its own: the function may have but one stream.
             self._known = self._known or views.schema
             yield Chunk(row, views, {"row": row + len(views)})
@@ -85,7 +85,7 @@ class IteratorSource(Source):
             if not row:
                 yield batch
                 continue
-            views = as_views(batch, negative="allow")
+            views = as_views(batch, negative="allow", missing="allow")
             if row < len(views):
                 yield views[row:]
             passed = min(row, len(views))

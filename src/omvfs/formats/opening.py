@@ -15,7 +15,7 @@ from omvfs.formats._writer import Writer
 from omvfs.formats.appended import Appended
 from omvfs.formats.folder import FolderSource, FolderWriter
 from omvfs.formats.inputs import ROWS, Given, Input, natural_order, read_input
-from omvfs.formats.joined import Joined
+from omvfs.formats.joined import Join, Joined
 from omvfs.formats.registry import FORMATS, load
 from omvfs.formats.side_by_side import SideBySide
 from omvfs.formats.standard_input import standard_input
@@ -26,6 +26,7 @@ def open_source(
     *inputs: Given,
     views: Sequence[str] | None = None,
     key: str | None = None,
+    join: Join = "outer",
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
     tokenize: Sequence[str] = (),
@@ -53,8 +54,10 @@ def open_source(
     views : sequence of str, default=None
         Which views to read; by default all. Others are not looked at.
     key : str, default=None
-        Column by which tables and JSON Lines are aligned instead, all of them sorted by it; rows
-        whose keys not all of them have are left out, whatever views are read.
+        Column by which tables and JSON Lines are aligned instead, all of them sorted by it.
+    join : {"outer", "inner"}, default="outer"
+        With a key: rows whose keys any of them has, which lack the views of the others; or only
+        those that all have, whatever views are read.
     drop : sequence of str, default=()
         Columns of tables, values of JSON Lines and MATLAB variables to leave out, such as labels.
     keep : sequence of str, default=()
@@ -106,7 +109,7 @@ def open_source(
         return _checked(_folder(given[0].folder, asked))
     with ExitStack() as stack:
         parts = _by_name(given, asked, stack)
-        source = _checked(_together(parts, views, key))
+        source = _checked(_together(parts, views, key, join))
         _check_kept(source, asked)
         stack.pop_all()
     return source
@@ -225,7 +228,7 @@ def _check_kept(source: Source, asked: Asked) -> None:
 
 
 def _together(
-    parts: Mapping[str, Source], views: Sequence[str] | None, key: str | None
+    parts: Mapping[str, Source], views: Sequence[str] | None, key: str | None, join: Join
 ) -> SideBySide:
     """Return the files as one, those without any of the views for their keys only."""
     known = [view for part in parts.values() for view in part.schema.names + part.other_views]
@@ -238,7 +241,7 @@ def _together(
             kept[name] = part if len(own) == len(part.schema.names) else Only(part, own)
     others = {name: part for name, part in parts.items() if name not in kept}
     if key is not None:
-        return Joined(kept, others)
+        return Joined(kept, others, join)
     n_rows = max((part.n_rows or 0 for part in parts.values()), default=0)
     for part in others.values():
         part.close()

@@ -116,7 +116,8 @@ class StreamSource(Source):
             values, kept = zip(*batch, strict=True)
             for number, each in enumerate(values, row + 1):
                 self._see(each, number)
-            views = named(self._shape.blocks(values, row + 1), self._schema)
+            blocks, present = self._shape.blocks(values, row + 1), self._shape.present(values)
+            views = named(blocks, self._schema, present)
             row = self._read = row + len(batch)
             yield Chunk(row - len(batch), views, {"row": row}, None, kept_of(self.kept, kept))
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block, IntArray, dense, unit_rows
 from omvfs.model.columns import on_columns
+from omvfs.model.presence import Presence, take
 
 # Rows that are compared, each with each, at most.
 _MOST_ROWS = 1000
@@ -16,7 +17,7 @@ _SPLITS = 2
 _NOTHING = 1e-9
 
 
-def concordance(X: Sequence[Block], chosen: Sequence[IntArray]) -> float:
+def concordance(X: Sequence[Block], chosen: Sequence[IntArray], present: Presence = None) -> float:
     """Return how far rows alike by chosen features of a view are alike by all of the others.
 
     Likeness of rows is what `likeness` makes of it, and the answer the correlation of two of them:
@@ -33,6 +34,9 @@ def concordance(X: Sequence[Block], chosen: Sequence[IntArray]) -> float:
         Rows, by which nothing was chosen. Of more than 1,000, so many are drawn.
     chosen : sequence of int array
         Columns by view.
+    present : array of shape (n, n_views), optional
+        Which rows have which views; by default all. Of a view, rows are compared that have it and
+        another.
 
     Returns
     -------
@@ -53,9 +57,9 @@ def concordance(X: Sequence[Block], chosen: Sequence[IntArray]) -> float:
         return 0.0
     if n > _MOST_ROWS:
         drawn = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_ROWS])
-        X = [X_v[drawn] for X_v in X]
+        X, present = [X_v[drawn] for X_v in X], take(present, drawn)
     if len(X) > 1:
-        return _across(X, chosen)
+        return _across(X, chosen) if present is None else _across_some(X, chosen, present)
     return float(np.mean([_across(*two) for two in _halved(X[0], chosen[0])]))
 
 
@@ -117,6 +121,23 @@ def _across(X: Sequence[Block], chosen: Sequence[IntArray]) -> float:
         norms = float(np.linalg.norm(ours) * np.linalg.norm(others))
         found.append(float(np.sum(ours * others)) / norms if norms > _NOTHING else 0.0)
     return float(np.mean(found))
+
+
+def _across_some(
+    X: Sequence[Block], chosen: Sequence[IntArray], present: NDArray[np.bool_]
+) -> float:
+    """Return what `_across` does, of each view over the rows that have it and another."""
+    found = []
+    for v, columns in enumerate(chosen):
+        others = np.delete(present, v, axis=1)
+        rows = np.flatnonzero(present[:, v] & others.any(axis=1))
+        if len(rows) < 4:
+            continue
+        ours = likeness(on_columns(X[v][rows], columns))
+        theirs = np.sum([likeness(X_w[rows]) for w, X_w in enumerate(X) if w != v], axis=0)
+        norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
+        found.append(float(np.sum(ours * theirs)) / norms if norms > _NOTHING else 0.0)
+    return float(np.mean(found)) if found else 0.0
 
 
 def _halved(X: Block, chosen: IntArray) -> Iterator[tuple[list[Block], list[IntArray]]]:

@@ -95,7 +95,13 @@ def orthogonality_gap(U: Array) -> float:
 
 
 def window_objective(
-    X_squared: float, XV: Array, VtV: Array, U: Array, M: Block, gamma: float
+    X_squared: float,
+    XV: Array,
+    VtV: Array,
+    U: Array,
+    M: Block,
+    gamma: float,
+    UVtV: Array | None = None,
 ) -> float:
     """Return what the U half-step of the paper lowers: Eq. (u_sofa) over the window, with γ/2.
 
@@ -116,6 +122,8 @@ def window_objective(
         Σ_v α_v L_v.
     gamma : float
         Weight γ of the orthogonality.
+    UVtV : array of shape (n, K), optional
+        U Σ_v V_vᵀ V_v, row by row over the views that it has, where rows lack some.
 
     Returns
     -------
@@ -127,5 +135,6 @@ def window_objective(
     >>> window_objective(squared_norm(X), X @ V, V.T @ V, U, np.zeros((2, 2)), gamma=5.0)
     1.0
     """
-    fit = X_squared - 2 * inner(XV, U) + inner(U.T @ U, VtV)
+    squares = inner(U.T @ U, VtV) if UVtV is None else inner(U, UVtV)
+    fit = X_squared - 2 * inner(XV, U) + squares
     return max(0.0, fit) + smoothness(U, M) + gamma / 2 * orthogonality_gap(U) ** 2

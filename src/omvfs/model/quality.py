@@ -1,7 +1,7 @@
 """How much of the clusters the selected features alone reproduce, without classes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,9 @@ from omvfs.model.arrays import Array, Block, IntArray, project, squared_row_norm
 from omvfs.model.columns import on_columns
 from omvfs.model.constrained.alternate import best_cluster
 from omvfs.model.constrained.init import mean_directions
+from omvfs.model.constrained.reach import Reach
 from omvfs.model.partitions import every_other, shared_information
+from omvfs.model.presence import Presence, of_those, take, who_has
 
 # Most rounds in which clusters are found on the selected features; few rows move after the third.
 _ROUNDS = 5
@@ -24,19 +26,27 @@ class Rows:
     ----------
     X : list of array or CSR matrix of shape (n, D_v)
     labels : int array of shape (n,)
+    present : array of shape (n, n_views), or None
+        Which rows have which views; None if all have all.
     """
 
     X: Sequence[Block]
     labels: IntArray
+    present: Presence = None
 
     def of_view(self, v: int) -> "Rows":
-        """Return the rows in one view alone."""
-        return Rows([self.X[v]], self.labels)
+        """Return the rows that have a view, in it alone."""
+        rows = who_has(self.present, v)
+        return Rows([of_those(self.X[v], rows)], of_those(self.labels, rows))
 
     def on(self, columns: Sequence[IntArray]) -> "Rows":
         """Return the rows on some columns of each view, of unit norm there."""
         held = [on_columns(X_v, c) for X_v, c in zip(self.X, columns, strict=True)]
-        return Rows([unit_rows(X_v) for X_v in held], self.labels)
+        return replace(self, X=[unit_rows(X_v) for X_v in held])
+
+    def take(self, rows: IntArray | NDArray[np.bool_]) -> "Rows":
+        """Return some of the rows."""
+        return Rows([X_v[rows] for X_v in self.X], self.labels[rows], take(self.present, rows))
 
 
 def reproduced(known: Rows, asked: Rows, n_clusters: int) -> float:
@@ -65,10 +75,10 @@ def reproduced(known: Rows, asked: Rows, n_clusters: int) -> float:
     (1.0, 0.0)
     """
     has = np.sum([squared_row_norms(X_v) for X_v in asked.X], axis=0) > 0
-    rows = [X_v[has] for X_v in asked.X]
+    rows = asked.take(has)
     labels = _nearest(rows, known, n_clusters)
     for _ in range(_ROUNDS):
-        before, labels = labels, _nearest(rows, Rows(rows, labels), n_clusters)
+        before, labels = labels, _nearest(rows, replace(rows, labels=labels), n_clusters)
         if np.array_equal(labels, before):
             break
     found = np.full(len(has), n_clusters)
@@ -76,9 +86,11 @@ def reproduced(known: Rows, asked: Rows, n_clusters: int) -> float:
     return shared_information(asked.labels, found)
 
 
-def _nearest(X: Sequence[Block], centred: Rows, n_clusters: int) -> IntArray:
-    """Return the cluster of every row whose mean is nearest by cosine."""
-    return best_cluster(project(X, mean_directions(centred.X, centred.labels, n_clusters))).labels
+def _nearest(rows: Rows, centred: Rows, n_clusters: int) -> IntArray:
+    """Return the cluster of every row whose mean is nearest by cosine, in the views it has."""
+    means = mean_directions(centred.X, centred.labels, n_clusters, centred.present)
+    P = Reach.of(means, rows.present).fit(project(rows.X, means))
+    return best_cluster(P).labels
 
 
 def halves(
@@ -114,9 +126,7 @@ class Halved:
     """
 
     def __init__(self, rows: Rows, looked_at: IntArray, judged: IntArray, n_clusters: int) -> None:
-        self._known, self._asked = (
-            Rows([X_v[half] for X_v in rows.X], rows.labels[half]) for half in (looked_at, judged)
-        )
+        self._known, self._asked = rows.take(looked_at), rows.take(judged)
         self._n_clusters = n_clusters
 
     def together(self, scores: Sequence[Array], size: int) -> float:

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from omvfs.model.arrays import Array, Block, IntArray, project, squared_row_norms, stack
 from omvfs.model.columns import Columns, on_columns, on_own_columns, put_rows
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
+from omvfs.model.constrained.reach import Reach
+from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
+from omvfs.model.presence import Presence, having, of_those, take, who_has
 from omvfs.model.quality import Halved, Rows, agreements, halves
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.ranking.explanation import (
@@ -38,9 +41,7 @@ from omvfs.model.stream.drift import (
 )
 from omvfs.model.stream.reservoir import Reservoir
 
-# Rows of the reservoir that a cluster must have on average for selections to be judged, and how
-# often the rows are halved for it.
-ROWS_PER_CLUSTER = 10
+# How often the rows are halved to judge selections by them.
 _SPLITS = 2
 # With criterion "auto", signal has proved itself if it is ahead of separation on every half of the
 # rows, and by so much on average, judged at so many features a view, or such a part of all.
@@ -86,16 +87,23 @@ class Queries:
 
     @cached_property
     def directions(self) -> list[Array]:
-        """Its feature matrices with columns of norm 1 over all views."""
-        return unit_directions(self.V)
+        """Where its clusters point: feature matrices with columns of norm 1 over all views."""
+        return unit_directions(self._solver.completed_matrices(self.state, self._settings))
 
     def scaled(self, X: Sequence[Block]) -> list[Block]:
         """Return rows with their columns scaled as the state has them."""
         return Scales.of(self._given.statistics, self._settings).rows(X)
 
-    def place(self, X: Sequence[Block]) -> IntArray:
-        """Return the cluster of every row, its columns scaled, by its fit and its neighbours."""
-        P = project(X, self.directions)
+    def place(self, X: Sequence[Block], present: Presence = None) -> IntArray:
+        """Return the cluster of every row, its columns scaled, by its fit and its neighbours.
+
+        Parameters
+        ----------
+        X : sequence of array or CSR matrix of shape (n, D_v)
+        present : array of shape (n, n_views), optional
+            Which rows have which views; by default all.
+        """
+        P = _fit(X, self.directions, present)
         if self._settings.graph != "neighbors" or not len(self.state.reservoir.live):
             return best_cluster(P).labels
         electorate, say = self._electorate
@@ -108,12 +116,14 @@ class Queries:
             labels: IntArray = window.indicator().argmax(axis=1)
             return labels
         # Of parts that were merged side by side no row is the last.
-        return self.place(self.scaled(window.rows())) if len(window) else np.zeros(0, np.intp)
+        if not len(window):
+            return np.zeros(0, np.intp)
+        return self.place(self.scaled(window.rows()), window.present())
 
-    def explained(self, X: Sequence[Block]) -> float:
+    def explained(self, X: Sequence[Block], present: Presence = None) -> float:
         """Return the share of the squared norm of rows that their nearest clusters explain."""
         total = float(sum(squared_row_norms(X_v).sum() for X_v in X))
-        explained = best_cluster(project(X, self.directions)).masses.sum()
+        explained = best_cluster(_fit(X, self.directions, present)).masses.sum()
         return min(1.0, float(explained) / total) if total > 0 else 0.0
 
     def scores(self, ranking: Ranking) -> list[Array]:
@@ -132,11 +142,13 @@ class Queries:
 
     def _scored(self, ranking: Ranking) -> list[Repetition]:
         own = relevances(self.state, self.V, ranking, self._settings)
-        rows: Sequence[Block] = self.state.reservoir.blocks
+        reservoir = self.state.reservoir
+        rows: Sequence[Block] = having(reservoir.blocks, reservoir.present)
         drifted = self._asks_recent(ranking)
         if drifted:
             own = self._shared(own, ranking)
-            rows = [stack(parts) for parts in zip(rows, self.recent_rows, strict=True)]
+            recent = having(self.recent_rows, self.recent_present)
+            rows = [stack(parts) for parts in zip(rows, recent, strict=True)]
         found = discounted(own, rows, ranking)
         if not ranking.asks_sets or not len(self.sample) or drifted:
             return found
@@ -206,12 +218,12 @@ class Queries:
     def _judged_rows(self) -> Rows:
         """The rows to judge by, on the columns that they have."""
         own = [on_own_columns(X_v)[1] for X_v in self.scaled(self.sample.blocks)]
-        return Rows(own, self.sample.counted.labels)
+        return Rows(own, self.sample.counted.labels, self.sample.present)
 
     def _judged(self, ranking: Ranking, sizes: tuple[int, ...]) -> NDArray[np.float64]:
         rows = self._judged_rows
         if callable(ranking.criterion):  # which may know features by their places
-            rows = Rows(self.scaled(self.sample.blocks), rows.labels)
+            rows = replace(rows, X=self.scaled(self.sample.blocks))
 
         def rank(looked_at: IntArray) -> list[Array]:
             part = self._part(rows, looked_at)
@@ -225,18 +237,19 @@ class Queries:
     def _part(self, rows: Rows, held: IntArray) -> State:
         """Return the state if some of the rows, in clusters that are known, were all that came."""
         X, U = [X_v[held] for X_v in rows.X], self.sample.counted.take(held)
-        shares = self.sample.shares[held]
+        shares, has = self.sample.shares[held], take(rows.present, held)
         return replace(
             self.state,
-            statistics=Statistics.of_clusters(X, U, shares),
-            reservoir=Reservoir.of(self.state.reservoir.capacity, U, shares, X),
+            statistics=Statistics.of_clusters(X, U, shares, has),
+            reservoir=Reservoir.of(self.state.reservoir.capacity, U, shares, X, has),
         )
 
     def _found_by(self, part: State, ranking: Ranking) -> tuple[list[Array], list[Repetition]]:
         """Return scores of features by themselves, and discounted, as a part of the rows has it."""
         V = self._solver.feature_matrices(part, self._as_they_come)
         own = relevances(part, V, ranking, self._as_they_come)
-        return own, discounted(own, part.reservoir.blocks, ranking)
+        rows = having(part.reservoir.blocks, part.reservoir.present)
+        return own, discounted(own, rows, ranking)
 
     @cached_property
     def sample(self) -> Reservoir:
@@ -273,8 +286,8 @@ class Queries:
         """
         strength = self.strengths(v, features)
         if self.has_rows:
-            rows = on_columns(self.sample.rows[v].block(), features)
-            return strength, membership_correlations(rows, self._alike)
+            X, U = self._of_view(v)
+            return strength, membership_correlations(on_columns(X, features), U)
         sums = self.state.statistics.views[v].weight_sums
         rest = sums.sum() - sums
         odds = np.divide(sums, rest, out=np.zeros_like(sums), where=rest > 0)
@@ -286,7 +299,8 @@ class Queries:
         """Return the share of rows that have each feature of a view; None without a reservoir."""
         if not self.has_rows:
             return None
-        return shares_of_rows(self.sample.rows[v].block(), self.sample.shares, zeros)
+        X, U = self._of_view(v)
+        return shares_of_rows(X, U.weights, zeros)
 
     def ranks(self, v: int, j: int, ranking: Ranking) -> dict[str, int | None]:
         """Return the rank of a feature by each rule, repetition not discounted.
@@ -312,6 +326,18 @@ class Queries:
         """Clusters of the sample, rows by what forgetting has left of them."""
         return Indicator(self.sample.counted.labels, self.sample.shares, self._settings.n_clusters)
 
+    def _of_view(self, v: int) -> tuple[Block, Indicator]:
+        """Return the rows of the sample that have a view, in it, and their clusters as `_alike`."""
+        rows, U = who_has(self.sample.present, v), self._alike
+        X = of_those(self.sample.rows[v].block(), rows)
+        return X, U if rows is None else U.take(rows)
+
+    @cached_property
+    def recent_present(self) -> Presence:
+        """Which of the most recent rows have which views."""
+        n = self._settings.recent_rows
+        return self.state.window.last_present(n) if self.recent_rows else None
+
     @cached_property
     def recent_rows(self) -> list[Block]:
         """The most recent rows, per view, once there were more than the reservoir holds.
@@ -332,15 +358,22 @@ class Queries:
         recent = self.scaled(self.recent_rows)
         sample = self.scaled(self.sample.blocks)
         # Placed alike: how the reservoir was clustered is another way.
-        now, ever = (best_cluster(project(X, self.directions)).labels for X in (recent, sample))
+        has = self.recent_present, self.sample.present
+        now, ever = (
+            best_cluster(_fit(X, self.directions, own)).labels
+            for X, own in zip((recent, sample), has, strict=True)
+        )
         return cluster_shares_drifted(now, ever, settings.n_clusters) or explained_energy_drifted(
-            recent, sample, state.rng, self._explained_by
+            recent, sample, state.rng, self._explained_by, has
         )
 
-    def _explained_by(self, some: list[Block], others: list[Block]) -> NDArray[np.float64]:
+    def _explained_by(
+        self, some: list[Block], others: list[Block], present: tuple[Presence, Presence]
+    ) -> NDArray[np.float64]:
         """Return how much of the squared norm of others clusters of some rows explain."""
-        V = self._solver.feature_matrices(self._alone(some), self._as_they_come)
-        P = project(others, unit_directions(V))
+        alone = self._alone(some, present[0])
+        V = self._solver.completed_matrices(alone, self._as_they_come)
+        P = _fit(others, unit_directions(V), present[1])
         return np.square(best_cluster(P).weights, dtype=np.float64)
 
     def _asks_recent(self, ranking: Ranking) -> bool:
@@ -375,17 +408,18 @@ class Queries:
         recent, found = self.scaled(self.recent_rows), []
         for half in (slice(0, None, 2), slice(1, None, 2)):
             columns, held = zip(*(on_own_columns(X_v[half]) for X_v in recent), strict=True)
-            alone = self._solver.reclustered(self._alone(held), self._as_they_come)
+            has = take(self.recent_present, half)
+            alone = self._solver.reclustered(self._alone(held, has), self._as_they_come)
             V = self._solver.feature_matrices(alone, self._as_they_come)
             found.append((columns, alone, V))
         return found
 
-    def _alone(self, rows: Sequence[Block]) -> State:
+    def _alone(self, rows: Sequence[Block], present: Presence) -> State:
         """Return what would be known if some rows were all that ever came."""
         widths, dtype = [X_v.shape[1] for X_v in rows], rows[0].dtype
         settings, rng = self._as_they_come, copy.deepcopy(self.state.rng)
         empty = State.empty(widths, dtype, settings, rng)
-        return self._solver.step(empty, rows, settings).commit()
+        return self._solver.step(empty, rows, settings, present=present).commit()
 
     @property
     def _as_they_come(self) -> Settings:
@@ -396,5 +430,11 @@ class Queries:
     def _electorate(self) -> tuple[Electorate, Array]:
         """The rows of the reservoir, to be asked where rows near them belong; the say of views."""
         rows = self.scaled(self.sample.blocks)
-        electorate = Electorate(rows, self._alike, self._settings.n_neighbors)
+        has = self.sample.present
+        electorate = Electorate(rows, self._alike, self._settings.n_neighbors, has)
         return electorate, electorate.own_agreement()
+
+
+def _fit(X: Sequence[Block], directions: Sequence[Array], present: Presence) -> Array:
+    """Return the projections of rows on directions, over the views that each of them has."""
+    return Reach.of(directions, present).fit(project(X, directions))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from omvfs.model.arrays import Array, Block
+from omvfs.model.presence import of_those, who_has
 from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.ranking.separation import ClusterMeans, cluster_means, separation
@@ -18,22 +19,28 @@ def relevances(
     """Return the score of every feature by itself, per view."""
     views = state.statistics.views
     if ranking.asks_rows and len(state.reservoir.live):
-        return [separation(means) for _, means in _means(state, settings)]
+        return [separation(means) for _, _, means in _means(state, settings)]
     return [
         ranking.relevance(V_v, view.diagonal_masses, view.weight_sums)
         for view, V_v in zip(views, V, strict=True)
     ]
 
 
-def _means(state: State, settings: Settings) -> list[tuple[Block, ClusterMeans]]:
-    """Return for each view the rows of the reservoir, scaled, and the means of its clusters."""
+def _means(state: State, settings: Settings) -> list[tuple[Block, Array, ClusterMeans]]:
+    """Return for each view the rows of the reservoir that have it, scaled, with their shares.
+
+    And the means of its clusters.
+    """
     sample = state.reservoir.take(state.reservoir.live)
     scales = Scales.of(state.statistics, settings)
     X, B = scales.rows(sample.blocks), scales.features(state.statistics.B)
-    return [
-        (X_v, cluster_means(X_v, sample.counted, sample.shares, B_v, view.weight_sums))
-        for X_v, B_v, view in zip(X, B, state.statistics.views, strict=True)
-    ]
+    found = []
+    for v, (X_v, B_v, view) in enumerate(zip(X, B, state.statistics.views, strict=True)):
+        rows = who_has(sample.present, v)
+        U = sample.counted if rows is None else sample.counted.take(rows)
+        X_v, shares = of_those(X_v, rows), of_those(sample.shares, rows)
+        found.append((X_v, shares, cluster_means(X_v, U, shares, B_v, view.weight_sums)))
+    return found
 
 
 def discounted(
@@ -54,10 +61,10 @@ def as_set(
     settings: Settings,
 ) -> list[Array]:
     """Return scores of features taken as a set, those not taken behind by their scores so far."""
-    shares = state.reservoir.shares[state.reservoir.live]
+    parts = zip(found, own, _means(state, settings), strict=True)
     return [
         score_in_order(
             signal_order(X_v, shares, means, scores, ranking.n_steps), each.scores, scores
         )
-        for each, scores, (X_v, means) in zip(found, own, _means(state, settings), strict=True)
+        for each, scores, (X_v, shares, means) in parts
     ]

@@ -23,16 +23,28 @@ class Solver:
         From a state to one whose clusters are as good as they can be.
     feature_matrices : callable
         From a state to its V, per view.
+    completed_matrices : callable
+        The same as if rows that lack views had what their cluster has.
     """
 
     step: Callable[..., Update[State]]
     reclustered: Callable[[State, Settings], State]
     feature_matrices: Callable[[State, Settings], list[Array]]
+    completed_matrices: Callable[[State, Settings], list[Array]]
 
 
 SOLVERS = {
     "constrained": Solver(
-        constrained_step.step, recluster.reclustered, directions.feature_matrices
+        constrained_step.step,
+        recluster.reclustered,
+        directions.feature_matrices,
+        directions.completed_matrices,
     ),
-    "paper": Solver(paper_step.step, paper_step.reclustered, paper_step.feature_matrices),
+    # V of the paper's is fitted view by view to the rows that have it: it is complete.
+    "paper": Solver(
+        paper_step.step,
+        paper_step.reclustered,
+        paper_step.feature_matrices,
+        paper_step.feature_matrices,
+    ),
 }

@@ -23,6 +23,7 @@ from omvfs.model.arrays import (
 from omvfs.model.columns import Columns, put_rows
 from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.objective import squared_norm
+from omvfs.model.presence import Presence, who_has
 
 # The sums that have a value for every column of a view.
 _BY_COLUMN = "B", "sums", "squares"
@@ -158,7 +159,11 @@ class Statistics:
 
     @classmethod
     def of_clusters(
-        cls, X: Sequence[Block], U: Indicator, keep: Array | None = None
+        cls,
+        X: Sequence[Block],
+        U: Indicator,
+        keep: Array | None = None,
+        present: Presence = None,
     ) -> "Statistics":
         """Return what rows leave in their clusters, neither they nor their columns counted.
 
@@ -168,26 +173,55 @@ class Statistics:
         U : Indicator
         keep : array of shape (n,), optional
             What forgetting has left of each row.
+        present : array of shape (n, n_views), optional
+            Which rows have which views; by default all.
         """
-        masses = U.masses
+        masses, left = U.masses, U
         if keep is not None:
             masses = sums_by_label(U.labels, np.square(U.weights) * keep, U.n_clusters)
-            U = Indicator(U.labels, U.weights * keep, U.n_clusters)
-        return cls.of_products(masses, U.sums, [transposed_product(X_v, U) for X_v in X])
+            left = Indicator(U.labels, U.weights * keep, U.n_clusters)
+        of_views, sums = [masses] * len(X), [left.sums] * len(X)
+        for v in range(len(X)):
+            if (rows := who_has(present, v)) is not None:
+                own = left.take(rows)
+                squares = own.weights * U.weights[rows]
+                of_views[v] = sums_by_label(own.labels, squares, own.n_clusters)
+                sums[v] = own.sums
+        return cls.of_products(of_views, sums, [transposed_product(X_v, left) for X_v in X])
 
     @classmethod
     def of_products(
-        cls, masses: NDArray[Any], weight_sums: NDArray[Any], B: Sequence[Array]
+        cls,
+        masses: Sequence[NDArray[Any]],
+        weight_sums: Sequence[NDArray[Any]],
+        B: Sequence[Array],
     ) -> "Statistics":
         """Return UᵀU, the sums of U, and XᵀU of each view as statistics of rows not counted."""
-        return cls(
-            tuple(ViewStatistics(masses, weight_sums, B_v, n_features=len(B_v)) for B_v in B)
-        )
+        parts = zip(masses, weight_sums, B, strict=True)
+        return cls(tuple(ViewStatistics(A, s, B_v, n_features=len(B_v)) for A, s, B_v in parts))
 
     @property
     def masses(self) -> NDArray[np.float64]:
-        """Masses of the clusters: those of any view, as long as no row lacks one."""
-        return self.views[0].masses
+        """Masses of the clusters: of each the largest, where rows lack views; else all are alike.
+
+        Of clusters what matters is where they point; so this is as good as the masses of all rows,
+        which nobody counts.
+        """
+        first, *others = (view.masses for view in self.views)
+        return np.maximum.reduce([first, *others]) if others else first
+
+    def completion(self) -> NDArray[np.float64] | None:
+        """Return by what B of each view is to be multiplied, cluster by cluster; None if by 1.
+
+        Then it is what it would be if rows that lack a view had, in it, what their cluster has:
+        B + (A − A_v) B / A_v, A the common masses. So the lengths of a cluster's direction in
+        views that few rows have and in others that all have can be compared.
+        """
+        own = [view.masses for view in self.views]
+        if all(np.array_equal(own[0], each) for each in own[1:]):
+            return None
+        A, A_v = self.masses, np.stack(own)
+        return np.divide(A, A_v, out=np.zeros_like(A_v), where=A_v > 0)
 
     @property
     def B(self) -> list[Array]:
@@ -305,18 +339,32 @@ class Statistics:
         held = [getattr(view, name) for view in self.views for name in _BY_COLUMN]
         return self if all(a is None or a.flags.writeable for a in held) else self.copy()
 
-    def counted(self, X: Sequence[Block]) -> "Statistics":
-        """Return the statistics with rows and, if asked for, their columns counted."""
+    def counted(self, X: Sequence[Block], present: Presence = None) -> "Statistics":
+        """Return the statistics with rows and, if asked for, their columns counted.
+
+        Parameters
+        ----------
+        X : sequence of array or CSR matrix of shape (n, D_v)
+        present : array of shape (n, n_views), optional
+            Which rows have which views; by default all.
+        """
         n = X[0].shape[0]
+        own = [n] * len(X) if present is None else present.sum(axis=0).tolist()
         return replace(
-            self._by_view(_count, X),
+            self._by_view(_count, list(zip(X, own, strict=True))),
             n_rows=self.n_rows + n,
             decayed_n_rows=self.decayed_n_rows + n,
         )
 
-    def placed(self, X: Sequence[Block], U: Indicator, keep: Array | None = None) -> "Statistics":
+    def placed(
+        self,
+        X: Sequence[Block],
+        U: Indicator,
+        keep: Array | None = None,
+        present: Presence = None,
+    ) -> "Statistics":
         """Return the statistics with rows, counted before or not, added to their clusters."""
-        return self + Statistics.of_clusters(X, U, keep)
+        return self + Statistics.of_clusters(X, U, keep, present)
 
     def _each(self, work: Callable[[Any], Any], names: Sequence[str]) -> "Statistics":
         return replace(self, views=tuple(view.with_each(work, names) for view in self.views))
@@ -348,11 +396,12 @@ def _of_dtype(a: Any, like: Any) -> Any:
     return a.astype(like.dtype, copy=False) if isinstance(like, np.ndarray) else a
 
 
-def _count(view: ViewStatistics, X: Block) -> ViewStatistics:
+def _count(view: ViewStatistics, given: tuple[Block, int]) -> ViewStatistics:
+    X, n = given
     energy, filled_rows = _energy(X)
     view = replace(
         view,
-        decayed_n_rows=view.decayed_n_rows + X.shape[0],
+        decayed_n_rows=view.decayed_n_rows + n,
         energy=view.energy + energy,
         filled_rows=view.filled_rows + filled_rows,
     )

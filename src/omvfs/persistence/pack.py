@@ -15,6 +15,7 @@ from omvfs.data.compressed import check_compressed
 from omvfs.data.schema import Schema
 from omvfs.model.arrays import Block, stack
 from omvfs.model.indicator import Indicator
+from omvfs.model.presence import Presence, below, take
 from omvfs.model.settings import Settings
 from omvfs.model.state import B_sq_norms, State
 from omvfs.model.statistics import Statistics, ViewStatistics
@@ -69,13 +70,19 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
         if names is not None:
             arrays |= pack_names(f"names/{v}", names)
     kinds = [_pack_block(arrays, f"reservoir/{v}", X) for v, X in enumerate(reservoir.blocks)]
+    if reservoir.present is not None:
+        arrays["reservoir/present"] = reservoir.present
     # Chunks may be many, and of one row each: those of a kind below each other.
     runs = []
-    for r, (_, run) in enumerate(groupby(zip(window.chunks, window.U, strict=True), _kinds)):
-        chunks, U = zip(*run, strict=True)
+    held_chunks = zip(window.chunks, window.U, window.presences, strict=True)
+    for r, (_, run) in enumerate(groupby(held_chunks, _kinds)):
+        chunks, U, presences = zip(*run, strict=True)
         blocks = [stack(parts) for parts in zip(*chunks, strict=True)]
         window_kinds = [_pack_block(arrays, f"window/{r}/{v}", X) for v, X in enumerate(blocks)]
         arrays[f"window/{r}/U"] = np.concatenate(U)
+        present = below(list(zip(presences, map(len, U), strict=True)), len(schema.names))
+        if present is not None:
+            arrays[f"window/{r}/present"] = present
         runs.append({"kinds": window_kinds, "sizes": [len(each) for each in U]})
     return arrays, {
         "views": list(schema.names),
@@ -170,7 +177,8 @@ class _Reader:
             df, n = self.arrays[f"{place}/df"], self.arrays[f"{place}/n"]
             if df.dtype != np.int64 or df.shape != (width,) or n.dtype != np.int64:
                 raise ValueError(f"{place} counts rows as {df.dtype} of shape {df.shape}")
-            if n.shape != (1,) or n[0] != n_rows or (df < 0).any() or (df > n_rows).any():
+            # Rows that lack the view are not counted.
+            if n.shape != (1,) or not 0 <= n[0] <= n_rows or (df < 0).any() or (df > n[0]).any():
                 raise ValueError(f"{place} counts rows, but not those of {n_rows:,}")
             return {"df": df, "n": n}
         return {"largest": self._floats(f"{place}/largest", (width,))} if step == "scale" else {}
@@ -244,18 +252,23 @@ class _Reader:
     def _window(self, n_rows: int) -> Window:
         chunks: list[tuple[Block, ...]] = []
         U: list[NDArray[Any]] = []
+        presences: list[Presence] = []
         for r, run in enumerate(self.meta["window"]):
             sizes = run["sizes"]
             if type(sizes) is not list or not all(type(n) is int and n > 0 for n in sizes):
                 raise ValueError(f"the window has chunks of {sizes!r} rows")
             blocks = self._blocks(f"window/{r}", run["kinds"], sum(sizes))
             rows = self._floats(f"window/{r}/U", (sum(sizes), self.K))
+            present = self._present(f"window/{r}", blocks, sum(sizes))
             for end, size in zip(accumulate(sizes), sizes, strict=True):
                 span = slice(end - size, end)
                 chunks.append(tuple(X_v[span].copy() for X_v in blocks))
                 U.append(rows[span].copy())
+                presences.append(take(present, span))
         settings = self.settings
-        window = Window(settings.window, tuple(chunks), tuple(U), settings.recent_rows)
+        window = Window(
+            settings.window, tuple(chunks), tuple(U), settings.recent_rows, tuple(presences)
+        )
         if not self._paper <= window.n_rows <= n_rows:
             raise ValueError(f"the window holds {window.n_rows:,} of {n_rows:,} rows")
         return window
@@ -280,7 +293,23 @@ class _Reader:
         shares = self._floats("reservoir/shares", (n,))
         if (shares > 1).any():
             raise ValueError("more than all is left of a row of the reservoir")
-        return Reservoir.of(self.settings.sample_size, counted, shares, blocks)
+        present = self._present("reservoir", blocks, n)
+        return Reservoir.of(self.settings.sample_size, counted, shares, blocks, present)
+
+    def _present(self, name: str, blocks: Sequence[Block], n: int) -> Presence:
+        """Return which of some rows have which views."""
+        present = self.arrays.get(f"{name}/present")
+        if present is None:
+            return None
+        if present.dtype != np.bool_ or present.shape != (n, len(self.schema.names)):
+            raise ValueError(f"{name} does not tell which rows have which views")
+        if not present.any(axis=1).all():
+            raise ValueError(f"{name} has rows without any view")
+        for X_v, has in zip(blocks, present.T, strict=True):
+            lacking = X_v[np.flatnonzero(~has)]
+            if lacking.nnz if sp.issparse(lacking) else lacking.any():
+                raise ValueError(f"{name} has values in rows that lack the view")
+        return take(present, slice(None))
 
     def _blocks(self, name: str, kinds: Sequence[str], n: int) -> tuple[Block, ...]:
         if len(kinds) != len(self.schema.widths):
@@ -343,7 +372,7 @@ def _kind(X: Block) -> str:
     return "csr_array" if isinstance(X, sp.sparray) else "csr_matrix"
 
 
-def _kinds(held: tuple[Sequence[Block], NDArray[Any]]) -> list[str]:
+def _kinds(held: tuple[Sequence[Block], NDArray[Any], Presence]) -> list[str]:
     return [_kind(X_v) for X_v in held[0]]
 
 

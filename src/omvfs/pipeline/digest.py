@@ -43,10 +43,13 @@ class Digest:
         ----------
         views : Views
         """
-        return Digest({view: self._after(view, X) for view, X in views.blocks.items()})
+        present = views.present
+        return Digest(
+            {view: self._after(view, X, present.get(view)) for view, X in views.blocks.items()}
+        )
 
-    def _after(self, view: str, X: Block) -> tuple[int, ...]:
-        parts = _parts(X)
+    def _after(self, view: str, X: Block, has: NDArray[np.bool_] | None) -> tuple[int, ...]:
+        parts = _parts(X, has)
         before = self.sums.get(view, (0,) * len(parts))
         # A view that was dense and is not any more will differ, as it should.
         pairs = zip(parts, before, strict=False)
@@ -130,10 +133,20 @@ def _after_the_same(
     return chunks
 
 
-def _parts(X: Any) -> list[NDArray[Any]]:
-    """Return what a block is made of, row after row."""
+def _parts(X: Any, has: NDArray[np.bool_] | None) -> list[NDArray[Any]]:
+    """Return what a block is made of, row after row; a row that lacks the view is not an empty one.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+    has : bool array of shape (n,), or None
+        Which rows have the view.
+    """
     if not sp.issparse(X):
-        return [np.asarray(X, np.float64)]
+        values = np.asarray(X, np.float64)
+        return [values if has is None else np.where(has[:, np.newaxis], values, np.nan)]
     kind = np.int32 if X.shape[1] < 1 << 31 else np.int64
     lengths = np.diff(X.indptr).astype(np.int64, copy=False)
+    if has is not None:
+        lengths = np.where(has, lengths, -1)
     return [X.data.astype(np.float64, copy=False), X.indices.astype(kind, copy=False), lengths]

@@ -286,8 +286,9 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
             For compatibility with scikit-learn.
         """
         check_is_fitted(self)
-        blocks = list(self._read_as_learned(X).blocks.values())
-        return concordance(blocks, [np.flatnonzero(mask) for mask in self.view_support_.values()])
+        batch = self._read_as_learned(X)
+        chosen = [np.flatnonzero(mask) for mask in self.view_support_.values()]
+        return concordance(list(batch.blocks.values()), chosen, batch.presence)
 
     @alone
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

@@ -15,7 +15,8 @@ from omvfs.data.schema import Schema, listed
 from omvfs.data.suspects import Suspect, dominant, named_once, row_numbers
 from omvfs.data.views import Views, as_views
 from omvfs.model.arrays import Array, Block
-from omvfs.model.queries import ROWS_PER_CLUSTER, Queries
+from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
+from omvfs.model.queries import Queries
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
@@ -97,17 +98,23 @@ class FittedState:
     ) -> Update["FittedState"]:
         """Return what a chunk changes."""
         prepared, preparation = self.preparation.learn(self._in_precision(chunk))
-        blocks = list(prepared.blocks.values())
+        blocks, present = list(prepared.blocks.values()), chunk.presence
+        if present is not None and not (start_U is None and start_V is None):
+            raise ValueError(
+                "Got start_U or start_V with rows that lack views; expected rows that have every "
+                "view. Leave the start out."
+            )
         state, raised = self.state, self.raised
         if raised is not None:
             raised = self._raised_for(blocks)
             delta = [now - was for now, was in zip(raised, self.raised or (), strict=True)]
             state = state.shift(delta, self.settings)
-            blocks = raise_rows(blocks, raised)
+            blocks = raise_rows(blocks, raised, present)
         U = None if start_U is None else self._start_u(start_U, len(chunk))
         V = None if start_V is None else self._start_v(start_V)
         with np.errstate(over="ignore", invalid="ignore"):
-            update = SOLVERS[self.settings.solver].step(state, blocks, self.settings, U, V)
+            step = SOLVERS[self.settings.solver].step
+            update = step(state, blocks, self.settings, U, V, present)
         after = replace(self, state=update.known, raised=raised, preparation=preparation)
         after.check_finite(None if update.patch is None else update.patch.after)
         return Update(after, update.info, update.patch)
@@ -126,11 +133,11 @@ class FittedState:
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
         """Return the cluster of every row."""
-        return self.queries.place(self._rows(batch))
+        return self.queries.place(self._rows(batch), batch.presence)
 
     def explained(self, batch: Views) -> float:
         """Return the share of the rows' squared norm that their nearest clusters explain."""
-        return self.queries.explained(self._rows(batch))
+        return self.queries.explained(self._rows(batch), batch.presence)
 
     def prepared(self, batch: Views) -> Views:
         """Return new rows prepared, by what rows before have left."""
@@ -142,7 +149,7 @@ class FittedState:
         if self.raised is not None:
             X = [
                 X_v.maximum(0) if sp.issparse(X_v) else np.maximum(X_v, 0)
-                for X_v in raise_rows(X, self.raised)
+                for X_v in raise_rows(X, self.raised, batch.presence)
             ]
         return self.queries.scaled(X)
 
@@ -189,7 +196,7 @@ class FittedState:
             return batch
         with np.errstate(over="ignore"):
             blocks = {name: block.astype(dtype) for name, block in batch.blocks.items()}
-        return as_views(batch.replaced(blocks), negative="allow")
+        return as_views(batch.replaced(blocks), negative="allow", missing="allow")
 
     def check_finite(self, changed: Statistics | None = None) -> None:
         """Refuse what is known if sums over the stream have overflowed.

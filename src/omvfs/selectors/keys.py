@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from omvfs.model.arrays import Block
+from omvfs.model.presence import Presence
 from omvfs.model.state import State
 
 # Bytes of a digest.
@@ -42,8 +43,10 @@ def key_of_rows(state: State) -> bytes:
     same on every machine that prepares them alike, where sums round otherwise.
     """
     held: Sequence[Sequence[Block]] = [state.reservoir.blocks]
+    present: Sequence[Presence] = [state.reservoir.present]
     if not len(state.reservoir):
-        held = state.window.chunks
+        held, present = state.window.chunks, state.window.presences
     blocks = [X_v for X in held for X_v in X]
     arrays = ([X.data, X.indices, X.indptr] if sp.issparse(X) else [X] for X in blocks)
-    return digest([state.statistics.n_rows, *(a for each in arrays for a in each)])
+    rows = [a for each in arrays for a in each]
+    return digest([state.statistics.n_rows, *rows, *present])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from omvfs.data.schema import Schema
 from omvfs.model.arrays import Array
-from omvfs.model.constrained.directions import feature_matrices
+from omvfs.model.constrained.directions import completed_matrices
 from omvfs.model.constrained.merging import CommonClusters, KeyedPart, Sample, in_pairs
 from omvfs.model.settings import Settings
 from omvfs.model.state import ChunkInfo, State
@@ -142,7 +142,7 @@ class Plan:
 
     def known(self, part: Part) -> list[Array]:
         """Return the feature matrices of a part, for the leading one."""
-        return feature_matrices(self._state(part), self.settings)
+        return completed_matrices(self._state(part), self.settings)
 
     def common(self, sample: Sample, known: list[Array]) -> CommonClusters:
         """Return the common clusters, from the sample of all parts and what the leading one knows.
@@ -160,7 +160,7 @@ class Plan:
         window = keyed.state.window
         return Sums(
             common.moved(keyed),
-            window if i in self.recent else replace(window, chunks=(), U=()),
+            window if i in self.recent else window.emptied(),
             part.known.preparation,
             part.history[-HISTORY:],
             part.known.state.n_chunks,

@@ -84,6 +84,8 @@ def scale(X: Block, counted: Counted) -> Block:
 
 def largest_sizes(X: Block, counted: Counted) -> Counted:
     """Return the largest size of every column."""
+    if not X.shape[0]:
+        return {"largest": counted.get("largest", np.zeros(X.shape[1], X.dtype))}
     sizes = dense(abs(X).max(axis=0)).ravel()
     return {"largest": np.maximum(counted.get("largest", np.zeros_like(sizes)), sizes)}
 
@@ -298,10 +300,11 @@ class Preparation:
         for (view, X), steps, counted in zip(
             views.blocks.items(), self.steps, self.counted, strict=True
         ):
-            blocks[view], held = _taken_through(view, X, steps, counted, counts)
+            has = views.present.get(view)
+            blocks[view], held = _taken_through(view, X, steps, counted, counts, has)
             after.append(held)
         # Large values may have become too large.
-        prepared = as_views(views.replaced(blocks), negative="allow")
+        prepared = as_views(views.replaced(blocks), negative="allow", missing="allow")
         return prepared, Preparation(self.steps, tuple(after))
 
 
@@ -382,13 +385,21 @@ class Preparing:
 
 
 def _taken_through(
-    view: str, X: Block, steps: Sequence[str], counted: Sequence[Counted], counts: bool
+    view: str,
+    X: Block,
+    steps: Sequence[str],
+    counted: Sequence[Counted],
+    counts: bool,
+    has: NDArray[np.bool_] | None = None,
 ) -> tuple[Block, tuple[Counted, ...]]:
-    """Return rows after some steps, and what these have counted, the rows with it if asked."""
+    """Return rows after some steps, and what these have counted, the rows with it if asked.
+
+    Rows that lack the view are not counted.
+    """
     held = []
     for step, own in zip((STEPS[name] for name in steps), counted, strict=True):
         if counts and step.count is not None:
-            own = step.count(X, own)
+            own = step.count(X if has is None else X[np.flatnonzero(has)], own)
         try:
             X = step.apply(X, own)
         except ValueError as error:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from omvfs.data.blocks import Negative
 from omvfs.data.collections import holds_views
 from omvfs.data.containers import for_sklearn
+from omvfs.data.lacking import Missing
 from omvfs.data.schema import Schema
 from omvfs.data.split import Remainder, columns_by_view, depends_on_x
 from omvfs.data.views import Views, as_views
@@ -38,6 +39,8 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
 
     views: Any
     remainder: Remainder = "error"
+    # Whether rows may lack views.
+    _missing: Missing = "error"
     schema_: Schema
     n_features_in_: int
     # Of one 2-D X that was split, which column is which feature, view after view.
@@ -83,25 +86,33 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
 
     def _split(self, X: Any, negative: Negative = "allow") -> Views:
         """Read a batch as the parameters say."""
-        return as_views(X, views=self.views, remainder=self.remainder, negative=negative)
+        return as_views(
+            X,
+            views=self.views,
+            remainder=self.remainder,
+            negative=negative,
+            missing=self._missing,
+        )
 
     def _read_next(self, X: Any, negative: Negative = "allow") -> Views:
         """Validate a later batch."""
         if is_views(X):
-            return as_views(X, like=self.schema_, negative=negative)
+            return as_views(X, like=self.schema_, negative=negative, missing=self._missing)
         if self._columns is None or not depends_on_x(self.views):
             batch = self._split(X, negative)
         else:
             batch = self._split_as_first(X, self._columns, negative)
         self._check_columns(X)
-        return as_views(batch, like=self.schema_, negative=negative)
+        return as_views(batch, like=self.schema_, negative=negative, missing=self._missing)
 
     def _split_as_first(self, X: Any, columns: NDArray[np.intp], negative: Negative) -> Views:
         """Read a batch by the columns that were found in the first, not those it may show now."""
         parts = np.split(columns, np.cumsum(self.schema_.widths)[:-1])
         found = dict(zip(self.schema_.names, parts, strict=True))
         try:
-            return as_views(X, views=found, remainder="drop", negative=negative)
+            return as_views(
+                X, views=found, remainder="drop", negative=negative, missing=self._missing
+            )
         except ValueError:
             self._check_columns(X)  # if it has others, that is what there is to tell
             raise

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from omvfs.data.schema import Schema
 from omvfs.data.split import Remainder
-from omvfs.model.queries import ROWS_PER_CLUSTER
+from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.ranking.criteria import Named
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Graph, Settings

@@ -3,7 +3,7 @@
 import copy
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -174,7 +174,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         with self._drawing_if_it_becomes():
             batch = self._read_first(X)
             journal = Journal(self._empty(batch))
-            for chunk in rechunk([batch], self.batch_size, negative=self._negative_mode):
+            for chunk in self._chunks([batch]):
                 journal.take(self._advance(journal.known, chunk))
             self._become(X, batch, _journal=journal, **self._of_all_rows(journal.known, batch))
         return self
@@ -212,10 +212,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
                     head = self._read_first(first)
                     self._become(first, head, _journal=Journal(self._empty(head)))
                     later = (self._read_next(X, self._negative_mode) for X in some)
-                    chunks = rechunk(
-                        chain([head], later), self.batch_size, negative=self._negative_mode
-                    )
-                    for chunk in chunks:
+                    for chunk in self._chunks(chain([head], later)):
                         self._journal.take(self._advance(self._journal.known, chunk))
             except BaseException:
                 self.__dict__ = before
@@ -280,6 +277,12 @@ class StreamSelector(MultiViewSelector, Generic[T]):
     def _checked_negative_mode(self) -> Negative:
         """The same, for rows after the first chunk."""
         return self._negative_mode
+
+    def _chunks(self, batches: Iterable[Views]) -> Iterator[Views]:
+        """Return batches as chunks to learn from."""
+        return rechunk(
+            batches, self.batch_size, negative=self._negative_mode, missing=self._missing
+        )
 
     def _read_first(self, X: Any) -> Views:
         return self._split(X, self._negative_mode)

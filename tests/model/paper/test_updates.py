@@ -164,7 +164,7 @@ class Loop:
             [self.kind(X_v) for X_v in X],
             np.concatenate(self.Us),
             self.V,
-            self.A,
+            [self.A] * len(self.V),
             self.B,
             self.kind(M),
             len(U0),
@@ -207,7 +207,7 @@ def solve_once(dtype=np.float64, **options):
         [sp.csr_array(X.astype(dtype)) for X in blocks],
         U.astype(dtype),
         [V_v.astype(dtype) for V_v in V],
-        np.zeros((3, 3), dtype),
+        [np.zeros((3, 3), dtype)] * 2,
         [np.zeros_like(V_v, dtype=dtype) for V_v in V],
         M,
         len(U),
@@ -264,6 +264,6 @@ def test_solve_leaves_its_arguments_alone():
     for array in given_arrays:
         array.flags.writeable = False
     M = graph.laplacian(graph.gaussian(blocks[0]))
-    paper.solve(blocks, U, V, A, B, M, len(U), beta=[0.1, 0.1], gamma=1.0, max_iter=3)
+    paper.solve(blocks, U, V, [A, A], B, M, len(U), beta=[0.1, 0.1], gamma=1.0, max_iter=3)
     for array, copy in zip(given_arrays, copies, strict=True):
         np.testing.assert_array_equal(array, copy)

@@ -16,12 +16,16 @@ from omvfs.model.arrays import (
     sums_by_label,
 )
 from omvfs.model.constrained.half_steps import update_u, update_v
+from omvfs.model.constrained.reach import Reach
 from omvfs.model.graph.term import GraphTerm
 from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.objective import inner
+from omvfs.model.presence import Presence, who_has
 
 # An alternation has settled when fewer than one row in so many changes its cluster.
 _SETTLED = 1000
+# How often rows that join clusters are placed, each time by where all rows have come to point.
+_JOINED = 3
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,16 @@ class Solution:
         tr(UᵀMU), for U of unit columns over the rows.
     n_iter : int
         Iterations done.
+    fit : Indicator
+        The same clusters, with the projections of the rows on them as weights; U itself if no row
+        lacks a view.
     """
 
     U: Indicator
     V: list[Array]
     graph: float
     n_iter: int
+    fit: Indicator
 
 
 @dataclass(frozen=True)
@@ -58,11 +66,14 @@ class PriorStatistics:
         Σ XᵀU, per view.
     off_chunk_sq_norms : array of shape (K,)
         Σ_j B_jk² over the features that they do not have.
+    off_chunk_by_view : array of shape (n_views, K), or None
+        The same for each view, where it matters: if rows lack views.
     """
 
     A: NDArray[np.float64]
     B: list[Array]
     off_chunk_sq_norms: NDArray[np.float64]
+    off_chunk_by_view: NDArray[np.float64] | None = None
 
     def V_sq_norms(self, V: Sequence[Array], A: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ‖V_k‖² over all features, V being on those of the rows, for masses A."""
@@ -138,6 +149,7 @@ def solve(
     beta: Sequence[float],
     max_iter: int,
     U: Indicator | None = None,
+    present: Presence = None,
 ) -> Solution:
     """Alternate the two half-steps until the clusters settle.
 
@@ -160,7 +172,9 @@ def solve(
     max_iter : int
         Most iterations, at least 1.
     U : Indicator, optional
-        Clusters to start from, in the units of A and B; by default the nearest directions.
+        Clusters to start from, with projections as weights; by default the nearest directions.
+    present : array of shape (n, n_views), optional
+        Which rows have which views; by default all. Where rows lack some, none may be before them.
 
     Returns
     -------
@@ -182,7 +196,8 @@ def solve(
     """
     M: Block | None = None
     for n_iter in range(1, max_iter + 1):
-        P = project(X, directions)
+        reach = Reach.of(directions, present)
+        P = reach.fit(project(X, directions))
         if U is None:
             U = best_cluster(P)
         M, bound = graph(U)
@@ -190,17 +205,92 @@ def solve(
         lengths = np.sqrt(U.masses).astype(P.dtype)
         before = U.labels
         U = _in_units(update_u(U.unit(), P * lengths, M, bound), P)
-        A = prior.A + U.masses
-        V = [
-            update_v(A, B_v + transposed_product(X_v, U), beta_v)
-            for X_v, B_v, beta_v in zip(X, prior.B, beta, strict=True)
-        ]
-        directions = unit_directions(V, prior.V_sq_norms(V, A))
+        counted = reach.in_units(U)
+        V = _features(X, counted, beta, prior, present)
+        directions = unit_directions(V, prior.V_sq_norms(V, prior.A + counted.masses))
         if n_iter > 1 and unmoved(U.labels, before):
             break
     assert U is not None
     unit = U.unit().dense()
-    return Solution(U, V, 0.0 if M is None else inner(unit, M @ unit), n_iter)
+    return Solution(counted, V, 0.0 if M is None else inner(unit, M @ unit), n_iter, U)
+
+
+def joined(
+    X: Sequence[Block],
+    rows: IntArray,
+    U: Indicator,
+    beta: Sequence[float],
+    present: Presence,
+) -> Solution:
+    """Let rows join the clusters of others: by their fit to these, and then to all.
+
+    Parameters
+    ----------
+    X : sequence of array or CSR matrix of shape (n, D_v)
+        All rows.
+    rows : int array
+        Which of them are in clusters: they stay.
+    U : Indicator
+        Of these, with weights in the units of A and B.
+    beta : sequence of float
+        β_v of each view.
+    present : array of shape (n, n_views)
+        Which rows have which views.
+
+    Returns
+    -------
+    Solution
+    """
+    n, dtype = X[0].shape[0], X[0].dtype
+    labels, weights = np.zeros(n, np.intp), np.zeros(n, dtype)
+    labels[rows], weights[rows] = U.labels, U.weights
+    counted, prior = Indicator(labels, weights, U.n_clusters), PriorStatistics.none(X, U.n_clusters)
+    stays = np.zeros(n, bool)
+    stays[rows] = True
+    for _ in range(_JOINED):
+        V = _features(X, counted, beta, prior, present)
+        directions = unit_directions(V)
+        reach = Reach.of(directions, present)
+        P = reach.fit(project(X, directions))
+        labels = np.where(stays, labels, best_cluster(P).labels)
+        fit = in_clusters(P, labels)
+        own = reach.in_units(fit).weights
+        counted = Indicator(labels, np.where(stays, weights, own).astype(dtype), U.n_clusters)
+    return Solution(counted, V, 0.0, _JOINED, fit)
+
+
+def _features(
+    X: Sequence[Block],
+    U: Indicator,
+    beta: Sequence[float],
+    prior: PriorStatistics,
+    present: Presence,
+) -> list[Array]:
+    """Return the V that is best for rows in clusters, and what came before them."""
+    A = prior.A + U.masses
+    parts = zip(X, prior.B, beta, _by_view(U, present, len(X)), strict=True)
+    return [
+        update_v(A, _completed(B_v + transposed_product(X_v, U), A, prior, own), beta_v)
+        for X_v, B_v, beta_v, own in parts
+    ]
+
+
+def _by_view(U: Indicator, present: Presence, n_views: int) -> list[Indicator | None]:
+    """Return the indicator of the rows that have each view; None where all do."""
+    rows = [who_has(present, v) for v in range(n_views)]
+    return [None if own is None else U.take(own) for own in rows]
+
+
+def _completed(
+    B: Array, A: NDArray[np.float64], prior: PriorStatistics, rows: Indicator | None
+) -> Array:
+    """Return B as if rows that lack the view had what their cluster has; see `completion`."""
+    if rows is None:
+        return B
+    A_v = prior.A + rows.masses
+    factors = np.divide(A, A_v, out=np.zeros_like(A), where=A_v > 0)
+    completed: Array = B * factors.astype(B.dtype)
+    return completed
 
 
 def _in_units(U: Indicator, P: Array) -> Indicator:

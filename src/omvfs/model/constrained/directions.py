@@ -11,6 +11,7 @@ from omvfs.model.constrained.alternate import PriorStatistics
 from omvfs.model.constrained.half_steps import block_soft_threshold, inverse_roots, update_v
 from omvfs.model.settings import Settings
 from omvfs.model.state import Scales, State
+from omvfs.model.statistics import Statistics
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Directions:
         ‖V_k‖² over all features.
     sparsity : float
         Σ_v β_v ‖V_v‖_{2,1} over the features of the chunk.
+    by_view : array of shape (n_views, K)
+        ‖V_k‖² over all features of each view.
 
     Examples
     --------
@@ -40,24 +43,31 @@ class Directions:
     V: list[Array]
     V_sq_norms: NDArray[np.float64]
     sparsity: float
+    by_view: NDArray[np.float64]
 
     @classmethod
     def of(cls, prior: PriorStatistics, beta: Sequence[float]) -> "Directions":
         """Return the directions that rows before have left."""
         scale = inverse_roots(prior.A, prior.B[0].dtype)
-        sq_norms = prior.off_chunk_sq_norms / np.where(prior.A > 0, prior.A, 1)
+        masses = np.where(prior.A > 0, prior.A, 1)
+        sq_norms = prior.off_chunk_sq_norms / masses
         V, sparsity = [], 0.0
-        for B_v, beta_v in zip(prior.B, beta, strict=True):
+        by_view = np.zeros((len(prior.B), len(masses)))
+        if prior.off_chunk_by_view is not None:
+            by_view += prior.off_chunk_by_view / masses
+        for v, (B_v, beta_v) in enumerate(zip(prior.B, beta, strict=True)):
             # Scaled first, and in double precision: squares of B are out of range where V is not.
             V_v = B_v * scale
             squares = np.square(V_v)
             norms = np.sqrt(squares @ np.ones(len(scale)))
             kept = block_soft_threshold(norms, beta_v)
-            sq_norms = sq_norms + np.square(kept) @ squares
+            own = np.square(kept) @ squares
+            sq_norms = sq_norms + own
+            by_view[v] += own
             sparsity += beta_v * float(kept @ norms)
             V_v *= kept[:, np.newaxis]
             V.append(V_v.astype(B_v.dtype, copy=False))
-        return cls(V, sq_norms, sparsity)
+        return cls(V, sq_norms, sparsity, by_view)
 
     def project(self, X: Sequence[Block]) -> Array:
         """Return the projections of rows, rows by clusters."""
@@ -78,3 +88,28 @@ def feature_matrices(state: State, settings: Settings) -> list[Array]:
     B = Scales.of(statistics, settings).features(statistics.B)
     parts = zip(statistics.views, B, settings.sparsity, strict=True)
     return [update_v(view.masses, B_v, beta) for view, B_v, beta in parts]
+
+
+def completed(B: Sequence[Array], statistics: Statistics) -> list[Array]:
+    """Return B as if rows that lack views had what their cluster has there.
+
+    Parameters
+    ----------
+    B : sequence of array of shape (D_v, K)
+        Of these statistics, scaled or not.
+    statistics : Statistics
+    """
+    if (factors := statistics.completion()) is None:
+        return list(B)
+    return [B_v * f.astype(B_v.dtype) for B_v, f in zip(B, factors, strict=True)]
+
+
+def completed_matrices(state: State, settings: Settings) -> list[Array]:
+    """Return V as it would be if rows that lack views had what their cluster has there.
+
+    Its columns can be compared between views, so that they tell where clusters point.
+    """
+    statistics = state.statistics
+    B = completed(Scales.of(statistics, settings).features(statistics.B), statistics)
+    A, pairs = statistics.masses, zip(B, settings.sparsity, strict=True)
+    return [update_v(A, B_v, beta) for B_v, beta in pairs]

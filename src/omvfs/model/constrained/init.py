@@ -10,6 +10,7 @@ from omvfs.model.arrays import (
     Array,
     Block,
     IntArray,
+    column_sums,
     in_ties,
     project,
     squared_row_norms,
@@ -17,6 +18,7 @@ from omvfs.model.arrays import (
 )
 from omvfs.model.constrained.alternate import best_cluster, unit_directions, unmoved
 from omvfs.model.indicator import Indicator, transposed_product
+from omvfs.model.presence import Presence, who_has
 
 # Dimensions of the singular space, per cluster: some directions matter that no cluster owns.
 _DIMENSIONS = 3
@@ -48,7 +50,11 @@ class Clusters:
 
 
 def spectral_start(
-    X: Sequence[Block], n_clusters: int, rng: np.random.Generator, n_init: int
+    X: Sequence[Block],
+    n_clusters: int,
+    rng: np.random.Generator,
+    n_init: int,
+    present: Presence = None,
 ) -> list[Array]:
     """Return directions to start from: those of clusters found in the leading singular space.
 
@@ -63,6 +69,8 @@ def spectral_start(
     rng : Generator
     n_init : int
         Number of random starts in the singular space; the one that explains most is kept.
+    present : array of shape (n, n_views), optional
+        Which rows have which views; by default all.
 
     Returns
     -------
@@ -75,8 +83,8 @@ def spectral_start(
     >>> np.sort(directions[0].argmax(axis=0))
     array([0, 1])
     """
-    labels = _raced(embedding(X, _DIMENSIONS * n_clusters, rng), n_clusters, rng, n_init)
-    return mean_directions(X, labels, n_clusters)
+    E = embedding(X, _DIMENSIONS * n_clusters, rng, present)
+    return mean_directions(X, _raced(E, n_clusters, rng, n_init), n_clusters, present)
 
 
 def graph_start(
@@ -118,8 +126,12 @@ def graph_start(
     return _raced(E, n_clusters, rng, n_init)
 
 
-def mean_directions(X: Sequence[Block], labels: IntArray, n_clusters: int) -> list[Array]:
+def mean_directions(
+    X: Sequence[Block], labels: IntArray, n_clusters: int, present: Presence = None
+) -> list[Array]:
     """Return the directions of the sums of the rows of each cluster.
+
+    Where rows lack views, of the means of those that have them.
 
     Examples
     --------
@@ -128,7 +140,12 @@ def mean_directions(X: Sequence[Block], labels: IntArray, n_clusters: int) -> li
            [0.8]])]
     """
     U = Indicator(labels, np.ones(len(labels), X[0].dtype), n_clusters)
-    return unit_directions([transposed_product(X_v, U) for X_v in X])
+    sums = [transposed_product(X_v, U) for X_v in X]
+    if present is not None:
+        counts = [np.bincount(labels[has], minlength=n_clusters) for has in present.T]
+        pairs = zip(sums, counts, strict=True)
+        sums = [S / np.maximum(n, 1).astype(S.dtype) for S, n in pairs]
+    return unit_directions(sums)
 
 
 def _raced(E: Array, n_clusters: int, rng: np.random.Generator, n_init: int) -> IntArray:
@@ -145,17 +162,25 @@ def _raced(E: Array, n_clusters: int, rng: np.random.Generator, n_init: int) -> 
     return best_cluster(E @ best.directions).labels
 
 
-def embedding(X: Sequence[Block], n_dimensions: int, rng: np.random.Generator) -> Array:
+def embedding(
+    X: Sequence[Block],
+    n_dimensions: int,
+    rng: np.random.Generator,
+    present: Presence = None,
+) -> Array:
     """Return the rows in their leading singular directions, of unit norm; zero rows stay zero.
 
     Subspace iteration on Σ_v X_v X_vᵀ. It starts from random numbers per row, none per feature, so
-    that the order of the features changes nothing.
+    that the order of the features changes nothing. Rows that lack a view have the mean of the
+    others there: with nothing, the leading directions would tell who lacks what.
 
     Parameters
     ----------
     X : sequence of array or CSR matrix of shape (n, D_v)
     n_dimensions : int
     rng : Generator
+    present : array of shape (n, n_views), optional
+        Which rows have which views; by default all.
 
     Returns
     -------
@@ -164,9 +189,10 @@ def embedding(X: Sequence[Block], n_dimensions: int, rng: np.random.Generator) -
     n = X[0].shape[0]
     r = min(n, n_dimensions)
     Q = rng.standard_normal((n, min(n, r + _OVERSAMPLING)))
+    filled = _filled(X, present)
     for _ in range(_SUBSPACE_ITERATIONS):
-        Q = np.linalg.qr(_gram_product(X, Q))[0]
-    T = Q.T @ _gram_product(X, Q)
+        Q = np.linalg.qr(_gram_product(X, Q, filled))[0]
+    T = Q.T @ _gram_product(X, Q, filled)
     values, vectors = np.linalg.eigh((T + T.T) / 2)
     values[values < tie_width(values)] = 0
     E = (Q @ vectors[:, ::-1][:, :r]) * np.sqrt(values[::-1][:r])
@@ -220,9 +246,26 @@ def _unit(E: Array) -> Array:
     return unit
 
 
-def _gram_product(X: Sequence[Block], Q: Array) -> Array:
-    """Return Σ_v X_v X_vᵀ Q."""
-    return project(X, [X_v.T @ Q for X_v in X])
+def _filled(X: Sequence[Block], present: Presence) -> dict[int, tuple[Array, Array]]:
+    """Return by view that rows lack: which rows, as 0 and 1, and the mean of all others."""
+    found: dict[int, tuple[Array, Array]] = {}
+    for v, X_v in enumerate(X):
+        rows = who_has(present, v)
+        if rows is not None and present is not None:
+            lacking = (~present[:, v]).astype(np.float64)
+            found[v] = lacking, column_sums(X_v) / max(1, len(rows))
+    return found
+
+
+def _gram_product(X: Sequence[Block], Q: Array, filled: dict[int, tuple[Array, Array]]) -> Array:
+    """Return Σ_v X_v X_vᵀ Q, rows that lack a view being filled with a mean."""
+    Z = [X_v.T @ Q for X_v in X]
+    for v, (lacking, mean) in filled.items():
+        Z[v] = Z[v] + np.outer(mean, lacking @ Q)
+    product = project(X, Z)
+    for v, (lacking, mean) in filled.items():
+        product = product + np.outer(lacking, mean @ Z[v])
+    return product
 
 
 def kmeans_plusplus_directions(X: Array, n_clusters: int, rng: np.random.Generator) -> Array:

@@ -28,11 +28,14 @@ from numpy.typing import NDArray
 from omvfs.model.arrays import Array, Block, project
 from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, in_clusters, unit_directions
+from omvfs.model.constrained.directions import completed
 from omvfs.model.constrained.half_steps import update_v
+from omvfs.model.constrained.reach import Reach
 from omvfs.model.constrained.recluster import clustered, moves
 from omvfs.model.constrained.step import anchors
 from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weighed
 from omvfs.model.indicator import Indicator
+from omvfs.model.presence import Presence, take
 from omvfs.model.settings import Settings
 from omvfs.model.state import B_sq_norms, Scales, State
 from omvfs.model.statistics import Statistics
@@ -152,28 +155,31 @@ class CommonClusters:
         V = known[0] if known else ()
         if len(live):
             held = sample.reservoir.take(live)
-            X = self._scales.rows(held.blocks)
-            U = clustered(X, known, rng, settings)
+            X, has = self._scales.rows(held.blocks), held.present
+            U = clustered(X, known, rng, settings, present=has)
             self._reservoir = sample.reservoir.recount(live, U)
-            own = Statistics.of_clusters(X, U, held.shares)
-            parts = zip(own.views, settings.sparsity, strict=True)
-            V = [update_v(view.masses, view.B, beta) for view, beta in parts]
+            own = Statistics.of_clusters(X, U, held.shares, has)
+            pairs = zip(completed(own.B, own), settings.sparsity, strict=True)
+            V = [update_v(own.masses, B_v, beta) for B_v, beta in pairs]
         self._directions = unit_directions(V)
         self._electorate: Electorate | None = None
         if len(live) and settings.graph == "neighbors" and any(settings.graph_weight):
             self._electorate = anchors(self._reservoir, self._scales, settings)
-            self._say = agreement_of_views(self._electorate.shares(X), U.labels)
+            self._say = agreement_of_views(self._electorate.shares(X), U.labels, has)
 
-    def place(self, X: Sequence[Block]) -> Indicator:
+    def place(self, X: Sequence[Block], present: Presence = None) -> Indicator:
         """Return rows in the clusters of their best fit and of their neighbours' votes.
 
         Where a row goes depends on no other row.
         """
         X, alpha = self._scales.rows(X), self._settings.graph_weight
-        P = project(X, self._directions)
+        reach = Reach.of(self._directions, present)
+        P = reach.fit(project(X, self._directions))
         if self._electorate is None:
-            return in_clusters(P, best_cluster(P).labels)
-        return in_clusters(P, assign(P, weighed(self._electorate.shares(X), alpha, self._say)))
+            labels = best_cluster(P).labels
+        else:
+            labels = assign(P, weighed(self._electorate.shares(X), alpha, self._say))
+        return reach.in_units(in_clusters(P, labels))
 
     def moved(self, part: KeyedPart) -> Statistics:
         """Return the statistics of a part in the common clusters, without the rows of the sample.
@@ -185,13 +191,13 @@ class CommonClusters:
         if not len(live):
             return known.relabel(self._nearest(known)).decay(part.left)
         sample = own.take(live)
-        held = sample.blocks
-        new = self.place(held)
+        held, has = sample.blocks, sample.present
+        new = self.place(held, has)
         columns, rows = zip(*map(on_own_columns, held), strict=True)
         if known.n_rows > len(sample):
             # Not one by one on all columns: the rows have few.
             gone = known.on(columns)
-            gone = gone.without(Statistics.of_clusters(rows, sample.counted, sample.shares))
+            gone = gone.without(Statistics.of_clusters(rows, sample.counted, sample.shares, has))
             whole = known.copy()
             whole.put(columns, gone)
             shares = moves(sample, new)
@@ -202,7 +208,8 @@ class CommonClusters:
             whole = known.copy().cleared()
         others = np.flatnonzero(~self._has(part)[live])
         some = [X_v[others] for X_v in rows]
-        placed = whole.on(columns).placed(some, new.take(others), sample.shares[others])
+        left, own_views = sample.shares[others], take(has, others)
+        placed = whole.on(columns).placed(some, new.take(others), left, own_views)
         whole.put(columns, placed)
         return whole.sharing(placed).decay(part.left)
 
@@ -224,7 +231,9 @@ class CommonClusters:
         """
         reservoir = replace(self._reservoir, keys=None)
         held = reservoir.take(reservoir.live)
-        statistics = moved.placed(held.blocks, held.counted, held.shares) if len(held) else moved
+        statistics = moved
+        if len(held):
+            statistics = moved.placed(held.blocks, held.counted, held.shares, held.present)
         return State(
             statistics=statistics,
             reservoir=reservoir,
@@ -246,6 +255,6 @@ class CommonClusters:
 
     def _nearest(self, statistics: Statistics) -> Array:
         """Return where clusters go whose rows are gone: to the one that is most like them."""
-        B = self._scales.features(statistics.B)
+        B = completed(self._scales.features(statistics.B), statistics)
         labels = best_cluster(project([B_v.T for B_v in B], self._directions)).labels
         return np.eye(self._settings.n_clusters)[labels]

@@ -9,6 +9,7 @@ from omvfs.model.arrays import Block, near_largest, unit_rows
 from omvfs.model.graph.term import agreement
 from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.partitions import entropy, every_other, shared_information
+from omvfs.model.presence import Presence, can_judge, of_those
 
 
 def merit(
@@ -16,6 +17,7 @@ def merit(
     X: Sequence[Block],
     graphs: Sequence[sp.csr_array],
     weights: Sequence[float],
+    present: Presence = None,
 ) -> float:
     """Return how good clusters are: four things that good ones have, multiplied.
 
@@ -34,6 +36,9 @@ def merit(
         Ŵ_v of each view; none without a graph.
     weights : sequence of float
         α_v of each view, by which it has a say in how far neighbours agree.
+    present : array of shape (n, n_views), optional
+        Which rows have which views; by default all. What a view foretells is told by those that
+        have it and another.
 
     Examples
     --------
@@ -45,7 +50,12 @@ def merit(
     True
     """
     found = float(U.masses.sum()) * evenness(U)
-    found *= float(np.mean([foretold(X_v, U) for X_v in X]))
+    rows = [can_judge(present, v) for v in range(len(X))]
+    known = [
+        foretold(of_those(X_v, own), U if own is None else U.take(own))
+        for X_v, own in zip(X, rows, strict=True)
+    ]
+    found *= float(np.mean(known))
     if graphs:
         found *= float(np.average([agreement(W, U) for W in graphs], weights=weights))
     return found

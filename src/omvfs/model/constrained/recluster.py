@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from omvfs.model.arrays import Array, Block, in_ties, project, unit_rows
@@ -15,14 +16,16 @@ from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import (
     PriorStatistics,
     in_clusters,
+    joined,
     solve,
     unit_directions,
 )
-from omvfs.model.constrained.directions import feature_matrices
+from omvfs.model.constrained.directions import completed_matrices
 from omvfs.model.constrained.init import graph_start, mean_directions, spectral_start
 from omvfs.model.constrained.merit import merit
-from omvfs.model.graph.term import graph_term, neighbour_graphs
+from omvfs.model.graph.term import graph_term, neighbour_graphs, no_graph
 from omvfs.model.indicator import Indicator
+from omvfs.model.presence import Presence
 from omvfs.model.settings import Settings
 from omvfs.model.state import B_sq_norms, Scales, State
 from omvfs.model.statistics import Statistics
@@ -35,6 +38,8 @@ _FILLING, _GROWTH = 4.0, 64.0
 # On the way, it is clustered with less effort than when something is asked: with one start in so
 # many, and at most so many iterations of the solver.
 _STARTS, ITERATIONS = 4, 10
+# Rows that a cluster must have on average to be found, or to be judged by.
+ROWS_PER_CLUSTER = 10
 
 
 def recluster_due(state: State, n_rows: int) -> bool:
@@ -66,11 +71,15 @@ def reclustered(state: State, settings: Settings) -> State:
 
 
 def fresh_start(
-    X: Sequence[Block], rng: np.random.Generator, settings: Settings, on_the_way: bool
+    X: Sequence[Block],
+    rng: np.random.Generator,
+    settings: Settings,
+    on_the_way: bool,
+    present: Presence = None,
 ) -> list[Array]:
     """Return directions to start from that owe nothing to those so far."""
     n_init = -(-settings.n_init // _STARTS) if on_the_way else settings.n_init
-    return spectral_start(X, settings.n_clusters, rng, n_init)
+    return spectral_start(X, settings.n_clusters, rng, n_init, present)
 
 
 def recluster(state: State, settings: Settings, on_the_way: bool = False) -> State:
@@ -85,16 +94,16 @@ def recluster(state: State, settings: Settings, on_the_way: bool = False) -> Sta
     sample, statistics = state.reservoir.take(live), state.statistics
     held = sample.blocks
     scaled = Scales.of(statistics, settings).rows(held)
-    known = [feature_matrices(state, settings)]
-    found = clustered(scaled, known, state.rng, settings, on_the_way)
+    known, has = [completed_matrices(state, settings)], sample.present
+    found = clustered(scaled, known, state.rng, settings, on_the_way, has)
     old, new = sample.counted, _matched(found, sample.counted)
     rest = statistics.cleared()
     if statistics.n_rows > len(sample):
-        without = statistics.without(Statistics.of_clusters(held, old, sample.shares))
+        without = statistics.without(Statistics.of_clusters(held, old, sample.shares, has))
         shares = moves(sample, new)
         # Clusters that no row is of stay.
         rest = without.relabel(shares + np.diag(shares.sum(axis=1) == 0))
-    statistics = rest.placed(held, new, sample.shares)
+    statistics = rest.placed(held, new, sample.shares, has)
     return replace(
         state,
         statistics=statistics,
@@ -110,6 +119,7 @@ def clustered(
     rng: np.random.Generator,
     settings: Settings,
     on_the_way: bool = False,
+    present: Presence = None,
 ) -> Indicator:
     """Return clusters of rows, the best found from those that are known and from a fresh start.
 
@@ -124,14 +134,17 @@ def clustered(
     settings : Settings
     on_the_way : bool, default=False
         With little effort.
+    present : array of shape (n, n_views), optional
+        Which rows have which views; by default all.
     """
     columns, X = zip(*map(on_own_columns, held), strict=True)
+    begun = [unit_directions([V_v[c] for V_v, c in zip(V, columns, strict=True)]) for V in known]
+    if present is not None:
+        return clustered_in_part(X, begun, rng, settings, on_the_way, present)
     max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
     graphs, K = neighbour_graphs(X, settings), settings.n_clusters
     graph, prior = graph_term(X, settings, graphs), PriorStatistics.none(X, K)
-    starts: list[tuple[list[Array], Indicator | None]] = [
-        (unit_directions([V_v[c] for V_v, c in zip(V, columns, strict=True)]), None) for V in known
-    ]
+    starts: list[tuple[list[Array], Indicator | None]] = [(each, None) for each in begun]
     starts.append((fresh_start(X, rng, settings, on_the_way), None))
     if graphs and not on_the_way:
         labels = graph_start(graphs, settings.graph_weight, K, rng, settings.n_init)
@@ -144,6 +157,51 @@ def clustered(
     unit = [unit_rows(X_v) for X_v in X]
     merits = [merit(U, unit, graphs, settings.graph_weight) for U in options]
     return options[int(in_ties(np.array(merits)).argmax())]
+
+
+def clustered_in_part(
+    X: Sequence[Block],
+    begun: Sequence[Sequence[Array]],
+    rng: np.random.Generator,
+    settings: Settings,
+    on_the_way: bool,
+    present: NDArray[np.bool_],
+) -> Indicator:
+    """Return clusters of rows of which some lack views.
+
+    Two ways, of which that of the most merit is taken. All rows alike, without a graph: a row that
+    has one view alone has neighbours in that view only, and clusters would follow what is alike by
+    chance there. Or those that have every view first, with all that they can tell, which the others
+    then join by their fit.
+
+    Parameters
+    ----------
+    X : sequence of array or CSR matrix of shape (n, C_v)
+        On the columns that they have.
+    begun : sequence of (sequence of array of shape (C_v, K))
+        Unit directions to start from.
+    rng : Generator
+    settings : Settings
+    on_the_way : bool
+        With little effort.
+    present : array of shape (n, n_views)
+        Which rows have which views.
+    """
+    K, beta = settings.n_clusters, settings.sparsity
+    max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
+    prior = PriorStatistics.none(X, K)
+    starts = [*begun, fresh_start(X, rng, settings, on_the_way, present)]
+    options = [
+        solve(X, start, prior, no_graph, beta=beta, max_iter=max_iter, present=present)
+        for start in starts
+    ]
+    whole = np.flatnonzero(present.all(axis=1))
+    if len(whole) >= ROWS_PER_CLUSTER * K:
+        U = clustered([X_v[whole] for X_v in X], begun, rng, settings, on_the_way)
+        options.append(joined(X, whole, U, beta, present))
+    unit = [unit_rows(X_v) for X_v in X]
+    merits = [merit(each.fit, unit, [], [], present) for each in options]
+    return options[int(in_ties(np.array(merits)).argmax())].U
 
 
 def moves(sample: Reservoir, new: Indicator) -> Array:

@@ -20,7 +20,8 @@ from omvfs.model.constrained.alternate import (
     solve,
     unit_directions,
 )
-from omvfs.model.constrained.directions import Directions
+from omvfs.model.constrained.directions import Directions, completed
+from omvfs.model.constrained.reach import Reach
 from omvfs.model.constrained.recluster import (
     ITERATIONS,
     fresh_start,
@@ -31,6 +32,7 @@ from omvfs.model.graph.term import graph_term, no_graph
 from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weighed
 from omvfs.model.indicator import Indicator
 from omvfs.model.objective import l21, squared_norm
+from omvfs.model.presence import Presence
 from omvfs.model.settings import Settings
 from omvfs.model.state import B_sq_norms, ChunkInfo, Patch, Scales, State, Update
 from omvfs.model.statistics import Statistics
@@ -46,6 +48,7 @@ def step(
     settings: Settings,
     start_U: Array | None = None,
     start_V: Sequence[Array] | None = None,
+    present: Presence = None,
 ) -> Update[State]:
     """Learn from one chunk.
 
@@ -60,6 +63,8 @@ def step(
         Clusters of the chunk to start from.
     start_V : sequence of array of shape (D_v, K), optional
         Directions to start from.
+    present : array of shape (m, n_views), optional
+        Which rows have which views; by default all. Not with clusters or directions to start from.
 
     Returns
     -------
@@ -76,25 +81,25 @@ def step(
     )
     columns, rows = zip(*map(on_own_columns, X), strict=True)
     before = known.on(columns)
-    part = before.counted(rows)
+    part = before.counted(rows, present)
     scales = Scales.of(part, settings)
     scaled = scales.rows(rows)
     off_chunk = _off_chunk_sq_norms(state, before, rho, settings)
-    prior = PriorStatistics(part.masses, scales.features(part.B), scales.weighed(off_chunk))
+    prior = _prior(part, scales, off_chunk, present)
 
     if not state.statistics.masses.any() or start_U is not None or start_V is not None:
-        U, info = _solved(draft, scaled, prior, settings, columns, start_U, start_V)
+        U, info = _solved(draft, scaled, prior, settings, columns, start_U, start_V, present)
     else:
-        U, info = _placed(draft, scaled, prior, settings, columns)
+        U, info = _placed(draft, scaled, prior, settings, columns, present)
 
-    part = part.placed(rows, U)
+    part = part.placed(rows, U, present=present)
     n_before, n_rows = state.statistics.n_rows, part.n_rows
     draft = replace(
         draft,
         statistics=known.sharing(part),
-        window=state.window.append(X, U=U.dense()),
+        window=state.window.append(X, U.dense(), present),
         B_sq_norms=off_chunk + scales.sq_norms(part.B),
-        reservoir=draft.reservoir.update(X, U, n_before, part.decayed_n_rows, draft.rng),
+        reservoir=draft.reservoir.update(X, U, n_before, part.decayed_n_rows, draft.rng, present),
         reclustered_at=state.reclustered_at if n_before else n_rows,
     )
     if n_before and recluster_due(state, n_rows) and len(draft.reservoir.live):
@@ -129,6 +134,30 @@ def _off_chunk_sq_norms(
     return np.maximum(faded - B_sq_norms(before, settings), 0)
 
 
+def _prior(
+    part: Statistics, scales: Scales, off_chunk: NDArray[np.float64], present: Presence
+) -> PriorStatistics:
+    """Return what rows before have left, as if those that lack views had what their cluster has.
+
+    Parameters
+    ----------
+    part : Statistics
+        On the features of a chunk.
+    scales : Scales
+    off_chunk : array of shape (n_views, K)
+        Σ_j B_jk² over the features that the chunk does not have.
+    present : array of shape (m, n_views), or None
+        Which rows of the chunk have which views.
+    """
+    B = completed(scales.features(part.B), part)
+    if (factors := part.completion()) is not None:
+        off_chunk = off_chunk * np.square(factors)
+    by_view = None
+    if present is not None:
+        by_view = off_chunk * np.square(scales.views)[:, np.newaxis]
+    return PriorStatistics(part.masses, B, scales.weighed(off_chunk), by_view)
+
+
 def _solved(
     draft: State,
     X: Sequence[Block],
@@ -137,6 +166,7 @@ def _solved(
     columns: Sequence[Columns],
     start_U: Array | None,
     start_V: Sequence[Array] | None,
+    present: Presence,
 ) -> tuple[Indicator, ChunkInfo]:
     """Cluster the rows of a chunk, with V fitted to all rows so far."""
     if start_V is not None:
@@ -145,7 +175,8 @@ def _solved(
     elif prior.A.any():
         directions = Directions.of(prior, settings.sparsity).written_out()
     elif start_U is None:
-        directions = fresh_start(X, draft.rng, settings, on_the_way=settings.sample_size > 0)
+        little = settings.sample_size > 0
+        directions = fresh_start(X, draft.rng, settings, little, present)
     else:
         directions = unit_directions([X_v.T @ start_U for X_v in X])
     U = None
@@ -156,14 +187,16 @@ def _solved(
     # The reservoir is soon clustered anew: no graph, and little effort.
     first = not prior.A.any() and start_U is None and start_V is None
     soon_anew = first and n < settings.sample_size
-    graph = no_graph if soon_anew else graph_term(X, settings)
+    graph = no_graph if soon_anew or present is not None else graph_term(X, settings)
     max_iter = min(settings.max_iter, ITERATIONS) if soon_anew else settings.max_iter
-    found = solve(X, directions, prior, graph, beta=settings.sparsity, max_iter=max_iter, U=U)
+    beta = settings.sparsity
+    found = solve(X, directions, prior, graph, beta=beta, max_iter=max_iter, U=U, present=present)
     A = prior.A + found.U.masses
     sq_norms = prior.V_sq_norms(found.V, A)
-    P = project(X, unit_directions(found.V, sq_norms))
-    sparsity = sum(b * l21(V_v) for b, V_v in zip(settings.sparsity, found.V, strict=True))
-    terms = _terms(X, P, found.U, sq_norms, A, sparsity)
+    unit = unit_directions(found.V, sq_norms)
+    P = Reach.of(unit, present).fit(project(X, unit))
+    sparsity = sum(b * l21(V_v) for b, V_v in zip(beta, found.V, strict=True))
+    terms = _terms(X, P, found.fit, sq_norms, A, sparsity)
     return found.U, replace(terms, graph=found.graph, n_iter=found.n_iter)
 
 
@@ -173,21 +206,23 @@ def _placed(
     prior: PriorStatistics,
     settings: Settings,
     columns: Sequence[Columns],
+    present: Presence,
 ) -> tuple[Indicator, ChunkInfo]:
     """Place every row by its fit to the clusters so far and by its neighbours."""
     directions = Directions.of(prior, settings.sparsity)
-    P = directions.project(X)
+    reach = Reach.of(directions.V, present, directions.by_view)
+    P = reach.fit(directions.project(X))
     labels = best_cluster(P).labels
     apart = 0.0
     if settings.graph == "neighbors" and any(settings.graph_weight) and len(draft.reservoir):
-        votes = _votes(draft, X, labels, settings, columns)
+        votes = _votes(draft, X, labels, settings, columns, present)
         labels = assign(P, votes)
         rows = np.arange(len(labels))
         apart = sum(float(np.sum(vote.sum(axis=1) - vote[rows, labels])) for vote in votes)
-    U = in_clusters(P, labels)
-    terms = _terms(X, P, U, directions.V_sq_norms, prior.A, directions.sparsity)
-    energy = float(U.masses.sum()) / max(1, len(labels))
-    return U, replace(terms, graph=apart * energy)
+    fit = in_clusters(P, labels)
+    terms = _terms(X, P, fit, directions.V_sq_norms, prior.A, directions.sparsity)
+    energy = float(fit.masses.sum()) / max(1, len(labels))
+    return reach.in_units(fit), replace(terms, graph=apart * energy)
 
 
 def _votes(
@@ -196,6 +231,7 @@ def _votes(
     labels: IntArray,
     settings: Settings,
     columns: Sequence[Columns],
+    present: Presence,
 ) -> list[Array]:
     """Return what neighbours among some rows of the reservoir say, view by view.
 
@@ -203,7 +239,8 @@ def _votes(
     """
     electorate = anchors(draft.reservoir, Scales.of(draft.statistics, settings), settings)
     shares = electorate.shares(X, columns)
-    return weighed(shares, settings.graph_weight, agreement_of_views(shares, labels))
+    say = agreement_of_views(shares, labels, present)
+    return weighed(shares, settings.graph_weight, say)
 
 
 def anchors(reservoir: Reservoir, scales: Scales, settings: Settings) -> Electorate:
@@ -221,7 +258,7 @@ def anchors(reservoir: Reservoir, scales: Scales, settings: Settings) -> Elector
     spaced = np.linspace(0, len(live) - 1, min(_ANCHORS, len(live))).astype(np.intp)
     held = reservoir.take(live[spaced])
     U = Indicator(held.counted.labels, held.shares, settings.n_clusters)
-    return Electorate(scales.rows(held.blocks), U, settings.n_neighbors)
+    return Electorate(scales.rows(held.blocks), U, settings.n_neighbors, held.present)
 
 
 def _terms(

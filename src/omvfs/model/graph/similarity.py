@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.arrays import Array, Block, squared_row_norms
+from omvfs.model.arrays import Array, Block, IntArray, squared_row_norms
 
 
 def gaussian(X: Block, Y: Block | None = None, sigma: float = 1.0) -> Array:
@@ -42,6 +42,22 @@ def gaussian(X: Block, Y: Block | None = None, sigma: float = 1.0) -> Array:
     W /= -2 * sigma**2
     np.exp(W, out=W)
     return W
+
+
+def among(W: Array, rows: IntArray | None) -> Array:
+    """Return dense similarities, without those of rows that are not among some; None for all.
+
+    Examples
+    --------
+    >>> among(np.ones((2, 2)), np.array([1]))
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    if rows is None:
+        return W
+    own = np.zeros_like(W)
+    own[np.ix_(rows, rows)] = W[np.ix_(rows, rows)]
+    return own
 
 
 def laplacian(W: Block, normalised: bool = False) -> Block:

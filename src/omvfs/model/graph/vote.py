@@ -9,6 +9,7 @@ from omvfs.model.arrays import Array, Block, IntArray, near_largest, rows_divide
 from omvfs.model.columns import Columns, on_columns, on_own_columns
 from omvfs.model.graph.neighbours import product_strips
 from omvfs.model.indicator import Indicator
+from omvfs.model.presence import Presence, can_judge, of_those
 
 # Relative difference up to which similarities in single precision are taken for equal.
 _NEAR = 1e-5
@@ -61,6 +62,8 @@ class Electorate:
         Their clusters, and how much of a say each has.
     n_neighbors : int
         How many of them a row asks in each view; where several are equally near, all of these.
+    present : array of shape (m, n_views), optional
+        Which of them have which views; by default all. Nobody is near a row that lacks the view.
 
     Examples
     --------
@@ -70,9 +73,15 @@ class Electorate:
     [array([[1., 0.]], dtype=float32)]
     """
 
-    def __init__(self, rows: Sequence[Block], U: Indicator, n_neighbors: int) -> None:
+    def __init__(
+        self,
+        rows: Sequence[Block],
+        U: Indicator,
+        n_neighbors: int,
+        present: Presence = None,
+    ) -> None:
         self._unit = [unit_rows(X_v) for X_v in rows]
-        self._U, self._k = U, n_neighbors
+        self._U, self._k, self._present = U, n_neighbors, present
 
     def shares(self, X: Sequence[Block], columns: Sequence[Columns] | None = None) -> list[Array]:
         """Return the share of each cluster in the votes of the nearest rows by cosine, per view.
@@ -97,7 +106,7 @@ class Electorate:
     def own_agreement(self) -> Array:
         """Return the say of each view, if the rows ask one another."""
         shares = [self._cast(unit, unit, others=True) for unit in self._unit]
-        return agreement_of_views(shares, self._U.labels)
+        return agreement_of_views(shares, self._U.labels, self._present)
 
     def _cast(self, X: Block, rows: Block, others: bool = False) -> Array:
         say = self._U.dense()
@@ -115,10 +124,13 @@ class Electorate:
         return np.concatenate(found) if found else np.zeros((0, say.shape[1]), X.dtype)
 
 
-def agreement_of_views(shares: Sequence[Array], labels: IntArray) -> Array:
+def agreement_of_views(
+    shares: Sequence[Array], labels: IntArray, present: Presence = None
+) -> Array:
     """Return the say of each view: the more, the more its votes agree with the clusters of rows.
 
     Beyond what chance would give, as a share of the agreement of all views; zeros if none agrees.
+    Of a view that rows lack, those that have it and another are asked.
 
     Examples
     --------
@@ -127,7 +139,8 @@ def agreement_of_views(shares: Sequence[Array], labels: IntArray) -> Array:
     array([1., 0.])
     """
     rows, chance = np.arange(len(labels)), 1 / shares[0].shape[1]
-    agree = [max(0.0, float(each[rows, labels].mean()) - chance) for each in shares]
+    own = [of_those(each[rows, labels], can_judge(present, v)) for v, each in enumerate(shares)]
+    agree = [max(0.0, float(each.mean()) - chance) if len(each) else 0.0 for each in own]
     return np.array(agree) / (sum(agree) or 1.0)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from omvfs.model.arrays import Array, Block, project
 from omvfs.model.graph.similarity import split_signs
 from omvfs.model.objective import l21, squared_norm, window_objective
+from omvfs.model.presence import Presence, of_those, take, who_has
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,15 @@ class PaperResult:
     trace: NDArray[np.float64]
 
 
-def update_u(U: Array, XV: Array, VtV: Array, M_pos: Block, M_neg: Block, gamma: float) -> Array:
+def update_u(
+    U: Array,
+    XV: Array,
+    VtV: Array,
+    M_pos: Block,
+    M_neg: Block,
+    gamma: float,
+    UVtV: Array | None = None,
+) -> Array:
     """Return U after one step of Eq. (update_u_buff), which is Eq. (update_u_all) over the window.
 
     U ∘ sqrt((Σ X_v V_v + γU + M⁻U) / (U Σ V_vᵀV_v + γ U UᵀU + M⁺U)). From U of
@@ -58,6 +67,8 @@ def update_u(U: Array, XV: Array, VtV: Array, M_pos: Block, M_neg: Block, gamma:
         Positive and negative part of M = Σ_v α_v L_v.
     gamma : float
         Weight γ of the orthogonality.
+    UVtV : array of shape (n, K), optional
+        U Σ_v V_vᵀ V_v, row by row over the views that it has, where rows lack some.
 
     Returns
     -------
@@ -72,7 +83,10 @@ def update_u(U: Array, XV: Array, VtV: Array, M_pos: Block, M_neg: Block, gamma:
            [0.   ]])
     """
     numerator = XV + gamma * U + M_neg @ U
-    denominator = U @ (VtV + gamma * (U.T @ U)) + M_pos @ U
+    if UVtV is None:
+        denominator = U @ (VtV + gamma * (U.T @ U)) + M_pos @ U
+    else:
+        denominator = UVtV + U @ (gamma * (U.T @ U)) + M_pos @ U
     return _scale(U, numerator, denominator)
 
 
@@ -112,7 +126,7 @@ def solve(
     X: Sequence[Block],
     U: Array,
     V: Sequence[Array],
-    A: Array,
+    A: Sequence[Array],
     B: Sequence[Array],
     M: Block,
     n_new: int,
@@ -121,6 +135,7 @@ def solve(
     gamma: float,
     max_iter: int = 200,
     tol: float = 1e-6,
+    present: Presence = None,
 ) -> PaperResult:
     """Repeat Eq. (update_u_buff) and Eq. (update_v) for one chunk: the inner loop of the Algorithm.
 
@@ -137,8 +152,8 @@ def solve(
         Start: what earlier chunks ended with, then the start of the current chunk.
     V : sequence of array of shape (D_v, K)
         Start of V, per view.
-    A : array of shape (K, K)
-        Σ_i U_iᵀ U_i over the chunks before the current one.
+    A : sequence of array of shape (K, K)
+        Σ_i U_iᵀ U_i over the chunks before the current one, per view over the rows that have it.
     B : sequence of array of shape (D_v, K)
         Σ_i X_iᵀ U_i over the chunks before the current one, per view.
     M : array or sparse matrix of shape (n, n)
@@ -153,6 +168,8 @@ def solve(
         Most iterations to do.
     tol : float
         Relative change of the objective below which to stop.
+    present : array of shape (n, n_views), optional
+        Which rows have which views; by default all.
 
     Returns
     -------
@@ -164,7 +181,7 @@ def solve(
     >>> X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> U, V = np.array([[0.6, 0.4], [0.6, 0.4], [0.4, 0.6]]), np.array([[0.6, 0.4], [0.4, 0.6]])
     >>> A, B, M = np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((3, 3))
-    >>> result = solve([X], U, [V], A, [B], M, 3, beta=[0.0], gamma=1.0)
+    >>> result = solve([X], U, [V], [A], [B], M, 3, beta=[0.0], gamma=1.0)
     >>> result.U.argmax(axis=1)
     array([0, 0, 1])
     """
@@ -177,18 +194,25 @@ def solve(
     # The positive part of a Laplacian is a diagonal, whatever the graph.
     M_pos = sp.csr_array(M_pos)
 
+    has_new = take(present, new)
+    whose = [who_has(has_new, v) for v in range(len(X))]
+
+    def followed() -> float:
+        sparsity = sum(beta_v * l21(V_v) for beta_v, V_v in zip(beta, V, strict=True))
+        UVtV = _by_row(U, V, present)
+        return window_objective(X_squared, XV, VtV, U, M, gamma, UVtV) + sparsity
+
     XV, VtV = project(X, V), _gram(V)
-    trace = [_followed(X_squared, XV, VtV, U, V, M, beta, gamma)]
+    trace = [followed()]
     for _ in range(max_iter):
-        U = update_u(U, XV, VtV, M_pos, M_neg, gamma)
+        U = update_u(U, XV, VtV, M_pos, M_neg, gamma, _by_row(U, V, present))
         U_new = U[new]
-        A_total = A + U_new.T @ U_new
         V = [
-            update_v(V_v, A_total, B_v + X_v.T @ U_new, beta_v)
-            for V_v, B_v, X_v, beta_v in zip(V, B, X_new, beta, strict=True)
+            update_v(V_v, A_v + _square(of_those(U_new, own)), B_v + X_v.T @ U_new, beta_v)
+            for V_v, A_v, B_v, X_v, beta_v, own in zip(V, A, B, X_new, beta, whose, strict=True)
         ]
         XV, VtV = project(X, V), _gram(V)
-        trace.append(_followed(X_squared, XV, VtV, U, V, M, beta, gamma))
+        trace.append(followed())
         if abs(trace[-2] - trace[-1]) < tol * abs(trace[-1]):
             break
     return PaperResult(U, V, len(trace) - 1, np.array(trace))
@@ -200,18 +224,20 @@ def _gram(V: Sequence[Array]) -> Array:
     return total
 
 
-def _followed(
-    X_squared: float,
-    XV: Array,
-    VtV: Array,
-    U: Array,
-    V: Sequence[Array],
-    M: Block,
-    beta: Sequence[float],
-    gamma: float,
-) -> float:
-    sparsity = sum(beta_v * l21(V_v) for beta_v, V_v in zip(beta, V, strict=True))
-    return window_objective(X_squared, XV, VtV, U, M, gamma) + sparsity
+def _square(U: Array) -> Array:
+    """Return UᵀU."""
+    product: Array = U.T @ U
+    return product
+
+
+def _by_row(U: Array, V: Sequence[Array], present: Presence) -> Array | None:
+    """Return U Σ_v V_vᵀ V_v, row by row over the views that it has; None if all have all."""
+    if present is None:
+        return None
+    total = np.zeros_like(U)
+    for v, V_v in enumerate(V):
+        total += present[:, [v]] * (U @ _square(V_v))
+    return total
 
 
 def _scale(P: Array, numerator: Array, denominator: Array) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, IntArray, squared_row_norms, stack
 from omvfs.model.columns import Columns, on_own_columns
+from omvfs.model.presence import Presence, below, take
 
 # Shares of clusters differ if this part of the rows is in others, beyond what chance explains.
 _OTHERWISE = 0.1
@@ -51,7 +52,8 @@ def explained_energy_drifted(
     rows: Sequence[Block],
     sample: Sequence[Block],
     rng: np.random.Generator,
-    explained: Callable[[list[Block], list[Block]], NDArray[np.float64]],
+    explained: Callable[[list[Block], list[Block], tuple[Presence, Presence]], NDArray[np.float64]],
+    present: tuple[Presence, Presence] = (None, None),
 ) -> bool:
     """Tell whether recent rows are better explained by one another than by rows before.
 
@@ -67,18 +69,24 @@ def explained_energy_drifted(
     rng : Generator
         Draws rows of the sample; not changed.
     explained : callable
-        ``explained(some, others)`` returns how much of the squared norm of each of the others
-        clusters of some rows explain.
+        ``explained(some, others, present)`` returns how much of the squared norm of each of the
+        others clusters of some rows explain; `present` tells which views either have.
+    present : tuple of Presence
+        Which recent rows have which views, and which of the sample.
     """
     n = rows[0].shape[0]
     chosen = copy.deepcopy(rng).permutation(sample[0].shape[0])[:n]
     control = [X_v[chosen] for X_v in sample]
     # On the columns that any of them has: of all columns there may be far more.
     X = [on_own_columns(stack(parts))[1] for parts in zip(rows, control, strict=True)]
+    has = below([(present[0], n), (take(present[1], chosen), len(chosen))], len(X))
 
     def explain_more(some: IntArray, others: IntArray) -> bool:
         rest = [X_v[others] for X_v in X]
-        ours, theirs = (explained([X_v[i] for X_v in X], rest) for i in (some, n + some))
+        ours, theirs = (
+            explained([X_v[i] for X_v in X], rest, (take(has, i), take(has, others)))
+            for i in (some, n + some)
+        )
         norms = np.sum([squared_row_norms(X_v) for X_v in rest], axis=0)
         gain = (ours - theirs)[norms > 0] / norms[norms > 0]
         return len(gain) > 1 and bool(gain.mean() > _CLEAR * gain.std() / np.sqrt(len(gain)))

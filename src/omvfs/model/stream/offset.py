@@ -7,20 +7,29 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block
+from omvfs.model.presence import Presence, who_has
 
 
-def raise_rows(X: Sequence[Block], delta: Sequence[NDArray[np.float64]]) -> list[Block]:
+def raise_rows(
+    X: Sequence[Block], delta: Sequence[NDArray[np.float64]], present: Presence = None
+) -> list[Block]:
     """Return rows with their columns raised; a sparse view that is raised becomes dense.
+
+    Rows that lack a view stay zero there.
 
     Examples
     --------
     >>> raise_rows([np.array([[-1.0, 2.0]])], [np.array([1.0, 0.0])])
     [array([[0., 2.]])]
     """
-    return [
-        (X_v.toarray() if sp.issparse(X_v) else X_v) + d.astype(X_v.dtype) if d.any() else X_v
-        for X_v, d in zip(X, delta, strict=True)
-    ]
+    raised = []
+    for v, (X_v, d) in enumerate(zip(X, delta, strict=True)):
+        if d.any():
+            X_v = (X_v.toarray() if sp.issparse(X_v) else X_v) + d.astype(X_v.dtype)
+            if present is not None and who_has(present, v) is not None:
+                X_v[~present[:, v]] = 0
+        raised.append(X_v)
+    return raised
 
 
 def raise_to(X: Block, raised: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, IntArray
 from omvfs.model.indicator import Indicator
+from omvfs.model.presence import Presence, below, take, tidy
 from omvfs.model.stream.offset import raise_rows
 from omvfs.model.stream.rows import Rows
 
@@ -40,6 +41,8 @@ class Reservoir:
     keys : array of shape (n,), or None
         By which rows are drawn while reservoirs are merged, see `keyed`; of all rows of the stream
         the smallest are here. Gone as soon as that is not so.
+    present : array of shape (n, n_views), or None
+        Which rows have which views; None if all have all.
     """
 
     capacity: int
@@ -47,6 +50,7 @@ class Reservoir:
     shares: Array
     rows: tuple[Rows, ...] = field(default=(), compare=False)
     keys: NDArray[np.float64] | None = None
+    present: Presence = None
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -55,10 +59,16 @@ class Reservoir:
 
     @classmethod
     def of(
-        cls, capacity: int, counted: Indicator, shares: Array, blocks: Sequence[Block]
+        cls,
+        capacity: int,
+        counted: Indicator,
+        shares: Array,
+        blocks: Sequence[Block],
+        present: Presence = None,
     ) -> "Reservoir":
         """Return a reservoir of the rows of blocks."""
-        return cls(capacity, counted, shares, tuple(Rows.of(X_v) for X_v in blocks))
+        rows = tuple(Rows.of(X_v) for X_v in blocks)
+        return cls(capacity, counted, shares, rows, present=present)
 
     @classmethod
     def empty(cls, capacity: int, n_clusters: int, dtype: np.dtype[Any]) -> "Reservoir":
@@ -81,6 +91,7 @@ class Reservoir:
         n_before: int,
         horizon: float,
         rng: np.random.Generator,
+        present: Presence = None,
     ) -> "Reservoir":
         """Return the reservoir after a chunk, every row of the stream being in it equally likely.
 
@@ -98,6 +109,8 @@ class Reservoir:
             Rows of the stream, the chunk included, as far as they are not forgotten.
         rng : Generator
             Draws which rows go and come.
+        present : array of shape (n, n_views), optional
+            Which rows of the chunk have which views; by default all.
 
         Returns
         -------
@@ -118,7 +131,13 @@ class Reservoir:
         index, order = taken.tolist(), places.tolist()
         before = self.rows or tuple(Rows.of(X_v[:0]) for X_v in X)
         rows = tuple(held.put(order, X_v, index) for held, X_v in zip(before, X, strict=True))
-        return Reservoir(self.capacity, Indicator(labels, weights, U.n_clusters), shares, rows)
+        if present is not None or self.present is not None:
+            held = below([(self.present, len(self)), (None, size - len(self))], len(X))
+            held = np.ones((size, len(X)), bool) if held is None else held
+            held[places] = True if present is None else present[taken]
+            present = tidy(held)
+        counted = Indicator(labels, weights, U.n_clusters)
+        return Reservoir(self.capacity, counted, shares, rows, present=present)
 
     def decay(self, rho: float) -> "Reservoir":
         """Return the reservoir with its rows faded by ρ."""
@@ -127,7 +146,13 @@ class Reservoir:
     def take(self, rows: IntArray) -> "Reservoir":
         """Return the reservoir of some of its rows."""
         taken = tuple(held.take(rows) for held in self.rows)
-        return Reservoir(self.capacity, self.counted.take(rows), self.shares[rows], taken)
+        return Reservoir(
+            self.capacity,
+            self.counted.take(rows),
+            self.shares[rows],
+            taken,
+            present=take(self.present, rows),
+        )
 
     def recount(self, rows: IntArray, U: Indicator) -> "Reservoir":
         """Return the reservoir with some of its rows counted anew."""
@@ -203,6 +228,7 @@ class Reservoir:
             np.concatenate([each.shares for each in parts]),
             tuple(a.below(b) for a, b in zip(self.rows, other.rows, strict=True)),
             np.concatenate([self.keys, other.keys]),
+            below([(each.present, len(each)) for each in parts], len(self.rows)),
         )
         return both._by_keys()
 
@@ -228,7 +254,8 @@ class Reservoir:
         """Return the reservoir with the columns of its rows raised."""
         if not self.rows:
             return self
-        return replace(self, rows=tuple(Rows.of(X_v) for X_v in raise_rows(self.blocks, delta)))
+        raised = raise_rows(self.blocks, delta, self.present)
+        return replace(self, rows=tuple(Rows.of(X_v) for X_v in raised))
 
 
 def _places(

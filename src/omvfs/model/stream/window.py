@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, stack
+from omvfs.model.presence import Presence, below, take
 from omvfs.model.stream.offset import raise_rows
 
 
@@ -24,6 +25,8 @@ class Window:
         Cluster indicator of every chunk held, in the units of A and B.
     at_hand : int
         Rows that `last` must be able to return: chunks stay as long as they are needed for these.
+    presences : tuple of Presence
+        Which rows of every chunk held have which views.
 
     Examples
     --------
@@ -40,22 +43,38 @@ class Window:
     chunks: tuple[tuple[Block, ...], ...] = ()
     U: tuple[Array, ...] = ()
     at_hand: int = 0
+    presences: tuple[Presence, ...] = ()
 
     def __len__(self) -> int:
         return len(self.chunks)
 
-    def append(self, X: Sequence[Block], U: Array) -> "Window":
+    def append(self, X: Sequence[Block], U: Array, present: Presence = None) -> "Window":
         """Return the window with a copy of a new chunk, without those that are needed no more.
 
         A copy, as a source may use its buffer again, or cut its chunks from one large array.
         """
-        return self + replace(self, chunks=(tuple(X_v.copy() for X_v in X),), U=(U,))
+        chunk = tuple(X_v.copy() for X_v in X)
+        return self + replace(self, chunks=(chunk,), U=(U,), presences=(present,))
 
     def __add__(self, later: "Window") -> "Window":
         """Return the window with later chunks, without those that are needed no more."""
-        longer = replace(self, chunks=(*self.chunks, *later.chunks), U=(*self.U, *later.U))
+        longer = replace(
+            self,
+            chunks=(*self.chunks, *later.chunks),
+            U=(*self.U, *later.U),
+            presences=(*self.presences, *later.presences),
+        )
         first = min(longer._first, longer._first_of(self.at_hand))
-        return replace(longer, chunks=longer.chunks[first:], U=longer.U[first:])
+        return replace(
+            longer,
+            chunks=longer.chunks[first:],
+            U=longer.U[first:],
+            presences=longer.presences[first:],
+        )
+
+    def emptied(self) -> "Window":
+        """Return the window without any chunk."""
+        return replace(self, chunks=(), U=(), presences=())
 
     @property
     def n_rows(self) -> int:
@@ -71,6 +90,15 @@ class Window:
         first = self._first_of(n)
         return [stack(parts)[-n:] for parts in zip(*self.chunks[first:], strict=True)]
 
+    def present(self) -> Presence:
+        """Return which rows of the window have which views."""
+        return self._presence_from(self._first)
+
+    def last_present(self, n: int) -> Presence:
+        """Return which of the n most recent rows have which views."""
+        found = self._presence_from(self._first_of(n))
+        return take(found, slice(-n, None))
+
     def indicator(self) -> Array:
         """Return U of the rows of the window."""
         return np.concatenate(self.U[self._first :])
@@ -83,7 +111,12 @@ class Window:
 
     def shift(self, delta: Sequence[NDArray[np.float64]]) -> "Window":
         """Return the window with the columns of its rows raised."""
-        return replace(self, chunks=tuple(tuple(raise_rows(X, delta)) for X in self.chunks))
+        held = zip(self.chunks, self.presences, strict=True)
+        return replace(self, chunks=tuple(tuple(raise_rows(X, delta, has)) for X, has in held))
+
+    def _presence_from(self, first: int) -> Presence:
+        held = list(zip(self.presences, map(len, self.U), strict=True))[first:]
+        return below(held, len(self.chunks[0])) if held else None
 
     @property
     def _first(self) -> int:

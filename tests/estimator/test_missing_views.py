@@ -1,0 +1,329 @@
+"""Rows may lack views: they count where they are there, and nowhere else."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import omvfs
+from omvfs import OMVFS, OMVFSPaper, Views, as_views
+from omvfs.datasets import make_planted
+from streams import two_views
+from support import KINDS, dense, fingerprint
+
+FEW = settings(max_examples=10, deadline=None)
+QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10}
+# Of solver, forgetting, scaling and the rest, all that a stream may be learned by.
+WAYS = [
+    {},
+    {"half_life": 20.0},
+    {"scale_columns": True},
+    {"scale_columns": True, "half_life": 15.0},
+    {"graph": "none"},
+    {"graph": "gaussian"},
+    {"sample_size": 0},
+    {"sample_size": 12},
+    {"view_weight": None},
+    {"view_weight": {"text": 2.0, "image": 0.5}},
+    {"prepare": ["tfidf", "l2"]},
+    {"prepare": "scale"},
+    {"criterion": "signal"},
+    {"criterion": "information"},
+]
+
+
+def masks(seed, n, share=0.5):
+    """Return which rows have which of two views; each has one at least."""
+    rng = np.random.default_rng(seed)
+    present = np.ones((n, 2), bool)
+    lacking = np.flatnonzero(rng.random(n) < share)
+    present[lacking, rng.integers(0, 2, len(lacking))] = False
+    return present
+
+
+def lacking(views, present, kind="dense"):
+    """Return views of which rows lack some, told by `present`."""
+    made = {name: KINDS[kind](X) for name, X in views.items()}
+    return Views(made, present={"text": present[:, 0], "image": present[:, 1]})
+
+
+def scores(model):
+    return np.concatenate(list(model.view_scores_.values()))
+
+
+@given(st.integers(0, 50), st.sampled_from(WAYS))
+@FEW
+@example(0, {})
+def test_rows_that_have_all_views_are_learned_from_as_ever(seed, params):
+    views = two_views(seed, 45)
+    told = Views(views, present={"text": np.ones(45, bool)})
+    assert fingerprint(OMVFS(3, **QUICK, **params).fit(told)._fitted.state) == fingerprint(
+        OMVFS(3, **QUICK, **params).fit(views)._fitted.state
+    )
+
+
+@given(st.integers(0, 50))
+@FEW
+def test_rows_of_nan_are_rows_that_lack_the_view(seed):
+    views, present = two_views(seed, 45), masks(seed, 45)
+    nan = {}
+    for v, (name, X) in enumerate(views.items()):
+        nan[name] = np.where(present[:, [v]], X, np.nan)
+    told = OMVFS(3, **QUICK).fit(lacking(views, present))
+    found = OMVFS(3, **QUICK).fit(nan)
+    assert fingerprint(told._fitted.state) == fingerprint(found._fitted.state)
+    np.testing.assert_array_equal(told.predict(nan), found.predict(lacking(views, present)))
+
+
+@given(st.integers(0, 50), st.sampled_from(list(KINDS)))
+@FEW
+def test_what_a_block_holds_in_rows_that_lack_the_view_does_not_matter(seed, kind):
+    views, present = two_views(seed, 45), masks(seed, 45)
+    other = {name: X + (~present[:, [v]]) for v, (name, X) in enumerate(views.items())}
+    one, two = (OMVFS(3, **QUICK).fit(lacking(X, present, kind)) for X in (views, other))
+    assert fingerprint(one._fitted.state) == fingerprint(two._fitted.state)
+
+
+@given(st.integers(0, 50))
+@FEW
+def test_the_sums_of_a_view_are_over_the_rows_that_have_it(seed):
+    """Against the slow and obvious: all rows are in the reservoir, so their U is known."""
+    views, present = two_views(seed, 60), masks(seed, 60)
+    model = OMVFS(3, **QUICK).fit(lacking(views, present))
+    reservoir = model._fitted.queries.state.reservoir
+    assert len(reservoir) == 60
+    U = reservoir.counted.dense()
+    found = model._fitted.queries.state.statistics.views
+    for v, X in enumerate(views.values()):
+        has = present[:, v]
+        np.testing.assert_allclose(found[v].B, X[has].T @ U[has], atol=1e-12)
+        np.testing.assert_allclose(found[v].masses, (U[has] ** 2).sum(axis=0), atol=1e-12)
+        np.testing.assert_allclose(found[v].weight_sums, U[has].sum(axis=0), atol=1e-12)
+        assert found[v].decayed_n_rows == has.sum()
+
+
+@given(st.integers(0, 50), st.sampled_from([{}, {"graph": "none"}, {"half_life": 20.0}]))
+@FEW
+def test_the_order_of_the_views_does_not_matter(seed, params):
+    views, present = two_views(seed, 45), masks(seed, 45)
+    turned = Views(
+        {name: views[name] for name in ("image", "text")},
+        present={"text": present[:, 0], "image": present[:, 1]},
+    )
+    one = OMVFS(3, **QUICK, **params).fit(lacking(views, present))
+    two = OMVFS(3, **QUICK, **params).fit(turned)
+    for name in views:
+        np.testing.assert_allclose(two.view_scores_[name], one.view_scores_[name], atol=1e-9)
+
+
+@given(st.integers(0, 50), st.sampled_from(WAYS))
+@FEW
+def test_it_resumes_to_the_same_bits(seed, params):
+    rows = lacking(two_views(seed, 60), masks(seed, 60))
+    whole, first = OMVFS(3, **QUICK, **params), OMVFS(3, **QUICK, **params)
+    for start in range(0, 60, 10):
+        whole.partial_fit(rows[start : start + 10])
+    for start in range(0, 30, 10):
+        first.partial_fit(rows[start : start + 10])
+    again = OMVFS.from_bytes(first.to_bytes())
+    for start in range(30, 60, 10):
+        again.partial_fit(rows[start : start + 10])
+    assert fingerprint(again._fitted.state) == fingerprint(whole._fitted.state)
+    np.testing.assert_array_equal(scores(again), scores(whole))
+
+
+@given(st.integers(0, 50), st.permutations(range(3)), st.sampled_from(WAYS))
+@FEW
+def test_parts_merge_to_the_same_bits_in_any_order(seed, order, params):
+    rows = lacking(two_views(seed, 60), masks(seed, 60))
+    parts = [OMVFS(3, **QUICK, **params).fit(rows[20 * i : 20 * i + 20]) for i in range(3)]
+    one = omvfs.merge(parts)
+    other = omvfs.merge([parts[i] for i in order])
+    np.testing.assert_array_equal(scores(one), scores(other))
+    found = one._fitted.state.statistics
+    assert found.n_rows == 60
+    assert [view.decayed_n_rows for view in found.views] == [
+        sum(part._fitted.state.statistics.views[v].decayed_n_rows for part in parts)
+        for v in range(2)
+    ] or "half_life" in params
+    np.testing.assert_array_equal(one.predict(rows), other.predict(rows))
+
+
+@pytest.mark.parametrize("params", WAYS, ids=str)
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_every_way_to_learn_takes_rows_that_lack_views(params, kind):
+    rows = lacking(two_views(0, 60), masks(0, 60), kind)
+    model = OMVFS(3, **QUICK, **params).fit(rows)
+    assert np.isfinite(scores(model)).all()
+    assert set(model.predict(rows)) <= set(range(3))
+    assert 0 <= model.explained_share(rows) <= 1
+    assert np.isfinite(model.score(rows))
+    assert model.explain("text", int(np.argmin(model.view_ranking_["text"])))
+    assert model.cluster_features()
+
+
+def test_raised_columns_do_not_raise_rows_that_lack_the_view():
+    views, present = two_views(0, 60), masks(0, 60)
+    views["image"] = views["image"] - 0.5
+    model = OMVFS(3, **QUICK, negative="shift").fit(lacking(views, present))
+    held = model._fitted.state.reservoir
+    assert not dense(held.blocks[1])[~held.present[:, 1]].any()
+    again = OMVFS(3, **QUICK, negative="shift")
+    for start in range(0, 60, 20):
+        again.partial_fit(lacking(views, present)[start : start + 20])
+    assert np.isfinite(scores(again)).all()
+
+
+def test_the_paper_solver_fits_each_view_to_the_rows_that_have_it():
+    views, present = two_views(0, 40), masks(0, 40)
+    rows = lacking(views, present)
+    model = OMVFSPaper(3, random_state=0, batch_size=40, max_iter=5).fit(rows)
+    found = model._fitted.state.statistics.views
+    U = np.concatenate(model._fitted.state.window.U)
+    for v, X in enumerate(views.values()):
+        has = present[:, v]
+        np.testing.assert_allclose(found[v].masses, U[has].T @ U[has], atol=1e-9)
+        np.testing.assert_allclose(found[v].B, X[has].T @ U[has], atol=1e-9)
+    # A row that lacks a view is not told from others by it.
+    for part in (0, 1):
+        assert np.isfinite(model.view_scores_[list(views)[part]]).all()
+
+
+def test_a_single_nan_and_rows_without_any_view_are_refused():
+    views = two_views(0, 30)
+    views["image"][4, 2] = np.nan
+    with pytest.raises(ValueError, match=r"contains NaN: view 'image', row 4, column 2"):
+        OMVFS(3, **QUICK).fit(views)
+    views["image"][4], views["text"][4] = np.nan, np.nan
+    with pytest.raises(ValueError, match=r"Row 4 lacks every view"):
+        OMVFS(3, **QUICK).fit(views)
+    with pytest.raises(ValueError, match="NaN"):
+        OMVFS(3, **QUICK).fit(np.full((20, 4), np.nan))
+
+
+def test_a_failed_call_changes_nothing():
+    rows = lacking(two_views(0, 60), masks(0, 60))
+    model = OMVFS(3, **QUICK).fit(rows[:30])
+    before = fingerprint(model._fitted.state)
+    bad = two_views(1, 10)
+    bad["text"][3], bad["image"][3] = np.nan, np.nan
+    with pytest.raises(ValueError, match="lacks every view"):
+        model.partial_fit(bad)
+    with pytest.raises(ValueError, match="start_U or start_V with rows that lack views"):
+        model.partial_fit(rows[30:40], start_U=np.ones((10, 3)))
+    assert fingerprint(model._fitted.state) == before
+
+
+def test_selectors_that_need_every_view_say_so():
+    from omvfs.baselines import Variance
+
+    rows = lacking(two_views(0, 30), masks(0, 30))
+    with pytest.raises(ValueError, match=r"of 30 rows lack view 'text'.*use OMVFS"):
+        Variance().fit(rows)
+    with pytest.raises(ValueError, match="lack view"):
+        as_views(rows)
+
+
+def test_what_is_selected_is_nan_where_the_row_lacks_the_view():
+    views, present = two_views(0, 30), masks(0, 30)
+    rows = lacking(views, present)
+    model = OMVFS(3, **QUICK, n_features_per_view=2).fit(rows)
+    chosen = model.transform(rows)
+    assert np.array_equal(np.isnan(chosen[:, 0]), ~present[:, 0])
+    assert np.array_equal(np.isnan(chosen[:, -1]), ~present[:, 1])
+    assert (
+        np.isnan(model.transform_views(rows)["image"]).any(axis=1).sum() == (~present[:, 1]).sum()
+    )
+    sparse = lacking(views, present, "csr_array")
+    assert np.isfinite(model.transform(sparse).data).all()
+
+
+def test_views_keep_who_has_what_through_all_they_do():
+    views, present = two_views(0, 30), masks(0, 30)
+    rows = lacking(views, present)
+    np.testing.assert_array_equal(rows.presence, present)
+    np.testing.assert_array_equal(rows[5:15].presence, present[5:15])
+    np.testing.assert_array_equal(Views.concat([rows[:7], rows[7:]]).presence, present)
+    np.testing.assert_array_equal(rows.only(["image"]).has("image"), present[:, 1])
+    apart = [rows.only(["text"]), rows.only(["image"])]
+    np.testing.assert_array_equal(Views.beside(apart).presence, present)
+    whole = [Views(views)[:3], rows[3:]]
+    np.testing.assert_array_equal(Views.concat(whole).presence[3:], present[3:])
+    assert Views.concat(whole).presence[:3].all()
+    assert "without text" in repr(rows)
+
+
+def test_a_mask_that_fits_no_row_is_refused():
+    with pytest.raises(ValueError, match=r"present of view 'image'; the views are 'text'"):
+        Views({"text": np.eye(2)}, present={"image": [True, True]})
+    with pytest.raises(ValueError, match=r"expected True or False for each of 2 rows"):
+        Views({"text": np.eye(2)}, present={"text": [1, 0]})
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return make_planted(
+        1_200,
+        n_features=(2_000, 1_000),
+        n_informative=(100, 60),
+        row_length=(70, 50),
+        random_state=0,
+    )
+
+
+def scored(rows):
+    model = OMVFS(5, random_state=0)
+    for start in range(0, len(rows), 200):
+        model.partial_fit(rows[start : start + 200])
+    return model.view_scores_
+
+
+def recovery(planted, scores, part=1):
+    """Return the share of planted features among as many of the best, or a part of that."""
+    return np.mean(
+        [
+            truth[np.argsort(-scores[view], kind="stable")[: truth.sum() // part]].mean()
+            for view, truth in planted.informative.items()
+        ]
+    )
+
+
+def test_planted_features_are_found_though_half_of_the_rows_lack_a_view(planted):
+    present, names = masks(0, 1_200), list(planted.views)
+    told = {view: present[:, v] for v, view in enumerate(names)}
+    known = Views(planted.views, present=told)
+    zeros = Views({view: known[view] for view in names})
+    dropped = Views(planted.views)[np.flatnonzero(present.all(axis=1))]
+    found = {
+        name: recovery(planted, scored(rows))
+        for name, rows in {
+            "complete": Views(planted.views),
+            "known": known,
+            "zeros": zeros,
+            "dropped": dropped,
+        }.items()
+    }
+    assert found["known"] >= 0.9 * found["complete"]
+    assert found["known"] > max(found["zeros"], found["dropped"]), found
+
+
+def test_a_view_that_two_classes_lack_makes_no_false_features(planted):
+    """Its words of other classes are found; those that are as frequent in all are not taken."""
+    rng = np.random.default_rng(0)
+    gone = np.isin(planted.labels, [0, 1]) & (rng.random(1_200) < 0.9)
+    view = list(planted.views)[1]
+    by_class, at_random = (
+        recovery(planted, scored(Views(planted.views, present={view: ~lacking})), part=2)
+        for lacking in (gone, rng.permutation(gone))
+    )
+    assert by_class >= at_random - 0.05
+
+
+def test_a_model_saved_with_rows_that_lack_views_is_read_and_checked():
+    rows = lacking(two_views(0, 30), masks(0, 30))
+    model = OMVFS(3, **QUICK).fit(rows)
+    again = OMVFS.from_bytes(model.to_bytes())
+    np.testing.assert_array_equal(
+        again._fitted.state.reservoir.present, model._fitted.state.reservoir.present
+    )
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
