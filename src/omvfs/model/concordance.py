@@ -17,9 +17,7 @@ _SPLITS = 2
 _NOTHING = 1e-9
 
 
-def concordance(
-    X: Sequence[Block], chosen: Sequence[IntArray], present: Presence = None
-) -> float:
+def concordance(X: Sequence[Block], chosen: Sequence[IntArray], present: Presence = None) -> float:
     """Return how far rows alike by chosen features of a view are alike by all of the others.
 
     Likeness of rows is what `likeness` makes of it, and the answer the correlation of two of them:

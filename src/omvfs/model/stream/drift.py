@@ -52,9 +52,7 @@ def explained_energy_drifted(
     rows: Sequence[Block],
     sample: Sequence[Block],
     rng: np.random.Generator,
-    explained: Callable[
-        [list[Block], list[Block], tuple[Presence, Presence]], NDArray[np.float64]
-    ],
+    explained: Callable[[list[Block], list[Block], tuple[Presence, Presence]], NDArray[np.float64]],
     present: tuple[Presence, Presence] = (None, None),
 ) -> bool:
     """Tell whether recent rows are better explained by one another than by rows before.

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from omvfs.model.arrays import Array, Block, IntArray
+from omvfs.model.columns import place_columns
 
 T = TypeVar("T")
 
@@ -21,7 +22,8 @@ class Rows:
     width : int
         Number of features.
     values : list of array
-        Entries of every row: all of a dense one, the stored ones of a sparse one.
+        Entries of every row: all of a dense one, but for zeros at its end, the stored ones of a
+        sparse one.
     columns : list of int array, or None
         Where the entries of every row are; None if rows are dense.
 
@@ -85,14 +87,39 @@ class Rows:
         """Return the rows with empty columns behind those that are there."""
         if width < self.width:
             raise ValueError(f"Got {width:,} columns; expected at least the {self.width:,} so far.")
-        if self.columns is not None:
-            return Rows(width, self.values, self.columns)
-        return Rows(width, [np.pad(row, (0, width - self.width)) for row in self.values], None)
+        return Rows(width, self.values, self.columns)
+
+    def place(self, places: IntArray, width: int) -> "Rows":
+        """Return the rows with their columns in certain places among others, which are empty.
+
+        Parameters
+        ----------
+        places : int array of shape (width,)
+            Negative for a column that is left out.
+        width : int
+            Columns there are then.
+
+        Examples
+        --------
+        >>> rows = Rows.of(np.array([[1.0, 2.0, 3.0]]))
+        >>> rows.place(np.array([2, -1, 0]), 4).block()
+        array([[3., 0., 1., 0.]])
+        """
+        return (
+            Rows.of(place_columns(self.block(), places, width))
+            if self.values
+            else Rows(width, [], self.columns)
+        )
 
     def block(self) -> Block:
         """Return the rows as an array or a CSR matrix."""
         n = len(self.values)
         if self.columns is None:
+            if any(len(row) < self.width for row in self.values):
+                whole = np.zeros((n, self.width), self.values[0].dtype)
+                for into, row in zip(whole, self.values, strict=True):
+                    into[: len(row)] = row
+                return whole
             return np.array(self.values).reshape(n, self.width)
         if not n:
             return sp.csr_array((0, self.width))
