@@ -225,7 +225,9 @@ def test_what_is_selected_is_nan_where_the_row_lacks_the_view():
     chosen = model.transform(rows)
     assert np.array_equal(np.isnan(chosen[:, 0]), ~present[:, 0])
     assert np.array_equal(np.isnan(chosen[:, -1]), ~present[:, 1])
-    assert np.isnan(model.transform_views(rows)["image"]).any(axis=1).sum() == (~present[:, 1]).sum()
+    assert (
+        np.isnan(model.transform_views(rows)["image"]).any(axis=1).sum() == (~present[:, 1]).sum()
+    )
     sparse = lacking(views, present, "csr_array")
     assert np.isfinite(model.transform(sparse).data).all()
 
