@@ -141,7 +141,6 @@ class Joined(SideBySide):
                 self.n_left_out += len(roll.keys)
                 roll.drop(len(roll.keys))
 
-
     def _all_pieces(self, rolls: list["_Roll"]) -> Iterator["_Piece"]:
         """Yield rows that any source with views has, as many as come together."""
         giving = rolls[: len(self._parts)]
@@ -180,9 +179,7 @@ class Joined(SideBySide):
             for name, values in roll.kept(common).items():
                 known = kept[name][places]
                 both = np.array([a is not None for a in known.tolist()])
-                same_of_all(
-                    {"one source": {name: known[both]}, roll.name: {name: values[both]}}
-                )
+                same_of_all({"one source": {name: known[both]}, roll.name: {name: values[both]}})
                 kept[name][places] = values
         return kept
 

@@ -72,9 +72,7 @@ class IteratorSource(Source):
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         first = row = row_of(cursor)
-        for views in rechunk(
-            self._after(first), batch_size, negative="allow", missing="allow"
-        ):
+        for views in rechunk(self._after(first), batch_size, negative="allow", missing="allow"):
             # Not to be asked for by a call of its own: the function may have but one stream.
             self._known = self._known or views.schema
             yield Chunk(row, views, {"row": row + len(views)})
