@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.data.schema import NewFeatures
 from omvfs.data.split import Remainder
 from omvfs.data.suspects import warn_of
 from omvfs.data.views import Views
@@ -22,6 +23,8 @@ from omvfs.persistence.saving import Persistent
 from omvfs.selectors.base import SelectSize
 from omvfs.selectors.explaining import ExplainingSelector
 from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.growing import check_growing
+from omvfs.selectors.growing_reader import GrowsFeatures
 from omvfs.selectors.judging import JudgesSelection
 from omvfs.selectors.merging import Mergeable
 from omvfs.selectors.preparation import Preparing
@@ -36,7 +39,7 @@ from omvfs.selectors.settings import (
 from omvfs.threads import alone, on_one_thread
 
 
-class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
+class OMVFS(GrowsFeatures, JudgesSelection, Persistent, Mergeable, ExplainingSelector):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
@@ -58,8 +61,10 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         What rows go through before they are learned from: "l2" (rows of unit norm), "log1p",
         "tfidf", "scale" (columns by their largest size), several of them in order, for all views or
         by view name; ``"view:step"`` in a sequence is for one view. What "tfidf" and "scale" count
-        over the rows so far is part of what is learned. `predict`, `explained_share`, `score` and
-        `transform` take rows as they come and prepare them.
+        over the rows so far is part of what is learned. "hash:20", before all others, puts features
+        into 2**20 columns by a hash of their names, so that the view has as many from the start.
+        `predict`, `explained_share`, `score` and `transform` take rows as they come and prepare
+        them.
     criterion : {"auto", "separation", "signal", "balanced", "information", "contrast", "norm"} \
             or callable, default="auto"
         What makes features good. See ``docs/method.md``. "separation" asks it of each by itself,
@@ -105,6 +110,16 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         its own; None takes views as they come, and those of larger numbers decide.
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
+    new_features : {"error", "grow"}, default="error"
+        Refuse a chunk of other features than the first, or match features by name: those that are
+        new are taken in behind the others, those that a chunk lacks are zero. Views without names
+        do not grow. With "grow", attributes by feature stand view after view, also of one X; rows
+        for `predict`, `transform` and `score` may have unknown features, which are passed over.
+    max_features : int, mapping of str to (int or None), or None, default=None
+        Features that a view may grow to; beyond, the least useful are forgotten, a quarter at a
+        time: those that have left least in the clusters a row since they came. Those that came
+        within the last 1,000 rows have half of the places before others. `n_features_forgotten_`
+        tells how many. Needs ``new_features="grow"``.
     n_init : int, default=24
         Random starts whenever the reservoir is clustered, at most 1,000.
     max_iter : int, default=20
@@ -144,6 +159,9 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         Rows seen.
     n_features_in_ : int
         Features of all views together.
+    n_features_forgotten_ : dict of str to int
+        Features that were forgotten, or never taken in, by view name; those that came again are
+        counted again.
     feature_names_in_ : ndarray
         Column names, where one X with such names was given.
 
@@ -204,6 +222,8 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         scale_columns: bool = False,
         view_weight: Any = "balanced",
         negative: NegativeMode = "error",
+        new_features: NewFeatures = "error",
+        max_features: Any = None,
         n_init: int = 24,
         max_iter: int = 20,
         random_state: Any = None,
@@ -227,6 +247,8 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         self.scale_columns = scale_columns
         self.view_weight = view_weight
         self.negative = negative
+        self.new_features = new_features
+        self.max_features = max_features
         self.n_init = n_init
         self.max_iter = max_iter
         self.random_state = random_state
@@ -394,19 +416,23 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         params = self._all_params
         check_all(params, first.names)
         check_judgeable(params, first.names)
+        check_growing(params)
         rng = np.random.default_rng(seed_of(self.random_state))
         settings = resolve(params, first.names)
         shift = self.negative == "shift"
-        return FittedState.empty(first, settings, rng, shift, self.prepare)
+        return FittedState.empty(
+            first, settings, rng, shift, self.prepare, self._growth(first.names)
+        )
 
     def _of_all_rows(self, known: FittedState, rows: Views) -> dict[str, Any]:
-        return {"_labels": known.predict(rows)}
+        return {"_labels": known.predict(known.matched(rows))}
 
     def _advance(self, known: FittedState, chunk: Views, **starts: Any) -> Update[FittedState]:
         started = time.perf_counter()
         views = known.schema.names
         check_unchanged(known.settings, resolve(self._all_params, views))
         known.preparation.check_unchanged(self.prepare, views)
+        self._check_growth_unchanged(known)
         update = known.after(chunk, **starts)
         assert update.info is not None
         if not known.n_rows:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from omvfs.data.schema import NewFeatures
 from omvfs.data.split import Remainder
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
@@ -55,6 +56,11 @@ class OMVFSPaper(OMVFS):
         Say of the views, see `OMVFS`; the paper takes them as they come.
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
+    new_features : {"error", "grow"}, default="error"
+        Refuse features that the first chunk had not, or take them in; see `OMVFS`. Their rows of V
+        begin at random, as those of the first chunk did.
+    max_features : int, mapping of str to (int or None), or None, default=None
+        Features that a view may grow to; see `OMVFS`.
     max_iter : int, default=200
         Most iterations of a chunk, at most 10,000.
     tol : float, default=1e-6
@@ -109,6 +115,8 @@ class OMVFSPaper(OMVFS):
         scale_columns: bool = False,
         view_weight: Any = None,
         negative: NegativeMode = "error",
+        new_features: NewFeatures = "error",
+        max_features: Any = None,
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -130,6 +138,8 @@ class OMVFSPaper(OMVFS):
         self.scale_columns = scale_columns
         self.view_weight = view_weight
         self.negative = negative
+        self.new_features = new_features
+        self.max_features = max_features
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

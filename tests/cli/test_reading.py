@@ -104,11 +104,13 @@ def test_known_words_of_a_stream_are_learned_before_it_ends(tmp_path):
 
 def test_that_words_wait_for_the_end_of_a_stream_is_said(tmp_path):
     texts(tmp_path / "rows.jsonl")
+    (tmp_path / "none.toml").write_text('[parameters]\nnew_features = "error"\n')
     (tmp_path / "words.txt").write_text("cat\ndog\nran\n")
+    none = ["--config", str(tmp_path / "none.toml")]
     known = ["--vocabulary", f"text={tmp_path / 'words.txt'}"]
     given = ["--tokenize", "text", "--drop", "id", "-k", "2", "-n", "2"]
     command = [sys.executable, "-m", "omvfs.cli", "select", "-"]
-    for i, options in enumerate(([], known)):
+    for i, options in enumerate((none, [*none, *known], [])):
         done = subprocess.run(
             [*command, *given, *options, "-o", str(tmp_path / f"out{i}")],
             input=(tmp_path / "rows.jsonl").read_bytes(),
@@ -117,6 +119,67 @@ def test_that_words_wait_for_the_end_of_a_stream_is_said(tmp_path):
         )
         said = b"read to its end before the first row is used, as only then all words are known; "
         assert (said + b"select --vocabulary VIEW=FILE" in done.stderr) is (i == 0)
+    # In the end it is the same.
+    rankings = [(tmp_path / f"out{i}/ranking.csv").read_text() for i in (0, 2)]
+    assert rankings[0] == rankings[1]
+
+
+def test_words_of_a_stream_are_learned_as_they_come(tmp_path):
+    command = [sys.executable, "-m", "omvfs.cli", "select", "-", "-k", "2", "-n", "2"]
+    job = subprocess.Popen(
+        [*command, "--batch-size", "10", "--checkpoint-every", "1", "-o", str(tmp_path / "out")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+    )
+
+    def words_after(n_rows):
+        for _ in range(600):
+            with contextlib.suppress(OSError, ValueError):
+                model = OMVFS.load(tmp_path / "out/model.omvfs")
+                if model.n_samples_seen_ == n_rows:
+                    return model.schema_.feature_names
+            time.sleep(0.1)
+        raise AssertionError("it did not learn")
+
+    with job, job.stdin as stream:
+        for i, words in enumerate((["cat", "dog"], ["emu", "cat"])):
+            row = json.dumps({"text": words}).encode()
+            stream.write(b"\n".join([row] * 10) + b"\n")
+            stream.flush()
+            assert words_after(10 * (i + 1)) == (("cat", "dog", "emu")[: i + 2],)
+        assert job.poll() is None
+    assert job.returncode == 0
+
+
+def test_a_run_goes_on_with_a_file_that_has_more_words(tmp_path, capsys):
+    rows = [json.dumps({"text": ["cat", "dog"][: 1 + i % 2]}) for i in range(20)]
+    more = [json.dumps({"text": ["emu", "cat", "cat"][: 1 + i % 3]}) for i in range(20)]
+    file, whole = tmp_path / "rows.jsonl", tmp_path / "whole.jsonl"
+    options = ["-k", "2", "-n", "2", "--batch-size", "10"]
+    file.write_text("\n".join(rows) + "\n")
+    assert run_app(["select", str(file), *options, "-o", str(tmp_path / "out")]) == 0
+    file.write_text("\n".join([*rows, *more]) + "\n")
+    assert run_app(["select", str(file), *options, "-o", str(tmp_path / "out"), "--resume"]) == 0
+    whole.write_text(file.read_text())
+    assert run_app(["select", str(whole), *options, "-o", str(tmp_path / "all")]) == 0
+    rankings = [(tmp_path / out / "ranking.csv").read_text() for out in ("out", "all")]
+    assert rankings[0] == rankings[1]
+    assert "emu" in rankings[0]
+
+
+def test_words_are_hashed_and_forgotten_words_are_told(tmp_path):
+    rows = [json.dumps({"text": [f"w{i}", f"w{i % 5}", "cat"]}) for i in range(60)]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("\n".join(rows) + "\n")
+    given = ["select", str(file), "-k", "2", "-n", "3", "--batch-size", "20"]
+    assert run_app([*given, "--prepare", "text:hash:6", "-o", str(tmp_path / "hashed")]) == 0
+    assert OMVFS.load(tmp_path / "hashed/model.omvfs").schema_.widths == (64,)
+    (tmp_path / "most.toml").write_text("[parameters]\nmax_features = 20\n")
+    config = ["--config", str(tmp_path / "most.toml")]
+    assert run_app([*given, *config, "-o", str(tmp_path / "most")]) == 0
+    lost = json.loads((tmp_path / "most/run.json").read_text())["features_forgotten"]["text"]
+    assert lost >= 61 - 20
+    assert len(OMVFS.load(tmp_path / "most/model.omvfs").schema_.feature_names[0]) <= 20
 
 
 def test_words_that_a_model_knows_are_transformed_as_they_come(tmp_path):

@@ -16,7 +16,11 @@ import pytest
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from omvfs.formats import SourceError, open_source
+from omvfs.formats._asked import Asked
+from omvfs.formats._rows import entries
 from omvfs.formats.standard_input import standard_input
+from omvfs.pipeline.digest import Digest
+from omvfs.pipeline.loop import run
 from support import counts, dense
 
 X = counts(np.random.default_rng(0), 40, 4)
@@ -129,8 +133,8 @@ def test_the_command_line_reads_it(tmp_path, name):
     assert done.returncode == 0, done.stderr
     rankings = [(tmp_path / where / "ranking.csv").read_text() for where in ("file", "pipe")]
     assert rankings[0] == rankings[1]
-    # That words wait for the end is said.
-    assert (done.stderr == b"") is (name == "rows.jsonl")
+    # That some wait for the end is said; words do not.
+    assert (done.stderr == b"") is name.endswith(".jsonl")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -182,3 +186,57 @@ def test_nothing_stays_in_the_temporary_folder(tmp_path, rows, number):
         reader.send_signal(number)
     assert reader.returncode == -number
     assert list(tmp_path.iterdir()) == []
+
+
+def growing(text):
+    return standard_input("text", io.BytesIO(text.encode()), Asked(new_features="grow"))
+
+
+def by_name(chunks):
+    """Return the entries of all rows by their names."""
+    return [
+        row
+        for chunk in chunks
+        for row in entries(chunk.views["text"], chunk.views.feature_names["text"])
+    ]
+
+
+def test_words_that_come_as_they_are_found_are_those_of_a_file(tmp_path):
+    (tmp_path / "words.jsonl").write_text(WORDS)
+    expected = by_name(open_source(tmp_path / "words.jsonl").chunks(40))
+    for size in (1, 7, 40):
+        with growing(WORDS) as source:
+            assert source.grows
+            assert source.identity == {"kind": "StreamSource", "views": {"text": None}}
+            assert by_name(source.chunks(size)) == expected
+
+
+def test_digests_of_words_depend_on_words_and_not_on_chunks():
+    def digest(text, size):
+        found = Digest()
+        for chunk in growing(text).chunks(size):
+            found = found.after(chunk.views)
+        return found
+
+    assert digest(WORDS, 1) == digest(WORDS, 7) == digest(WORDS, 40)
+    other = WORDS.replace('"w3"', '"w4"')
+    assert digest(other, 7) != digest(WORDS, 7)
+
+
+def test_a_run_over_words_goes_on_to_the_same_bits(tmp_path):
+    rows = [json.dumps({"text": [f"w{i % 7}", f"v{i}"]}) for i in range(50)]
+    text, path = "\n".join(rows), tmp_path / "model.omvfs"
+    params = {"n_clusters": 2, "batch_size": 10, "random_state": 0, "new_features": "grow"}
+    whole = run(growing(text), OMVFS(**params)).selector
+    n_chunks = iter(range(9))
+    first = run(
+        growing(text), OMVFS(**params), save_to=path, should_stop=lambda: next(n_chunks) > 2
+    )
+    assert not first.finished
+    assert first.selector.n_samples_seen_ < 50
+    # With more rows, and more words, than there were.
+    second = run(growing(text), OMVFS(**params), save_to=path, resume=True).selector
+    assert second.schema_ == whole.schema_
+    np.testing.assert_array_equal(second.scores_, whole.scores_)
+    with pytest.raises(SourceError, match="other rows than the run has learned from"):
+        run(growing(text.replace("v3", "u3")), OMVFS(**params), save_to=path, resume=True)

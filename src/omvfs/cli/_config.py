@@ -134,8 +134,20 @@ def parameters_of(context: typer.Context) -> dict[str, Any]:
     found = {own: context.params[name] for own, name in options.items() if own in DEFAULTS}
     sources = {own: context.get_parameter_source(options[own]) for own in found}
     typed = {own for own, source in sources.items() if source and source.name == "COMMANDLINE"}
-    table = context.meta.get(_TABLE, {})
+    table = table_of(context)
     return found | {name: value for name, value in table.items() if name not in typed}
+
+
+def table_of(context: typer.Context) -> dict[str, Any]:
+    """Return the parameters of OMVFS that a file gives.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    """
+    given: dict[str, Any] = context.meta.get(_TABLE, {})
+    return given
 
 
 def options_of(command: Any) -> dict[str, str]:

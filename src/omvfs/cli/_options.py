@@ -129,8 +129,7 @@ Vocabulary = Annotated[
     typer.Option(
         metavar="VIEW=FILE",
         rich_help_panel=DATA,
-        help="Words of a view to count, one a line, and no others. With it, words on standard "
-        "input are learned as they come; repeat it for more.",
+        help="Words of a view to count, one a line, and no others; repeat it for more.",
     ),
 ]
 Layer = Annotated[
@@ -166,9 +165,9 @@ Prepare = Annotated[
     parameter(
         "prepare",
         metavar="STEP",
-        help="Prepare the rows first: l2 (rows of length 1), log1p, tfidf, or scale (columns of "
-        "the same size); text:l2 for one view. Give it again for more steps, done in this "
-        "order.",
+        help="Prepare the rows first: l2 (rows of length 1), log1p, tfidf, scale (columns of the "
+        "same size), or hash:20 (names into 2**20 columns); text:l2 for one view. Give it again "
+        "for more steps, done in this order.",
     ),
 ]
 Negative = Annotated[

@@ -134,10 +134,12 @@ class _PlainEnds:
 def _about(result: Result, inputs: Sequence[str]) -> dict[str, Any]:
     """Return how a result was made."""
     selector = result.selector
+    lost = selector.n_features_forgotten_
     return {
         "inputs": [without_secrets(each) for each in inputs],
         "rows": selector.n_samples_seen_,
         "parameters": selector.get_params(),
+        **({"features_forgotten": lost} if any(lost.values()) else {}),
         "versions": {
             "omvfs": __version__,
             "python": platform.python_version(),

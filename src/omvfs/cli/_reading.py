@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from omvfs.data.schema import Schema, listed
+from omvfs.data.schema import NewFeatures, Schema, listed
 from omvfs.formats import Appended, SideBySide, Source
 
 
@@ -43,13 +43,17 @@ class Reading:
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: given for name, given in own.items() if given and name != "inputs"}
 
-    def options(self, schema: Schema | None = None) -> dict[str, Any]:
+    def options(
+        self, schema: Schema | None = None, new_features: NewFeatures = "error"
+    ) -> dict[str, Any]:
         """Return them as `open_source` has them.
 
         Parameters
         ----------
         schema : Schema, default=None
             What a model has learned.
+        new_features : {"error", "grow"}, default="error"
+            Whether words may be read as they come.
         """
         return {
             "views": self.view or None,
@@ -60,6 +64,7 @@ class Reading:
             "tokenize": tuple(self.tokenize or ()),
             "layer": self.layer,
             "schema": schema or (known_words(self.vocabulary) if self.vocabulary else None),
+            "new_features": new_features,
         }
 
     def check(self, source: Source) -> None:

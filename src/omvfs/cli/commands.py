@@ -23,7 +23,7 @@ from omvfs.cli._checks import (
     leaving_no_folder,
     telling_of_checkpoint,
 )
-from omvfs.cli._config import DEFAULTS, is_given, options_of, parameters_of
+from omvfs.cli._config import DEFAULTS, is_given, options_of, parameters_of, table_of
 from omvfs.cli._ending import ended
 from omvfs.cli._logged import saying_what_is_logged
 from omvfs.cli._messages import say, shown
@@ -72,7 +72,7 @@ from omvfs.cli._workers import (
     learned,
     tell_of_damaged,
 )
-from omvfs.data.schema import Schema
+from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.views import mark_missing
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
@@ -341,7 +341,11 @@ def _learned_here(context: typer.Context, selector: OMVFS, to: Destination) -> R
     if given["resume"] and checkpoint.kept(model) == checkpoint.previous(model):
         there = to / MODEL
         say(f"There is no {there}; going on from the one before it, {there}.1.", err=True)
-    opened = _opened(Reading.of(context))
+    wanted: NewFeatures = table_of(context).get("new_features", "grow")
+    opened = _opened(Reading.of(context), new_features=wanted)
+    if opened.grows:
+        # Words that the rows bring later are learned too, those of a longer file among them.
+        selector.set_params(new_features=wanted)
     with opened as source, Stop() as stop, Bar(Console(stderr=True), source) as bar:
         result = run(
             source,
@@ -365,8 +369,10 @@ def _learned_here(context: typer.Context, selector: OMVFS, to: Destination) -> R
     return result
 
 
-def _opened(reading: Reading, schema: Schema | None = None) -> Source:
-    source = open_source(*reading.inputs, **reading.options(schema))
+def _opened(
+    reading: Reading, schema: Schema | None = None, new_features: NewFeatures = "error"
+) -> Source:
+    source = open_source(*reading.inputs, **reading.options(schema, new_features))
     reading.check(source)
     if sentence := of_parts(reading.inputs, source):
         say(sentence, err=True)

@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 
 from omvfs.data.compressed import check_compressed
 from omvfs.data.containers import Labels, Names, columns_of_texts, labels_of, values_of
+from omvfs.data.mappings import are_mappings, read_mappings
 from omvfs.wording import Sentence, Setting
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
@@ -25,8 +26,8 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Labels]:
 
     Parameters
     ----------
-    X : array-like, sparse matrix, data frame, AnnData or xarray DataArray
-        Any sparse format; any eager frame that narwhals reads.
+    X : array-like, sparse matrix, data frame, AnnData, xarray DataArray, or list of mappings
+        Any sparse format; any eager frame that narwhals reads; rows of numbers by name.
     view : str, default=None
         The name errors speak of. Without one, X is a plain X: errors are scikit-learn's own.
 
@@ -37,6 +38,9 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Labels]:
     labels : Labels
         Names of the columns, index of the rows.
     """
+    if are_mappings(X):
+        block, names, has = read_mappings(X, view or "X")
+        return block, Labels(names, present=has, by_name=True)
     check_unmasked(X, f"View {view or 'X'!r}")
     try:
         if view is not None and sp.issparse(X) and X.dtype.kind in "fiub":

@@ -1,6 +1,6 @@
 """A collection of blocks: is it one, how are its views named, do its shapes agree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -64,15 +64,15 @@ def named_blocks(blocks: Any) -> dict[str, Any]:
     return dict(blocks)
 
 
-def fitting(blocks: dict[str, Block]) -> dict[str, Block]:
+def fitting(blocks: dict[str, Block], may_be_empty: Container[str] = ()) -> dict[str, Block]:
     """Return blocks in their common dtype, if their shapes agree."""
-    check_shapes({name: block.shape for name, block in blocks.items()})
+    check_shapes({name: block.shape for name, block in blocks.items()}, may_be_empty)
     dtype = np.result_type(*(block.dtype for block in blocks.values()))
     return {name: block.astype(dtype, copy=False) for name, block in blocks.items()}
 
 
-def check_shapes(shapes: Mapping[str, tuple[int, int]]) -> None:
-    """Refuse views of different numbers of rows, or without features."""
+def check_shapes(shapes: Mapping[str, tuple[int, int]], may_be_empty: Container[str] = ()) -> None:
+    """Refuse views of different numbers of rows, or without features that must have some."""
     if len({n_rows for n_rows, _ in shapes.values()}) > 1:
         counts = ", ".join(f"{view!r}: {n_rows:,}" for view, (n_rows, _) in shapes.items())
         raise ValueError(
@@ -80,7 +80,7 @@ def check_shapes(shapes: Mapping[str, tuple[int, int]]) -> None:
             "view. Row i of each view must describe the same object."
         )
     for view, (_, width) in shapes.items():
-        if not width:
+        if not width and view not in may_be_empty:
             raise ValueError(f"View {view!r} has 0 features; expected at least 1. Leave it out.")
 
 

@@ -41,11 +41,17 @@ class Labels(NamedTuple):
         The first level of every column, where there are several.
     index : object or None
         Of the rows, as pandas has it.
+    present : bool array, or None
+        Which rows have the view, of rows by name; None if all do, or nothing tells.
+    by_name : bool
+        Whether the rows are mappings: which columns there are, and in which order, says nothing.
     """
 
     names: Names | None = None
     views: list[str] | None = None
     index: Any = None
+    present: NDArray[np.bool_] | None = None
+    by_name: bool = False
 
 
 def labels_of(X: Any) -> Labels:

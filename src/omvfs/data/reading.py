@@ -23,12 +23,15 @@ class Read(NamedTuple):
         Labels of the rows.
     present : dict of str to bool array
         By view that rows lack, which rows have it.
+    by_name : frozenset of str
+        Views whose rows are mappings.
     """
 
     blocks: dict[str, Block]
     feature_names: dict[str, Names | None]
     index: Any
     present: dict[str, BoolArray]
+    by_name: frozenset[str] = frozenset()
 
 
 def read_blocks(given: Any, index: Any = None) -> Read:
@@ -50,7 +53,8 @@ def read_blocks(given: Any, index: Any = None) -> Read:
     read = {name: read_block(X, name) for name, X in named_blocks(given).items()}
     rows = {name: labels.index for name, (_, labels) in read.items()}
     blocks = {name: block for name, (block, _) in read.items()}
-    present: dict[str, BoolArray] = {}
+    present = {name: own.present for name, (_, own) in read.items() if own.present is not None}
+    by_name = frozenset(name for name, (_, own) in read.items() if own.by_name)
     if modalities_of(given) is not None:
         # The order of the whole goes first; cells may lack a modality.
         whole = given.obs_names
@@ -62,11 +66,12 @@ def read_blocks(given: Any, index: Any = None) -> Read:
         rows = {"MuData": whole, **rows}
     if index is None:
         blocks, index = aligned(blocks, rows)
-    blocks = fitting(blocks)
+    blocks = fitting(blocks, by_name)
     n_rows = next(iter(blocks.values())).shape[0]
     if index is not None and len(index) != n_rows:
         raise ValueError(f"Got an index of {len(index):,} labels for {n_rows:,} rows.")
-    return Read(blocks, {name: each.names for name, (_, each) in read.items()}, index, present)
+    names = {name: each.names for name, (_, each) in read.items()}
+    return Read(blocks, names, index, present, by_name)
 
 
 def _among(block: Block, own: Any, whole: Any) -> tuple[Block, BoolArray]:
@@ -85,7 +90,7 @@ def read_one(X: Any, views: Columns | None, remainder: Remainder = "error") -> R
     >>> read_one([[1, 2, 3]], [2, 1]).blocks
     {'view_0': array([[1., 2.]]), 'view_1': array([[3.]])}
     """
-    block, (names, _, rows) = read_block(X)
+    block, (names, _, rows, _, _) = read_block(X)
     _, index = aligned({}, {"X": rows})
     columns = columns_by_view(views, X, block.shape[1], remainder)
     if columns is None:

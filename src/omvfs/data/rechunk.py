@@ -8,7 +8,7 @@ import numpy as np
 
 from omvfs.data.blocks import Negative
 from omvfs.data.lacking import Missing
-from omvfs.data.schema import Schema
+from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.split import Columns
 from omvfs.data.views import Views, as_views
 
@@ -21,6 +21,7 @@ def rechunk(
     negative: Negative = "error",
     views: Columns | None = None,
     missing: Missing = "error",
+    new_features: NewFeatures = "error",
 ) -> Iterator[Views]:
     """Cut a stream of batches of any sizes into chunks of `batch_size` rows.
 
@@ -34,7 +35,7 @@ def rechunk(
         chunks made from it have been consumed.
     batch_size : int
         Rows of a chunk; the last one may have fewer.
-    like, negative, views, missing
+    like, negative, views, missing, new_features
         As for `as_views`. Without `like`, every batch must match the first.
 
     Yields
@@ -51,7 +52,7 @@ def rechunk(
     batch_size = operator.index(batch_size)
     if batch_size < 1:
         raise ValueError(f"Got batch_size={batch_size}; expected at least 1.")
-    return _rechunk(batches, batch_size, like, negative, views, missing)
+    return _rechunk(batches, batch_size, like, negative, views, missing, new_features)
 
 
 def _rechunk(
@@ -61,21 +62,37 @@ def _rechunk(
     negative: Negative,
     views: Columns | None,
     missing_views: Missing,
+    new_features: NewFeatures,
 ) -> Iterator[Views]:
+    def joined(parts: list[Views]) -> Views:
+        return as_views(
+            Views.concat(parts, new_features),
+            negative=negative,
+            missing=missing_views,
+            new_features=new_features,
+        )
+
     pending: list[Views] = []
     missing = batch_size
     for X in batches:
-        batch = as_views(X, views=views, like=like, negative=negative, missing=missing_views)
+        batch = as_views(
+            X,
+            views=views,
+            like=like,
+            negative=negative,
+            missing=missing_views,
+            new_features=new_features,
+        )
         like = like or batch.schema
         start = 0
         while len(batch) - start >= missing:
             pending.append(batch[start : start + missing])
             start += missing
-            yield as_views(Views.concat(pending), negative=negative, missing=missing_views)
+            yield joined(pending)
             pending, missing = [], batch_size
         if start < len(batch):
             # Integer rows are copied: a source may fill the same buffer again.
             pending.append(batch[np.arange(start, len(batch))])
             missing -= len(pending[-1])
     if pending:
-        yield as_views(Views.concat(pending), negative=negative, missing=missing_views)
+        yield joined(pending)

@@ -1,6 +1,7 @@
 """The data of one batch, as named views; `as_views` is the only door in."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import EllipsisType, MappingProxyType
 from typing import Any, NoReturn, Self, get_args, overload
 
@@ -17,7 +18,14 @@ from omvfs.data.blocks import (
     tidy_block,
     vstack,
 )
-from omvfs.data.collections import RowKey, fitting, given_names, holds_views, row_key
+from omvfs.data.collections import (
+    RowKey,
+    check_shapes,
+    fitting,
+    given_names,
+    holds_views,
+    row_key,
+)
 from omvfs.data.containers import Names, as_names
 from omvfs.data.lacking import (
     BoolArray,
@@ -30,10 +38,13 @@ from omvfs.data.lacking import (
     shown,
     spread,
 )
+from omvfs.data.mappings import are_mappings
 from omvfs.data.reading import read_blocks, read_one
 from omvfs.data.rows import aligned, joined
-from omvfs.data.schema import Schema, listed
+from omvfs.data.schema import NewFeatures, Schema, listed, unknown_features
 from omvfs.data.split import Columns, Remainder
+from omvfs.data.vocabulary import Vocabulary
+from omvfs.model.columns import place_columns
 
 __all__ = ["Block", "Schema", "Views", "as_views", "hstack", "select_columns"]
 
@@ -91,6 +102,8 @@ class Views:
     _index: Any
     # By view that rows lack, which rows have it.
     _present: dict[str, BoolArray]
+    # Views whose rows are mappings: which features there are, and in which order, says nothing.
+    _by_name: frozenset[str]
 
     def __init__(
         self,
@@ -100,7 +113,7 @@ class Views:
         index: Any = None,
         present: Mapping[str, Any] | None = None,
     ) -> None:
-        self._blocks, names, self._index, own = read_blocks(blocks, index)
+        self._blocks, names, self._index, own, self._by_name = read_blocks(blocks, index)
         self._feature_names = {**names, **given_names(feature_names or {}, self.widths)}
         self._known, self._present = _READ, own
         if present is not None:
@@ -116,11 +129,12 @@ class Views:
         known: int,
         index: Any,
         present: dict[str, BoolArray],
+        by_name: frozenset[str] = frozenset(),
     ) -> Self:
         """Put together what has been checked already."""
         self = cls.__new__(cls)
         self._blocks, self._feature_names, self._known = blocks, feature_names, known
-        self._index, self._present = index, present
+        self._index, self._present, self._by_name = index, present, by_name
         return self
 
     def named(self, feature_names: Mapping[str, Sequence[str]]) -> Self:
@@ -170,7 +184,9 @@ class Views:
         feature_names = {name: part._feature_names[name] for name, part in whose.items()}
         known = min(part._known for part in parts)
         present = {view: has[:, 0] for view, has in masks.items()}
-        return cls._of(fitting(blocks), feature_names, known, index, present)
+        by_name = frozenset().union(*(part._by_name for part in parts))
+        made = fitting(blocks, by_name)
+        return cls._of(made, feature_names, known, index, present, by_name)
 
     def replaced(self, blocks: Mapping[str, Block]) -> Self:
         """Return other blocks in the place of these, of which they were worked out.
@@ -202,13 +218,16 @@ class Views:
         return new
 
     @classmethod
-    def concat(cls, parts: Iterable["Views"]) -> "Views":
+    def concat(cls, parts: Iterable["Views"], new_features: NewFeatures = "error") -> "Views":
         """Put the rows of several batches below each other.
 
         Parameters
         ----------
         parts : iterable of Views
             Batches of the same schema.
+        new_features : {"error", "grow"}, default="error"
+            Refuse batches of other features, or match named ones by their names: all that any
+            batch has, in the order in which they appear.
 
         Returns
         -------
@@ -226,6 +245,8 @@ class Views:
         first, *rest = _some(parts)
         if not rest:
             return first
+        if new_features == "grow":
+            first, *rest = _with_all_names([first, *rest])
         schema = first.schema
         matched = [first, *(_matched(part, schema) for part in rest)]
         blocks = {name: vstack([part[name] for part in matched]) for name in first.names}
@@ -233,7 +254,69 @@ class Views:
         present = {view: np.concatenate([part.has(view) for part in matched]) for view in lacking}
         index = joined([part._index for part in matched])
         # The sum of squares may overflow though that of each part does not.
-        return cls._of(blocks, first._feature_names, _READ, index, present)
+        return cls._of(blocks, first._feature_names, _READ, index, present, first._by_name)
+
+    def with_features(self, features: Mapping[str, Vocabulary]) -> Self:
+        """Return the same rows with other features, matched by name.
+
+        Those that are not here are zero, and those that are only here are gone. A view without
+        names stays as it is.
+
+        Parameters
+        ----------
+        features : mapping of str to Vocabulary
+            By view; views not mentioned stay as they are.
+
+        Examples
+        --------
+        >>> views = Views({"text": [{"cat": 2.0, "dog": 1.0}]})
+        >>> views.with_features({"text": Vocabulary(["ant", "cat"])})["text"].toarray()
+        array([[0., 2.]])
+        """
+        blocks, names = dict(self._blocks), dict(self._feature_names)
+        for view, wanted in features.items():
+            own = names[view]
+            if own is not None:
+                places = wanted.known_places(own.tolist())
+                blocks[view] = place_columns(self[view], places, len(wanted))
+                names[view] = wanted.array
+        return self._of(blocks, names, self._known, self._index, self._present, self._by_name)
+
+    def with_blocks(self, blocks: Mapping[str, Block], nameless: Sequence[str]) -> Self:
+        """Return the same values in other columns.
+
+        They are trusted to be what they were, or sums of it.
+
+        Parameters
+        ----------
+        blocks : mapping of str to Block
+            For every view, of as many rows.
+        nameless : sequence of str
+            Views whose columns have no names any more.
+        """
+        names = {
+            view: None if view in nameless else own for view, own in self.feature_names.items()
+        }
+        by_name = self._by_name.difference(nameless)
+        return self._of(dict(blocks), names, self._known, self._index, self._present, by_name)
+
+    @property
+    def by_name(self) -> frozenset[str]:
+        """Views whose rows are mappings: what features they have, and in what order, is chance."""
+        return self._by_name
+
+    def _by_names_of(self, like: Schema) -> Self:
+        """Return rows by name with the features of an earlier batch; it must have all of them."""
+        known = dict(zip(like.names, like.feature_names, strict=True))
+        wanted = {}
+        for view in self._by_name & known.keys():
+            names, expected = self._feature_names[view], known[view]
+            if expected is None or names is None:
+                continue
+            wanted[view] = _vocabulary_of(tuple(expected))
+            if new := wanted[view].places(names.tolist())[1]:
+                raise ValueError(unknown_features(view, new))
+        return self.with_features(wanted)
 
     def only(self, names: Iterable[str]) -> Self:
         """Return some of the views.
@@ -251,7 +334,8 @@ class Views:
         blocks = {name: self[name] for name in names}
         own = {name: self._feature_names[name] for name in names}
         present = {view: has for view, has in self._present.items() if view in blocks}
-        return self._of(blocks, own, self._known, self._index, present)
+        by_name = self._by_name & blocks.keys()
+        return self._of(blocks, own, self._known, self._index, present, by_name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -316,7 +400,7 @@ class Views:
             present[view] = np.zeros(n_rows, bool)
             present[view][places] = self.has(view)
         blocks = {view: spread(X, places, n_rows) for view, X in self._blocks.items()}
-        return self._of(blocks, self._feature_names, self._known, None, present)
+        return self._of(blocks, self._feature_names, self._known, None, present, self._by_name)
 
     def shown(self) -> Self:
         """Return the same views as others see them: NaN in rows that lack one, if it is dense."""
@@ -387,7 +471,7 @@ class Views:
         for view, has in self._present.items():
             if not (own := has[rows]).all():
                 present[view] = own
-        return self._of(blocks, self._feature_names, self._known, index, present)
+        return self._of(blocks, self._feature_names, self._known, index, present, self._by_name)
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
@@ -420,16 +504,19 @@ def as_views(
     like: Schema | None = None,
     negative: Negative = "error",
     missing: Missing = "error",
+    new_features: NewFeatures = "error",
 ) -> Views:
     """Read and validate a batch, whatever its form.
 
     Parameters
     ----------
-    X : 2-D data, mapping or sequence of 2-D blocks, MuData, or Views
+    X : 2-D data, mapping or sequence of 2-D blocks, rows by name, MuData, or Views
         One 2-D X may be an array or what offers itself as one, a sparse matrix, a data frame, rows
         of numbers, AnnData or xarray's DataArray; all else, and what is not in memory, is refused
         by its name. A list is read as views only if every element has a 2-D shape, else as one
-        array. Views whose rows have labels are put in the order of the first of them.
+        array. Views whose rows have labels are put in the order of the first of them. Rows by name
+        are a list of mappings, ``[{"cat": 2.0}, {}, None]``: the second has nothing in it, the
+        third lacks the view. They are one X, or a view among others.
     views : "prefix", sequence of int, or mapping of str to columns, default=None
         How to split one 2-D X: by column names ``view__feature``, by the widths of consecutive
         views, or by view name the columns as indices, slice, boolean mask, column names, or a
@@ -447,6 +534,10 @@ def as_views(
         Refuse rows that lack a view, or let them in: those that `Views` was told of, and rows of a
         dense view that are NaN throughout. They hold zeros there, and `Views.present` tells of
         them. A row that lacks all views is refused, as is any other NaN.
+    new_features : {"error", "grow"}, default="error"
+        Refuse a batch of other features than those of `like`; of rows by name, one that has
+        features which `like` has not. Or leave features that have names as they come, for others
+        to match them: then views of rows by name may have none.
 
     Returns
     -------
@@ -477,7 +568,9 @@ def as_views(
     if not len(batch):
         raise ValueError(f"Got a chunk of 0 rows ({batch!r}); expected at least 1. Skip it.")
     if like is not None:
-        batch = _matched(batch, like)
+        batch = _matched(batch, like, new_features)
+    if batch._by_name and new_features == "error":
+        check_shapes({view: X_v.shape for view, X_v in batch.blocks.items()})
     return _checked(batch, negative, missing)
 
 
@@ -539,7 +632,8 @@ def mark_missing(views: Views) -> Views:
     blocks = {
         view: blanked(X, present[view]) if view in found else X for view, X in views._blocks.items()
     }
-    return Views._of(blocks, views._feature_names, views._known, views._index, present)
+    names, by_name = views._feature_names, views._by_name
+    return Views._of(blocks, names, views._known, views._index, present, by_name)
 
 
 def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
@@ -550,7 +644,8 @@ def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
             name: check_values(block, name, views._feature_names[name], negative)
             for name, block in views.blocks.items()
         }
-        views = Views._of(blocks, views._feature_names, needed, views._index, views._present)
+        names, index, by_name = views._feature_names, views._index, views._by_name
+        views = Views._of(blocks, names, needed, index, views._present, by_name)
     if views._present:
         if missing == "error":
             refuse_missing(views._present)
@@ -558,21 +653,46 @@ def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
     return views
 
 
-def _matched(batch: Views, like: Schema) -> Views:
+def _matched(batch: Views, like: Schema, new_features: NewFeatures = "error") -> Views:
     """Put a batch into the order of an earlier one, with the names known of either."""
-    like.check(batch.schema)
+    grows = new_features == "grow"
+    if batch._by_name and not grows:
+        batch = batch._by_names_of(like)
+    like.check(batch.schema, grows)
     names = dict(batch._feature_names)
     for view, known in zip(like.names, like.feature_names, strict=True):
-        if names[view] is None and known:
+        if names[view] is None and known and not grows:
             names[view] = as_names(known)
     ordered = {view: batch[view] for view in like.names}
     own = {view: names[view] for view in ordered}
-    return Views._of(ordered, own, batch._known, batch._index, batch._present)
+    return Views._of(ordered, own, batch._known, batch._index, batch._present, batch._by_name)
+
+
+@lru_cache(maxsize=2)
+def _vocabulary_of(names: tuple[str, ...]) -> Vocabulary:
+    """Return names in which others can be looked up; of a stream they are the same again."""
+    return Vocabulary(names)
+
+
+def _with_all_names(parts: Sequence[Views]) -> list[Views]:
+    """Return batches with the features that any of them has, where these have names."""
+    for view in parts[0].names:
+        found = [part._feature_names.get(view) for part in parts]
+        own = [names.tolist() for names in found if names is not None]
+        if len(own) < len(found):
+            continue
+        union = Vocabulary(own[0])
+        for names in own[1:]:
+            union = union.grown(union.places(names)[1])
+        parts = [part.with_features({view: union}) for part in parts]
+    return list(parts)
 
 
 def _read(X: Any, views: Columns | None, remainder: Remainder) -> Views:
+    if are_mappings(X):
+        X = {"X": X}
     if not isinstance(X, Views) and not holds_views(X):
-        blocks, names, index, present = read_one(X, views, remainder)
+        blocks, names, index, present, _ = read_one(X, views, remainder)
         return Views._of(blocks, names, _READ, index, present)
     if views is not None:
         raise ValueError(

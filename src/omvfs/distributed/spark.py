@@ -276,6 +276,8 @@ def _row(columns: Mapping[str, Any], *values: Any) -> Any:
 
 
 def _without_names(brief: Brief) -> Brief:
+    if brief.growth is not None:
+        return brief  # these each have their own
     schema = brief.form.schema
     bare = replace(schema, feature_names=(None,) * len(schema.names))
     return replace(brief, form=replace(brief.form, schema=bare))

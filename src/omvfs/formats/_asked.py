@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from omvfs.data.schema import Schema, listed
+from omvfs.data.schema import NewFeatures, Schema, listed
 from omvfs.formats._base import SourceError
 
 
@@ -18,6 +18,7 @@ class Asked:
     keep: tuple[str, ...] = ()
     tokenize: tuple[str, ...] = ()
     layer: str | None = None
+    new_features: NewFeatures = "error"
 
     def __post_init__(self) -> None:
         if twice := [name for name in self.keep if name in self.drop]:

@@ -78,6 +78,8 @@ class Source(ABC):
         Whether its files say more of rows and columns, which files of the same kind can keep.
     alone : str
         Why its rows cannot be appended to those of others; empty if they can.
+    grows : bool
+        Whether there may be features later that its schema has not, if more rows come: words.
     """
 
     name: str = "The source"
@@ -87,6 +89,7 @@ class Source(ABC):
     header: frozenset[str] | None = None
     annotated: bool = False
     alone: str = ""
+    grows: bool = False
 
     _schema: Schema
     _n_rows: int | None = None
@@ -267,7 +270,7 @@ def named(
 def known_names(schema: Schema) -> dict[str, tuple[str, ...]]:
     """Return the names of features by view, of those that have names."""
     names = zip(schema.names, schema.feature_names, strict=True)
-    return {view: each for view, each in names if each is not None}
+    return {view: tuple(each) for view, each in names if each is not None}
 
 
 class Only(Source):
@@ -290,7 +293,7 @@ class Only(Source):
     def __init__(self, source: Source, views: Sequence[str]) -> None:
         self._source, all_views = source, source.schema
         self.name, self.dropped, self.kept = source.name, source.dropped, source.kept
-        self.other_views = source.other_views
+        self.other_views, self.grows = source.other_views, source.grows
         kept = [all_views.names.index(view) for view in views]
         self._schema = Schema(
             tuple(views),

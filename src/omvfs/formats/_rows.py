@@ -156,6 +156,8 @@ class Shape:
     def __init__(self, name: str, schema: Schema | None = None) -> None:
         self._name, self._known = name, schema
         self.kinds: dict[str, str] = {}
+        # Whether words are to be passed on as they are, and not to be remembered.
+        self.grows = False
         self._places: dict[str, dict[str, int]] = {}
         self._widths: dict[str, int] = {}
 
@@ -248,6 +250,43 @@ class Shape:
             for view, width in zip(schema.names, schema.widths, strict=True)
         }
 
+    def by_name(self, rows: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
+        """Return rows that were seen, views of words as mappings with the features of each row.
+
+        Parameters
+        ----------
+        rows : sequence of mapping
+        number : int
+            Of the first row, from 1, for errors.
+
+        Examples
+        --------
+        >>> shape = Shape("rows.jsonl")
+        >>> shape.see({"text": ["a", "b", "a"]}, 1)
+        >>> shape.by_name([{"text": ["a", "b", "a"]}, {}], 1)
+        {'text': [{'a': 2.0, 'b': 1.0}, {}]}
+        """
+        found: dict[str, Any] = {}
+        for view, kind in self.kinds.items():
+            values = [row.get(view) for row in rows]
+            if kind == "numbers" or known_width(self._known, view) is not None:
+                width = self._widths.get(view) or len(self._places[view])
+                found[view] = self._block(view, values, number, width)
+                continue
+            try:
+                found[view] = [_counted(value) for value in values]
+            except OverflowError as error:
+                raise self._too_large(view, values, number) from error
+        return found
+
+    def known_names(self) -> dict[str, tuple[str, ...]]:
+        """Return the names of the features of views whose words are all known."""
+        return {
+            view: tuple(places)
+            for view, places in self._places.items()
+            if known_width(self._known, view) is not None
+        }
+
     def present(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[np.bool_]]:
         """Return by view that some rows lack, which rows have it.
 
@@ -318,7 +357,7 @@ class Shape:
         else:
             if view not in self._places:
                 self._places[view] = known_places(self._known, view, self._name) or {}
-            if known_width(self._known, view) is None:
+            if known_width(self._known, view) is None and not self.grows:
                 places = self._places[view]
                 for feature in value:
                     places.setdefault(feature, len(places))
@@ -327,11 +366,14 @@ class Shape:
         try:
             return self._made(view, values, number, width)
         except OverflowError as error:
-            row = number + next(i for i, value in enumerate(values) if _is_too_large(value))
-            raise SourceError(
-                f"View {view!r} has a number of over 308 digits in row {row:,} of {self._name}; "
-                "expected numbers that a double can hold."
-            ) from error
+            raise self._too_large(view, values, number) from error
+
+    def _too_large(self, view: str, values: list[Any], number: int) -> SourceError:
+        row = number + next(i for i, value in enumerate(values) if _is_too_large(value))
+        return SourceError(
+            f"View {view!r} has a number of over 308 digits in row {row:,} of {self._name}; "
+            "expected numbers that a double can hold."
+        )
 
     def _made(self, view: str, values: list[Any], number: int, width: int) -> Block:
         if self.kinds[view] == "numbers":
@@ -347,6 +389,12 @@ class Shape:
         data = [float(each) for row in counted for each in row.values()]
         parts = np.array(data, np.float64), np.array(indices, np.int64), indptr
         return sp.csr_array(parts, shape=(len(values), width))
+
+
+def _counted(value: Any) -> dict[str, float]:
+    """Return the features of a row by name: tokens are counted."""
+    row = value if isinstance(value, dict) else Counter(value or ())
+    return {name: float(each) for name, each in row.items()}
 
 
 def _kind(value: Any) -> str:

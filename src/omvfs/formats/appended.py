@@ -46,6 +46,7 @@ class Appended(Source):
         self.dropped = frozenset[str]().union(*(part.dropped for part in parts))
         self.other_views = tuple(dict.fromkeys(v for part in parts for v in part.other_views))
         self.kept = self._kept_by_all()
+        self.grows = any(part.grows for part in self._parts)
         named = [(part.name, part.schema) for part in parts]
         self._schema = together([schema for _, schema in named])
         for part in self._parts:

@@ -86,6 +86,7 @@ class JsonLinesSource(Source):
         if not self._shape.kinds:
             raise SourceError(f"{self._file} has no rows with views.")
         self._schema, self.header = self._shape.schema, frozenset(self._shape.kinds)
+        self.grows = not self._shape.expect_known(())
 
     def conform(self, schema: Schema) -> tuple[str, ...]:
         """Have the views and words of all parts of the same rows; see `Source.conform`."""

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from omvfs.data.schema import Schema, listed
+from omvfs.data.schema import NewFeatures, Schema, listed
 from omvfs.disk import Staging
 from omvfs.formats._asked import Asked
 from omvfs.formats._base import DROP, KEEP, NOTHING, TOKENIZE, Only, Source, SourceError
@@ -32,6 +32,7 @@ def open_source(
     tokenize: Sequence[str] = (),
     layer: str | None = None,
     schema: Schema | None = None,
+    new_features: NewFeatures = "error",
 ) -> Source:
     """Open files for reading by chunks.
 
@@ -73,6 +74,9 @@ def open_source(
         they are: a table must have all of them; JSON Lines and tables in long form may have others,
         which are passed over. svmlight, and numbers in long form, have its widths. Views that do
         not fit it are for the model to refuse.
+    new_features : {"error", "grow"}, default="error"
+        With "grow", words on standard input are read as they come: a chunk has its own, for
+        `OMVFS` with the same parameter. By default it is read to its end first.
 
     Returns
     -------
@@ -100,6 +104,7 @@ def open_source(
         tuple(name for name in keep if name != key),
         tuple(tokenize),
         layer,
+        new_features,
     )
     given = [read_input(each) for each in inputs]
     kinds = [file.kind for each in given for file in each.files]

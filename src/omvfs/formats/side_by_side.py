@@ -59,6 +59,7 @@ class SideBySide(Source):
             )
         )
         self.kept = {name: t for part in self._parts.values() for name, t in part.kept.items()}
+        self.grows = any(part.grows for part in self._parts.values())
 
     def _check_rows(self) -> int | None:
         """Return how many rows all parts have, as far as they know."""

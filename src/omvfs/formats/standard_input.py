@@ -5,11 +5,12 @@ import logging
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import IO, Any
 
 from omvfs.data.schema import Schema
+from omvfs.data.views import Views
 from omvfs.formats._asked import Asked, split
 from omvfs.formats._base import (
     DROP,
@@ -47,7 +48,8 @@ def standard_input(view: str, stream: IO[bytes] | None = None, asked: Asked = _A
     Rows of numbers are read as they come, so that the stream need not end, and so are words if all
     of them are known before: `asked.schema` has them. Other words, svmlight and CSV in long form
     (see `LongSource`) are put into a temporary file first: which features there are is known when
-    all were read.
+    all were read. But if `asked.new_features` is "grow", words are read as they come too: every
+    chunk has those of its own rows.
 
     Parameters
     ----------
@@ -116,10 +118,26 @@ class StreamSource(Source):
             values, kept = zip(*batch, strict=True)
             for number, each in enumerate(values, row + 1):
                 self._see(each, number)
-            blocks, present = self._shape.blocks(values, row + 1), self._shape.present(values)
-            views = named(blocks, self._schema, present)
+            views = self._views(values, row + 1)
             row = self._read = row + len(batch)
             yield Chunk(row - len(batch), views, {"row": row}, None, kept_of(self.kept, kept))
+
+    def _views(self, values: Sequence[dict[str, Any]], number: int) -> Views:
+        present = self._shape.present(values)
+        if not self.grows:
+            return named(self._shape.blocks(values, number), self._schema, present)
+        rows = self._shape.by_name(values, number)
+        return Views(rows, feature_names=self._shape.known_names(), present=present or None)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the rows are; how many words there are is not known."""
+        known = super().identity
+        if not self.grows:
+            return known
+        kinds = self._shape.kinds
+        widths = {v: D if kinds[v] == "numbers" else None for v, D in known["views"].items()}
+        return {**known, "views": widths}
 
     def _see(self, values: dict[str, Any], number: int) -> None:
         if late := [view for view in values if view not in self._schema.names]:
@@ -168,7 +186,8 @@ def _json_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Sour
     pick, shape = Pick(_NAME, asked), Shape(_NAME, asked.schema)
     ((row, _),) = parsed([(first, {"row": 1})], _NAME)
     shape.see(pick(row, 1)[0], 1)
-    if not shape.expect_known(asked.views):
+    grows = not shape.expect_known(asked.views)
+    if grows and asked.new_features == "error":
         _logger.info(_WAITING)
         return _Spooled(first, stream, ".jsonl", view, asked)
 
@@ -178,6 +197,7 @@ def _json_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Sour
             yield values, kept
 
     source = StreamSource(shape, rows())
+    source.grows = shape.grows = grows
     source.dropped, source.other_views = frozenset(pick.dropped), tuple(pick.other_views)
     source.kept = dict.fromkeys(name for name in asked.keep if name in pick.kept)
     return source

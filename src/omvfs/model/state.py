@@ -1,5 +1,6 @@
 """What the model knows, what a chunk changes of it, and what happened in a chunk."""
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from omvfs.model.arrays import (
     Array,
     Block,
+    IntArray,
     column_sq_norms,
     rounding,
     scale_columns,
@@ -84,6 +86,77 @@ class State:
             rng=rng,
             B_sq_norms=np.zeros((len(widths), K)),
             V=tuple(np.zeros((D, K), dtype) for D in widths) if paper else (),
+        )
+
+    def grow(self, widths: Sequence[int]) -> "State":
+        """Return the state with columns that no row had so far behind those that are there.
+
+        It shares arrays with this one, see `Statistics.grow`. New rows of the paper's V begin as
+        all of them did, at random.
+
+        Parameters
+        ----------
+        widths : sequence of int
+            D_v of each view then.
+        """
+        rng, V = self.rng, self.V
+        if V and any(len(V_v) < D for V_v, D in zip(V, widths, strict=True)):
+            rng = copy.deepcopy(rng)
+            shapes = [(D - len(V_v), V_v.shape[1]) for V_v, D in zip(V, widths, strict=True)]
+            # Before the first chunk nobody has asked for a start.
+            new = [rng.random(each) if self.n_chunks else np.zeros(each) for each in shapes]
+            V = tuple(
+                np.concatenate([V_v, own.astype(V_v.dtype)])
+                for V_v, own in zip(V, new, strict=True)
+            )
+        return replace(
+            self,
+            statistics=self.statistics.grow(widths),
+            reservoir=self.reservoir.grow(widths),
+            window=self.window.grow(widths),
+            rng=rng,
+            V=V,
+        )
+
+    def select(self, columns: Sequence[IntArray | None], settings: Settings) -> "State":
+        """Return the state with some columns of each view alone, None for all; rows stay.
+
+        Parameters
+        ----------
+        columns : sequence of (int array, or None)
+            In rising order.
+        settings : Settings
+        """
+        widths = [view.n_features for view in self.statistics.views]
+        kept = [np.arange(D) if c is None else c for c, D in zip(columns, widths, strict=True)]
+        places = [np.full(D, -1) for D in widths]
+        for own, c in zip(places, kept, strict=True):
+            own[c] = np.arange(len(c))
+        left = [len(c) for c in kept]
+        statistics = self.statistics.select(columns)
+        return replace(
+            self,
+            statistics=statistics,
+            B_sq_norms=B_sq_norms(statistics, settings),
+            reservoir=self.reservoir.place(places, left),
+            window=self.window.place(places, left),
+            V=tuple(V_v[c] for V_v, c in zip(self.V, kept, strict=bool(self.V))),
+        )
+
+    def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "State":
+        """Return the state with its columns in certain places among others, which no row had.
+
+        Parameters
+        ----------
+        places : sequence of int array of shape (D_v,)
+        widths : sequence of int
+            Columns of each view then.
+        """
+        return replace(
+            self,
+            statistics=self.statistics.place(places, widths),
+            reservoir=self.reservoir.place(places, widths),
+            window=self.window.place(places, widths),
         )
 
     def shift(self, delta: Sequence[NDArray[np.float64]], settings: Settings) -> "State":

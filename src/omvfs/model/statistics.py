@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from omvfs.model.arrays import (
     Array,
     Block,
+    IntArray,
     column_sums,
     squared_entries,
     squared_row_norms,
@@ -24,6 +25,7 @@ from omvfs.model.columns import Columns, put_rows
 from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.objective import squared_norm
 from omvfs.model.presence import Presence, who_has
+from omvfs.model.room import lengthened
 
 # The sums that have a value for every column of a view.
 _BY_COLUMN = "B", "sums", "squares"
@@ -309,8 +311,32 @@ class Statistics:
         )
 
     def grow(self, widths: Sequence[int]) -> "Statistics":
-        """Return the statistics with columns that no row had so far behind those that are there."""
+        """Return the statistics with columns that no row had so far behind those that are there.
+
+        Arrays by column may be shared with these: what is put into the new columns and is not to
+        stay must be taken back, as `Update.rollback` does.
+        """
         return self._by_view(_lengthen, widths)
+
+    def select(self, columns: Sequence[IntArray | None]) -> "Statistics":
+        """Return the statistics of some columns of each view alone, None for all; rows stay.
+
+        Parameters
+        ----------
+        columns : sequence of (int array, or None)
+        """
+        return self._by_view(_select, columns)
+
+    def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "Statistics":
+        """Return the statistics with their columns in certain places among others, empty so far.
+
+        Parameters
+        ----------
+        places : sequence of int array of shape (D_v,)
+        widths : sequence of int
+            Columns of each view then.
+        """
+        return self._by_view(_place, list(zip(places, widths, strict=True)))
 
     def shift(self, delta: Sequence[NDArray[np.float64]]) -> "Statistics":
         """Return what the rows would have left, under the same U, with their columns raised.
@@ -429,12 +455,26 @@ def _take(view: ViewStatistics, columns: Columns) -> ViewStatistics:
     return view.with_each(lambda a: a.take(columns, axis=0), _BY_COLUMN)
 
 
+def _select(view: ViewStatistics, columns: IntArray | None) -> ViewStatistics:
+    return view if columns is None else replace(_take(view, columns), n_features=len(columns))
+
+
 def _lengthen(view: ViewStatistics, width: int) -> ViewStatistics:
-    more = width - len(view.B)
-    if more < 0:
-        raise ValueError(f"Got {width:,} columns; expected at least the {len(view.B):,} so far.")
-    longer = view.with_each(lambda a: np.pad(a, [(0, more), (0, 0)][: a.ndim]), _BY_COLUMN)
+    if width == len(view.B):
+        return view
+    longer = view.with_each(lambda a: lengthened(a, width), _BY_COLUMN)
     return replace(longer, n_features=width)
+
+
+def _place(view: ViewStatistics, given: tuple[IntArray, int]) -> ViewStatistics:
+    places, width = given
+
+    def among(a: Any) -> Any:
+        wide = np.zeros((width, *a.shape[1:]), a.dtype)
+        wide[places] = a
+        return wide
+
+    return replace(view.with_each(among, _BY_COLUMN), n_features=width)
 
 
 def _raise(view: ViewStatistics, d: NDArray[np.float64]) -> ViewStatistics:

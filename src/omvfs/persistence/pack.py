@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from omvfs.data.blocks import check_values
 from omvfs.data.compressed import check_compressed
 from omvfs.data.schema import Schema
+from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.arrays import Block, stack
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, below, take
@@ -23,6 +24,7 @@ from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
 from omvfs.persistence.names import pack_names, unpack_names
 from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.growing import Growth
 from omvfs.selectors.keys import KEY_SIZE
 from omvfs.selectors.preparation import Counted, Preparation
 from omvfs.selectors.settings import resolve
@@ -69,6 +71,9 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
     for v, names in enumerate(schema.feature_names):
         if names is not None:
             arrays |= pack_names(f"names/{v}", names)
+    growth = fitted.growth
+    if growth is not None:
+        arrays |= {f"born/{v}": rows for v, rows in enumerate(growth.born)}
     kinds = [_pack_block(arrays, f"reservoir/{v}", X) for v, X in enumerate(reservoir.blocks)]
     if reservoir.present is not None:
         arrays["reservoir/present"] = reservoir.present
@@ -89,6 +94,9 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
         "widths": list(schema.widths),
         "named": [names is not None for names in schema.feature_names],
         "settings": asdict(fitted.settings),
+        "growth": None
+        if growth is None
+        else {"most": list(growth.most), "forgotten": list(growth.forgotten)},
         "raised": fitted.raised is not None,
         "prepare": fitted.preparation.steps,
         "reservoir": kinds,
@@ -122,6 +130,7 @@ class _Reader:
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         self.arrays, self.meta = arrays, meta
+        self._grows = meta.get("growth")
         self.schema = self._schema()
         self.settings = _settings(meta["settings"], self.schema.names)
         self.K, self._paper = self.settings.n_clusters, self.settings.solver == "paper"
@@ -159,8 +168,36 @@ class _Reader:
                 self._floats(f"raised/{v}", (D,), np.float64) for v, D in enumerate(widths)
             )
         return FittedState(
-            self.schema, self.settings, state, raised, self._preparation(n_rows), self._of_parts()
+            self.schema,
+            self.settings,
+            state,
+            raised,
+            self._preparation(n_rows),
+            self._of_parts(),
+            self._growth(n_rows),
         )
+
+    def _growth(self, n_rows: int) -> Growth | None:
+        """Return what is known of features that come later."""
+        if self._grows is None:
+            return None
+        most, forgotten = self._grows["most"], self._grows["forgotten"]
+        if not len(most) == len(forgotten) == len(self.schema.names):
+            raise ValueError("what it tells of features that come later is not of its views")
+        if not all(type(n) is int and 0 <= n < _MOST_ROWS for n in forgotten):
+            raise ValueError(f"features that were forgotten are {forgotten!r}")
+        found = []
+        for v, (own, names) in enumerate(zip(most, self.schema.feature_names, strict=True)):
+            if own is not None and (type(own) is not int or own < 1):
+                raise ValueError(f"a view may have {own!r} features")
+            width = len(names) if names is not None and own is not None else 0
+            born = self.arrays[f"born/{v}"]
+            if born.dtype != np.int64 or born.shape != (width,):
+                raise ValueError(f"born/{v} is {born.dtype} of shape {born.shape}")
+            if (born < 0).any() or (born > n_rows).any() or width > (own or width):
+                raise ValueError(f"the features of view {v} did not come while it learned")
+            found.append(born)
+        return Growth(tuple(most), tuple(found), tuple(forgotten))
 
     def _preparation(self, n_rows: int) -> Preparation:
         views, steps = self.schema.names, self.meta["prepare"]
@@ -241,12 +278,14 @@ class _Reader:
             raise ValueError("a view has a name that is no text")
         if not all(type(width) is int and 1 <= width < 2**31 for width in widths):
             raise ValueError(f"the views have widths {widths}")
-        features = tuple(
+        features: tuple[Sequence[str] | None, ...] = tuple(
             unpack_names(self.arrays[f"names/{v}"], self.arrays[f"names/{v}/ends"], widths[v])
             if named[v]
             else None
             for v in range(len(names))
         )
+        if self._grows is not None:
+            features = tuple(None if own is None else Vocabulary(own) for own in features)
         return Schema(tuple(names), tuple(widths), features)
 
     def _window(self, n_rows: int) -> Window:

@@ -173,6 +173,9 @@ class Persistent:
                     "with that version, or learn anew"
                 )
             check_all(params, fitted.schema.names)
+            grows = params.get("new_features", "error") == "grow"
+            if grows != (fitted.growth is not None):
+                raise ValueError("features come later, or they do not: it tells both")
             if kind._fixed["solver"] != fitted.settings.solver:
                 raise ValueError(f"its settings are not those of a {kind.__name__}")
             selector = kind(**params)

@@ -43,13 +43,17 @@ class Digest:
         ----------
         views : Views
         """
-        present = views.present
-        return Digest(
-            {view: self._after(view, X, present.get(view)) for view, X in views.blocks.items()}
-        )
+        present, names = views.present, views.feature_names
+        sums = {}
+        for view, X in views.blocks.items():
+            own = names[view] if view in views.by_name else None
+            sums[view] = self._after(view, X, present.get(view), own)
+        return Digest(sums)
 
-    def _after(self, view: str, X: Block, has: NDArray[np.bool_] | None) -> tuple[int, ...]:
-        parts = _parts(X, has)
+    def _after(
+        self, view: str, X: Block, has: NDArray[np.bool_] | None, names: Any = None
+    ) -> tuple[int, ...]:
+        parts = _parts(X if names is None else _by_codes(X, names), has)
         before = self.sums.get(view, (0,) * len(parts))
         # A view that was dense and is not any more will differ, as it should.
         pairs = zip(parts, before, strict=False)
@@ -131,6 +135,18 @@ def _after_the_same(
             )
         )
     return chunks
+
+
+def _by_codes(X: Any, names: Any) -> Any:
+    """Return rows by name with a code of every name in the place of its column.
+
+    Which columns there are, and in which order, depends on how rows are cut into chunks.
+    """
+    codes = np.fromiter((crc32(name.encode()) for name in names), np.int64, len(names))
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    order = np.lexsort((X.data, codes[X.indices], rows))
+    parts = X.data[order], codes[X.indices][order], X.indptr
+    return sp.csr_array(parts, shape=(X.shape[0], 1 << 32))
 
 
 def _parts(X: Any, has: NDArray[np.bool_] | None) -> list[NDArray[Any]]:

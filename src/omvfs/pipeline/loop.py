@@ -2,12 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from omvfs import disk
+from omvfs.data.vocabulary import Vocabulary
 from omvfs.formats import Cursor, Source
 from omvfs.omvfs import OMVFS
 from omvfs.persistence import checkpoint
@@ -194,6 +195,13 @@ def restore(
     check_same(path, loaded, selector)
     # Checkpoints of before do not tell.
     before = extra.get("source")
+    grows = [
+        view
+        for view, names in zip(loaded.schema_.names, loaded.schema_.feature_names, strict=True)
+        if isinstance(names, Vocabulary)
+    ]
+    if grows:
+        before, identity = (_without_widths(each, grows) for each in (before, identity))
     if None not in (before, identity) and (other := _differences(before, identity)):
         raise checkpoint.CheckpointError(
             Sentence(
@@ -246,6 +254,24 @@ def check_same(path: str | os.PathLike[str], loaded: OMVFS, selector: OMVFS) -> 
                 ".",
             )
         )
+
+
+def _without_widths(identity: Any, views: Sequence[str]) -> Any:
+    """Return what a source says of itself, but for how many features some views have.
+
+    Examples
+    --------
+    >>> _without_widths({"kind": "x", "views": {"text": 7, "image": 2}}, ["text"])
+    {'kind': 'x', 'views': {'text': None, 'image': 2}}
+    """
+    if not isinstance(identity, dict):
+        return identity
+    return {
+        name: {view: None if view in views else width for view, width in own.items()}
+        if name == "views" and isinstance(own, dict)
+        else _without_widths(own, views)
+        for name, own in identity.items()
+    }
 
 
 def _differences(kept: Any, now: Any, place: str = "") -> str:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from omvfs.data.schema import Schema
 from omvfs.data.views import Views, hstack, select_columns
+from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.concordance import concordance
 from omvfs.parameters import by_view, select_size
 from omvfs.selectors.output import selected_by_view, with_index
@@ -214,8 +215,9 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         """Return some columns of a view as those of what it is in, in rising order."""
         view, names = self.schema_.names[v], self.schema_.feature_names[v]
         if self._columns is None:
-            chosen = None if names is None else tuple(names[j] for j in columns)
-            return Chosen(view, self.schema_.widths[v], columns, chosen)
+            chosen = None if names is None else tuple(names[j] for j in columns.tolist())
+            may_lack = isinstance(names, Vocabulary)
+            return Chosen(view, self.schema_.widths[v], columns, chosen, may_lack)
         places = np.sort(self._places(v, columns))
         known = getattr(self, "feature_names_in_", None)
         chosen = None if known is None else tuple(known[places])

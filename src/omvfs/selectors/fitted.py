@@ -14,7 +14,9 @@ from omvfs.data.blocks import check_unmasked
 from omvfs.data.schema import Schema, listed
 from omvfs.data.suspects import Suspect, dominant, named_once, row_numbers
 from omvfs.data.views import Views, as_views
+from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.arrays import Array, Block
+from omvfs.model.columns import place_columns
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.queries import Queries
 from omvfs.model.ranking.request import Ranking
@@ -23,6 +25,7 @@ from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.offset import raise_rows, raise_to
+from omvfs.selectors.growing import Growth, begun, change_for, within
 from omvfs.selectors.keys import key_of_rows
 from omvfs.selectors.preparation import Preparation
 from omvfs.selectors.quality import SelectionQuality, TooFewRowsError
@@ -50,6 +53,8 @@ class FittedState:
         What rows go through first.
     of_parts : tuple of bytes
         Keys of the parts that were merged to it, in order; empty if none were.
+    growth : Growth or None
+        Of the features that come later; None where none may.
     """
 
     schema: Schema
@@ -58,6 +63,7 @@ class FittedState:
     raised: tuple[NDArray[np.float64], ...] | None
     preparation: Preparation
     of_parts: tuple[bytes, ...] = ()
+    growth: Growth | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once, perhaps by a callable that does not pickle, can be worked out.
@@ -71,12 +77,14 @@ class FittedState:
         rng: np.random.Generator,
         shift: bool,
         prepare: Any = None,
+        growth: Growth | None = None,
     ) -> "FittedState":
         """Return what is known before the first chunk."""
-        widths = list(first.widths.values())
-        state = State.empty(widths, first.dtype, settings, rng, raises=shift)
-        raised = tuple(np.zeros(width) for width in widths) if shift else None
-        return cls(first.schema, settings, state, raised, Preparation.of(prepare, first.names))
+        schema = first.schema if growth is None else begun(first.schema)
+        state = State.empty(schema.widths, first.dtype, settings, rng, raises=shift)
+        raised = tuple(np.zeros(width) for width in schema.widths) if shift else None
+        preparation = Preparation.of(prepare, first.names)
+        return cls(schema, settings, state, raised, preparation, growth=growth)
 
     @property
     def n_rows(self) -> int:
@@ -97,6 +105,71 @@ class FittedState:
         self, chunk: Views, start_U: Any = None, start_V: Any = None
     ) -> Update["FittedState"]:
         """Return what a chunk changes."""
+        if self.growth is not None:
+            known, matched = self._grown_for(chunk, self.growth)
+            return known._after(matched, start_U, start_V)
+        return self._after(chunk, start_U, start_V)
+
+    def _grown_for(self, chunk: Views, growth: Growth) -> tuple["FittedState", Views]:
+        """Return what is known with the features that a chunk brings, and the chunk on these."""
+        state, settings = self.state, self.settings
+        change = change_for(chunk, self.schema, growth, state.statistics, settings)
+        raised, preparation = self.raised, self.preparation
+        if any(kept is not None for kept in change.kept):
+            # Raised columns are never forgotten.
+            state = state.select(change.kept, settings)
+            preparation = preparation.select(change.kept)
+        widths = change.schema.widths
+        if widths != self.schema.widths or state is not self.state:
+            state, preparation = state.grow(widths), preparation.grow(widths)
+            if raised is not None:
+                raised = tuple(
+                    np.pad(each, (0, D - len(each))) for each, D in zip(raised, widths, strict=True)
+                )
+        known = replace(
+            self,
+            schema=change.schema,
+            state=state,
+            raised=raised,
+            preparation=preparation,
+            growth=change.growth,
+        )
+        blocks = dict(chunk.blocks)
+        for view, places in change.places.items():
+            width = widths[self.schema.names.index(view)]
+            blocks[view] = place_columns(blocks[view], places, width)
+        return known, chunk.with_blocks(blocks, list(change.places))
+
+    def bounded(self) -> "FittedState":
+        """Return what is known without features that are too many, as after a merge."""
+        if self.growth is None:
+            return self
+        kept, growth = within(self.schema, self.growth, self.state.statistics, self.settings)
+        if all(columns is None for columns in kept):
+            return self
+        names = tuple(
+            own.kept(columns) if isinstance(own, Vocabulary) and columns is not None else own
+            for own, columns in zip(self.schema.feature_names, kept, strict=True)
+        )
+        state = self.state.select(kept, self.settings)
+        widths = tuple(view.n_features for view in state.statistics.views)
+        return replace(
+            self,
+            schema=Schema(self.schema.names, widths, names),
+            state=state,
+            preparation=self.preparation.select(kept),
+            growth=growth,
+        )
+
+    def matched(self, batch: Views) -> Views:
+        """Return new rows with the features that are known, where these have come one by one.
+
+        Features that are not known are passed over, and those that rows lack are zero.
+        """
+        names = zip(self.schema.names, self.schema.feature_names, strict=True)
+        return batch.with_features({v: own for v, own in names if isinstance(own, Vocabulary)})
+
+    def _after(self, chunk: Views, start_U: Any, start_V: Any) -> Update["FittedState"]:
         prepared, preparation = self.preparation.learn(self._in_precision(chunk))
         blocks, present = list(prepared.blocks.values()), chunk.presence
         if present is not None and not (start_U is None and start_V is None):

@@ -9,13 +9,14 @@ the order of `Plan.order`: so do all who merge, as `merge_parts` does, and come 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.data.schema import Schema
-from omvfs.model.arrays import Array
+from omvfs.data.vocabulary import Vocabulary
+from omvfs.model.arrays import Array, IntArray
 from omvfs.model.constrained.directions import completed_matrices
 from omvfs.model.constrained.merging import CommonClusters, KeyedPart, Sample, in_pairs
 from omvfs.model.settings import Settings
@@ -23,6 +24,7 @@ from omvfs.model.state import ChunkInfo, State
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.window import Window
 from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.growing import Growth
 from omvfs.selectors.parts import Brief, Card, Form, Part, check_alike, check_mergeable
 from omvfs.selectors.preparation import Preparation
 from omvfs.selectors.stream import HISTORY
@@ -85,6 +87,8 @@ class Plan:
         The part of most rows: its clusters are worth a start.
     keys : tuple of bytes
         Of all parts, and of those that were merged to one of them before.
+    growth : Growth or None
+        Of the features of all parts, if they come later.
     """
 
     schema: Schema
@@ -96,6 +100,7 @@ class Plan:
     recent: frozenset[int]
     lead: int
     keys: tuple[bytes, ...]
+    growth: Growth | None = None
 
     @classmethod
     def of(
@@ -119,6 +124,7 @@ class Plan:
         for brief in briefs:
             common.add(brief)
             cards.append(brief.card)
+        common.finish()
         if in_order:
             cards = in_time([[card] for card in cards])
         settings = common.form.settings
@@ -134,6 +140,7 @@ class Plan:
             recent=_recent(cards),
             lead=max(order, key=lambda i: left[i] * cards[i].weight),
             keys=tuple(sorted(common.keys)),
+            growth=common.growth,
         )
 
     def sample(self, i: int, part: Part) -> Sample:
@@ -161,7 +168,7 @@ class Plan:
         return Sums(
             common.moved(keyed),
             window if i in self.recent else window.emptied(),
-            part.known.preparation,
+            self._preparation(part),
             part.history[-HISTORY:],
             part.known.state.n_chunks,
         )
@@ -178,20 +185,52 @@ class Plan:
         rng = self._generator(1)
         state = common.state(total.statistics, total.window, total.n_chunks, rng)
         merged = FittedState(
-            self.schema, self.settings, state, self.raised, total.preparation, self.keys
+            self.schema,
+            self.settings,
+            state,
+            self.raised,
+            total.preparation,
+            self.keys,
+            self.growth,
         )
         merged.check_finite()
-        return merged
+        return merged.bounded()
 
     def _keyed(self, i: int, part: Part) -> KeyedPart:
         return KeyedPart(self._state(part), self.seeds[i], self.left[i])
 
     def _state(self, part: Part) -> State:
-        """Return what a part has learned, with its columns raised as those of all."""
-        if self.raised is None or part.known.raised is None:
-            return part.known.state
-        pairs = zip(self.raised, part.known.raised, strict=True)
-        return part.known.state.shift([all_v - own for all_v, own in pairs], self.settings)
+        """Return what a part has learned, with the columns of all, raised as those of all."""
+        state, raised = part.known.state, part.known.raised
+        places = self._places(part)
+        if places is not None:
+            state = state.place(places, self.schema.widths)
+        if self.raised is None or raised is None:
+            return state
+        if places is not None:
+            raised = tuple(
+                _among(own, c, D)
+                for own, c, D in zip(raised, places, self.schema.widths, strict=True)
+            )
+        pairs = zip(self.raised, raised, strict=True)
+        return state.shift([all_v - own for all_v, own in pairs], self.settings)
+
+    def _preparation(self, part: Part) -> Preparation:
+        """Return what the rows of a part were counted to, by the columns of all."""
+        places, counted = self._places(part), part.known.preparation
+        return counted if places is None else counted.place(places, self.schema.widths)
+
+    def _places(self, part: Part) -> list[IntArray] | None:
+        """Return where the columns of a part are among those of all; None if they are the same."""
+        own, every = part.known.schema, self.schema
+        if self.growth is None or own.feature_names == every.feature_names:
+            return None
+        return [
+            all_v.known_places(own_v) if isinstance(all_v, Vocabulary) and own_v else np.arange(D)
+            for own_v, all_v, D in zip(
+                own.feature_names, every.feature_names, own.widths, strict=True
+            )
+        ]
 
     def _generator(self, use: int) -> np.random.Generator:
         return np.random.default_rng([use, *(self.seeds[i] for i in self.order)])
@@ -231,6 +270,12 @@ class _Common:
         self.keys: dict[bytes, int] = {}
         self._sparse: dict[int, str] = {}
         self.raised: tuple[NDArray[np.float64], ...] | None = None
+        self.growth: Growth | None = None
+        # Of views that grow: of each name the first place that it has in any part, parts by key.
+        self._ranks: list[dict[str, tuple[bytes, int]]] = []
+        self._raises: dict[int, dict[Any, float]] = {}
+        self._most: tuple[int | None, ...] = ()
+        self._forgotten: tuple[int, ...] = ()
 
     def add(self, brief: Brief) -> None:
         """Take in another part, or say why it cannot be merged with those before."""
@@ -241,9 +286,12 @@ class _Common:
         else:
             # With all the names that any of them knows.
             check_alike(replace(self.form, schema=self.schema), self._names[0], form, name)
-            known = zip(self.schema.feature_names, form.schema.feature_names, strict=True)
-            names = tuple(own or other for own, other in known)
-            self.schema = replace(self.schema, feature_names=names)
+            if brief.growth is None:
+                known = zip(self.schema.feature_names, form.schema.feature_names, strict=True)
+                names = tuple(own or other for own, other in known)
+                self.schema = replace(self.schema, feature_names=names)
+        if brief.growth is not None:
+            self._grow(brief, brief.growth)
         for key in (brief.card.key, *brief.card.of_parts):
             if (twin := self.keys.setdefault(key, self._n)) != self._n:
                 raise ValueError(
@@ -251,25 +299,95 @@ class _Common:
                     "they would count twice. Give every part once."
                 )
         self._n += 1
+        if brief.growth is not None:
+            self._raise_by_name(brief, name)
+            return
         if brief.raised is None:
             return
         # Zeros without a sign, whichever part they are of.
         before = self.raised or brief.raised
         pairs = zip(before, brief.raised, strict=True)
         self.raised = tuple(np.maximum(a, b) + 0.0 for a, b in pairs)
-        for v, view in enumerate(form.schema.names):
-            if brief.sparse[v]:
-                self._sparse.setdefault(v, name)
-            if v in self._sparse and self.raised[v].any():
-                raise ValueError(
-                    Sentence(
-                        f"View {view!r} is sparse in {self._sparse[v]}, and has negative values in "
-                        "others; raising its columns would fill it. Learn from all parts with that "
-                        "view dense, or with ",
-                        Setting("negative", "clip"),
-                        ".",
-                    )
+        for v in range(len(form.schema.names)):
+            self._check_sparse(v, brief, name, bool(self.raised[v].any()))
+
+    def _check_sparse(self, v: int, brief: Brief, name: str, raised: bool) -> None:
+        view = brief.form.schema.names[v]
+        if brief.sparse[v]:
+            self._sparse.setdefault(v, name)
+        if v in self._sparse and raised:
+            raise ValueError(
+                Sentence(
+                    f"View {view!r} is sparse in {self._sparse[v]}, and has negative values in "
+                    "others; raising its columns would fill it. Learn from all parts with that "
+                    "view dense, or with ",
+                    Setting("negative", "clip"),
+                    ".",
                 )
+            )
+
+    def _grow(self, brief: Brief, growth: Growth) -> None:
+        """Take in the names of a part: all that any part has, in the order of the parts' keys."""
+        key, schema = brief.card.key, brief.form.schema
+        if not self._ranks:
+            self._ranks = [{} for _ in schema.names]
+            self._most, self._forgotten = growth.most, (0,) * len(schema.names)
+        self._forgotten = tuple(
+            a + b for a, b in zip(self._forgotten, growth.forgotten, strict=True)
+        )
+        for ranks, names in zip(self._ranks, schema.feature_names, strict=True):
+            for j, word in enumerate(names or ()):
+                rank = key, j
+                if (held := ranks.get(word)) is None or rank < held:
+                    ranks[word] = rank
+
+    def _raise_by_name(self, brief: Brief, name: str) -> None:
+        """Note by how much the columns of a part are raised."""
+        if brief.raised is None:
+            return
+        schema = brief.form.schema
+        for v, own in enumerate(brief.raised):
+            by: dict[Any, float] = self._raises.setdefault(v, {})
+            for j in np.flatnonzero(own).tolist():
+                names = schema.feature_names[v]
+                word = j if names is None else names[j]
+                by[word] = max(by.get(word, 0.0), float(own[j]))
+            self._check_sparse(v, brief, name, bool(by))
+
+    def finish(self) -> None:
+        """Put all together that only all parts could tell."""
+        if not self._ranks:
+            return
+        pairs = list(zip(self._ranks, self.schema.feature_names, strict=True))
+        names = tuple(
+            None if own is None else Vocabulary(sorted(ranks, key=ranks.__getitem__))
+            for ranks, own in pairs
+        )
+        widths = tuple(
+            D if own is None else len(own) for own, D in zip(names, self.schema.widths, strict=True)
+        )
+        self.schema = Schema(self.schema.names, widths, names)
+        # Of what came when in which part there is no common account: nothing is young.
+        born = tuple(
+            np.zeros(0 if own is None or most is None else len(own), np.int64)
+            for own, most in zip(names, self._most, strict=True)
+        )
+        self.growth = Growth(self._most, born, self._forgotten)
+        if not self._raises:
+            return
+        raised = [np.zeros(D) for D in widths]
+        for v, by in self._raises.items():
+            words = names[v]
+            for word, height in by.items():
+                raised[v][word if words is None else words.index(word)] = height
+        self.raised = tuple(raised)
+
+
+def _among(a: NDArray[np.float64], places: IntArray, width: int) -> NDArray[np.float64]:
+    """Return numbers in certain places among zeros."""
+    wide = np.zeros(width)
+    wide[places] = a
+    return wide
 
 
 def in_time(groups: Sequence[Sequence[P]]) -> list[P]:

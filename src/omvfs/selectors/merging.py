@@ -157,6 +157,8 @@ def merge_models(models: Sequence[Any], order: bool = False) -> Any:
     plan = Plan.of(briefs, names)
     fitted = [model for model, group in zip(models, groups, strict=True) if group]
     merged = fitted[0].with_learned(Journal.of(Merger(tuple(parts), plan)), plan.schema)
+    if plan.growth is not None:
+        merged.n_features_in_ = sum(plan.schema.widths)
     # Names of columns are those of whoever knows them.
     for model in fitted:
         if hasattr(model, "feature_names_in_"):

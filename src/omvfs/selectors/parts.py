@@ -1,7 +1,7 @@
 """Parts of a stream that were learned from apart, and whether they fit each other."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from omvfs.data.schema import Schema, listed
 from omvfs.model.settings import Settings
 from omvfs.model.state import ChunkInfo
 from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.growing import Growth
 from omvfs.selectors.settings import plain
 from omvfs.wording import Clause, Sentence, Setting
 
@@ -98,12 +99,15 @@ class Brief:
         By how much columns are raised.
     sparse : tuple of bool
         Which views it holds sparse rows of.
+    growth : Growth or None
+        Of its features, if they come later.
     """
 
     form: Form
     card: Card
     raised: tuple[NDArray[np.float64], ...] | None
     sparse: tuple[bool, ...]
+    growth: Growth | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,7 @@ class Part:
         form = Form(known.schema, self.reading, known.settings, self.params, statistics.dtype)
         card = Card(known.key, self.n_rows, statistics.decayed_n_rows, self.later, known.of_parts)
         sparse = tuple(map(known.holds_sparse, range(len(known.schema.names))))
-        return Brief(form, card, known.raised, sparse)
+        return Brief(form, card, known.raised, sparse, known.growth)
 
 
 def check_mergeable(form: Form, name: str) -> None:
@@ -172,7 +176,8 @@ def check_alike(ours: Form, first: str, theirs: Form, other: str) -> None:
     first, other : str
         What errors call them.
     """
-    _check_views(ours.schema, first, theirs.schema, other)
+    grows = ours.params.get("new_features") == theirs.params.get("new_features") == "grow"
+    _check_views(ours.schema, first, theirs.schema, other, grows)
     expected, got = ({**each.params, **asdict(each.settings)} for each in (ours, theirs))
     for name, value in expected.items():
         if got[name] != value:
@@ -186,7 +191,9 @@ def check_alike(ours: Form, first: str, theirs: Form, other: str) -> None:
                     "rank may differ.",
                 )
             )
-    if theirs.reading != ours.reading:
+    # Where features come later, how many there are says nothing.
+    alike = replace(theirs.reading, n_features=ours.reading.n_features)
+    if (alike if grows else theirs.reading) != ours.reading:
         raise ValueError(
             f"{other} was learned from {theirs.reading}, {first} from {ours.reading}. Give the "
             "rows of all parts in the same form."
@@ -198,7 +205,7 @@ def check_alike(ours: Form, first: str, theirs: Form, other: str) -> None:
         )
 
 
-def _check_views(ours: Schema, first: str, theirs: Schema, other: str) -> None:
+def _check_views(ours: Schema, first: str, theirs: Schema, other: str, grows: bool = False) -> None:
     if theirs.names != ours.names:
         raise ValueError(
             Sentence(
@@ -209,6 +216,13 @@ def _check_views(ours: Schema, first: str, theirs: Schema, other: str) -> None:
             )
         )
     for v, view in enumerate(ours.names):
+        if grows and None not in (theirs.feature_names[v], ours.feature_names[v]):
+            continue
+        if grows and (theirs.feature_names[v] is None) != (ours.feature_names[v] is None):
+            raise ValueError(
+                f"View {view!r} has names of features in one of {first} and {other}, and none in "
+                "the other. Give the rows of all parts in the same form."
+            )
         if theirs.widths[v] != ours.widths[v]:
             raise ValueError(
                 f"View {view!r} has {theirs.widths[v]:,} features in {other} and "

@@ -12,6 +12,7 @@ from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.views import Views, as_views
 from omvfs.model.arrays import Block, IntArray, dense, scale_columns, unit_rows
+from omvfs.selectors.hashing import hash_bits
 from omvfs.wording import Clause, Sentence, Setting
 
 # What a step has counted of one view, by name; replaced, never changed.
@@ -90,12 +91,30 @@ def largest_sizes(X: Block, counted: Counted) -> Counted:
     return {"largest": np.maximum(counted.get("largest", np.zeros_like(sizes)), sizes)}
 
 
+def as_hashed(X: Block, counted: Counted) -> Block:
+    """Leave rows as they are: they are hashed when they are read, as names are gone here."""
+    return X
+
+
 STEPS = {
     "l2": Step(l2, whole_rows=True),
     "log1p": Step(log1p),
     "tfidf": Step(tfidf, count_rows_with, {"df": np.add, "n": np.add}),
     "scale": Step(scale, largest_sizes, {"largest": np.maximum}),
 }
+
+
+def step_of(name: Any) -> Step | None:
+    """Return a step by its name, None if there is none.
+
+    Examples
+    --------
+    >>> step_of("l2").whole_rows, step_of("hash:20").whole_rows, step_of("hash")
+    (True, False, None)
+    """
+    if isinstance(name, str) and hash_bits(name) is not None:
+        return Step(as_hashed)
+    return STEPS.get(name) if isinstance(name, str) else None
 
 
 def steps_of(name: str, value: Any) -> tuple[tuple[str | None, str], ...]:
@@ -113,15 +132,27 @@ def steps_of(name: str, value: Any) -> tuple[tuple[str | None, str], ...]:
     else:
         pairs = [_with_view(step) for step in _sequence(value)]
     for view, step in pairs:
-        if not isinstance(view, str | None) or not isinstance(step, str) or step not in STEPS:
+        if not isinstance(view, str | None) or step_of(step) is None:
             several = "several of these in order, or steps by view name"
             raise ValueError(
                 Sentence(
                     "Got ",
                     Setting(name, value),
-                    f"; expected {listed(STEPS)}, 'view:step' for one view, ",
+                    f"; expected {listed(STEPS)}, 'hash:20' for 2**20 columns (4 to 28), "
+                    "'view:step' for one view, ",
                     Clause("steps", several),
                     ".",
+                )
+            )
+    for i, (view, step) in enumerate(pairs):
+        if hash_bits(step) is not None and any(
+            None in (view, own) or own == view for own, _ in pairs[:i]
+        ):
+            raise ValueError(
+                Sentence(
+                    "Got ",
+                    Setting(name, value),
+                    f"; expected {step!r}, by which names become columns, before all other steps.",
                 )
             )
     return tuple(pairs)
@@ -137,8 +168,13 @@ def _with_view(step: Any) -> tuple[str | None, Any]:
     """Return the view that ``view:step`` is for, None if there is none, and the step."""
     if not isinstance(step, str):
         return None, step
-    view, colon, own = step.rpartition(":")
-    return (view if colon else None), own
+    head, own = step, ""
+    while True:
+        head, colon, last = head.rpartition(":")
+        own = f"{last}:{own}" if own else last
+        # The name of a step may have a colon, and so may that of a view.
+        if not colon or last != own or not last.isdigit():
+            return (head if colon else None), own
 
 
 @dataclass(frozen=True)
@@ -194,6 +230,37 @@ class Preparation:
         """Tell whether there is any step."""
         return any(self.steps)
 
+    def grow(self, widths: Sequence[int]) -> "Preparation":
+        """Return the preparation with columns that no row had so far behind those there are."""
+        return self._each_count(lambda a, D: np.pad(a, (0, D - len(a))), widths)
+
+    def select(self, columns: Sequence[IntArray | None]) -> "Preparation":
+        """Return the preparation of some columns of each view alone, None for all."""
+        return self._each_count(lambda a, c: a if c is None else a[c], columns)
+
+    def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "Preparation":
+        """Return the preparation with its columns in certain places among others."""
+
+        def among(a: NDArray[Any], given: tuple[IntArray, int]) -> NDArray[Any]:
+            wide = np.zeros(given[1], a.dtype)
+            wide[given[0]] = a
+            return wide
+
+        return self._each_count(among, list(zip(places, widths, strict=True)))
+
+    def _each_count(
+        self, work: Callable[[NDArray[Any], Any], NDArray[Any]], given: Sequence[Any]
+    ) -> "Preparation":
+        """Return the preparation with what is counted by column worked over, view by view."""
+        counted = tuple(
+            tuple(
+                {name: work(a, own) if name in _BY_COLUMN else a for name, a in each.items()}
+                for each in of_view
+            )
+            for of_view, own in zip(self.counted, given, strict=True)
+        )
+        return replace(self, counted=counted)
+
     def __add__(self, other: "Preparation") -> "Preparation":
         """Return what the same steps have counted in the rows of two parts of a stream.
 
@@ -212,7 +279,7 @@ class Preparation:
             raise ValueError(f"Got steps {other.steps}; expected {self.steps}.")
         counted = tuple(
             tuple(
-                {name: work(one[name], another[name]) for name, work in STEPS[step].merge.items()}
+                {name: work(one[name], another[name]) for name, work in _step(step).merge.items()}
                 for step, one, another in zip(*of_view, strict=True)
             )
             for of_view in zip(self.steps, self.counted, other.counted, strict=True)
@@ -333,7 +400,7 @@ class Preparing:
     @property
     def needs_all(self) -> bool:
         """Whether a value hangs on columns other than its own."""
-        return any(STEPS[step].whole_rows for step in self.steps)
+        return any(_step(step).whole_rows for step in self.steps)
 
     def on(self, columns: IntArray) -> "Preparing":
         """Return the preparation of some columns, in their order."""
@@ -370,7 +437,7 @@ class Preparing:
             Columns that it is for.
         """
         steps, counted = held["steps"], held["counted"]
-        if type(steps) is not list or not steps or any(step not in STEPS for step in steps):
+        if type(steps) is not list or not steps or any(step_of(step) is None for step in steps):
             raise ValueError(f"view {view!r} is prepared by {steps!r}")
         if held["dtype"] not in ("float32", "float64"):
             raise ValueError(f"view {view!r} is prepared in {held['dtype']!r}")
@@ -397,7 +464,7 @@ def _taken_through(
     Rows that lack the view are not counted.
     """
     held = []
-    for step, own in zip((STEPS[name] for name in steps), counted, strict=True):
+    for step, own in zip(map(_step, steps), counted, strict=True):
         if counts and step.count is not None:
             own = step.count(X if has is None else X[np.flatnonzero(has)], own)
         try:
@@ -406,6 +473,30 @@ def _taken_through(
             raise ValueError(f"View {view!r}: {error}") from error
         held.append(own)
     return X, tuple(held)
+
+
+def _step(name: str) -> Step:
+    step = step_of(name)
+    assert step is not None
+    return step
+
+
+def bits_of(prepare: Any, views: Sequence[str]) -> tuple[int | None, ...]:
+    """Return by how many bits the features of each view are hashed, None where they are not.
+
+    Parameters
+    ----------
+    prepare : None, str, sequence of str, or mapping of str to any of them
+    views : sequence of str
+        Names of the views, in order.
+
+    Examples
+    --------
+    >>> bits_of(["text:hash:20", "l2"], ["text", "image"])
+    (20, None)
+    """
+    found = (hash_bits(own[0]) if own else None for own in Preparation.of(prepare, views).steps)
+    return tuple(found)
 
 
 def _checked_counts(step: str, held: Any, view: str, width: int, dtype: np.dtype[Any]) -> Counted:

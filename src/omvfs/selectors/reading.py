@@ -14,7 +14,8 @@ from omvfs.data.blocks import Negative
 from omvfs.data.collections import holds_views
 from omvfs.data.containers import for_sklearn
 from omvfs.data.lacking import Missing
-from omvfs.data.schema import Schema
+from omvfs.data.mappings import are_mappings
+from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.split import Remainder, columns_by_view, depends_on_x
 from omvfs.data.views import Views, as_views
 
@@ -24,10 +25,10 @@ def is_views(X: Any) -> bool:
 
     Examples
     --------
-    >>> is_views([[1.0, 2.0]]), is_views({"text": [[1.0, 2.0]]})
-    (False, True)
+    >>> is_views([[1.0, 2.0]]), is_views({"text": [[1.0, 2.0]]}), is_views([{"cat": 1.0}])
+    (False, True, True)
     """
-    return isinstance(X, Views) or holds_views(X)
+    return isinstance(X, Views) or holds_views(X) or are_mappings(X)
 
 
 class ReadsViews(BaseEstimator):  # type: ignore[misc]
@@ -39,8 +40,9 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
 
     views: Any
     remainder: Remainder = "error"
-    # Whether rows may lack views.
+    # Whether rows may lack views, and bring features that are not known.
     _missing: Missing = "error"
+    _new_features: NewFeatures = "error"
     schema_: Schema
     n_features_in_: int
     # Of one 2-D X that was split, which column is which feature, view after view.

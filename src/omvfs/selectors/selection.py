@@ -15,6 +15,8 @@ from omvfs.data.containers import Names, labels_of
 from omvfs.data.schema import listed
 from omvfs.data.views import Block, as_views, hstack
 from omvfs.disk import replacing_text
+from omvfs.model.columns import place_columns
+from omvfs.selectors.hashing import hash_bits, hashed
 from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.reading import is_views
 
@@ -35,15 +37,28 @@ class Chosen:
         Which of them are selected, in rising order.
     names : tuple of str, or None
         Their names; None if they have none.
+    may_lack : bool, default=False
+        Whether rows may lack some of them, which are zero then: of a view whose features come one
+        by one.
     """
 
     view: str
     width: int
     columns: NDArray[np.intp]
     names: tuple[str, ...] | None
+    may_lack: bool = False
 
-    def of(self, block: Block, names: Names | None) -> Block:
-        """Return the selected columns of a block, by their names where both have some."""
+    def of(self, block: Block, names: Names | None, by_name: bool = False) -> Block:
+        """Return the selected columns of a block, by their names where both have some.
+
+        Parameters
+        ----------
+        block : Block
+        names : array of str, or None
+            Of its columns.
+        by_name : bool, default=False
+            Whether its rows are mappings, which may lack features.
+        """
         if names is None or self.names is None:
             if block.shape[1] != self.width:
                 raise ValueError(
@@ -53,6 +68,10 @@ class Chosen:
             return take_columns(block, self.columns)
         # As a rule all is where it was: to look up every name takes longer.
         same = len(names) == self.width and tuple(names[self.columns]) == self.names
+        if not same and (by_name or self.may_lack):
+            wanted = {name: j for j, name in enumerate(self.names)}
+            places = np.array([wanted.get(name, -1) for name in names.tolist()], np.intp)
+            return place_columns(block, places, len(wanted))
         return take_columns(block, self.columns if same else self._looked_up(names))
 
     def _looked_up(self, names: Names) -> NDArray[np.intp]:
@@ -66,8 +85,8 @@ class Chosen:
 
     def plain(self) -> dict[str, Any]:
         """Return it as values that JSON can hold."""
-        columns = self.columns.tolist()
-        return {"view": self.view, "width": self.width, "columns": columns, "names": self.names}
+        held = {"view": self.view, "width": self.width, "columns": self.columns.tolist()}
+        return {**held, "names": self.names, **({"may_lack": True} if self.may_lack else {})}
 
 
 @dataclass(frozen=True)
@@ -105,9 +124,12 @@ class Prepared:
         places = np.searchsorted(all_features.columns, chosen.columns)
         return cls(chosen, chosen, preparing.on(places))
 
-    def of(self, block: Block, names: Names | None) -> Block:
+    def of(self, block: Block, names: Names | None, by_name: bool = False) -> Block:
         """Return the selected columns of a block, prepared."""
-        rows = self.preparing.apply(self.needed.of(block, names))
+        bits = hash_bits(self.preparing.steps[0])
+        if bits is not None and names is not None:
+            block, names = hashed(block, names.tolist(), bits), None
+        rows = self.preparing.apply(self.needed.of(block, names, by_name))
         if self.needed is self.chosen:
             return rows
         return take_columns(rows, np.searchsorted(self.needed.columns, self.chosen.columns))
@@ -206,12 +228,14 @@ class Selection:
             return {each.view: self._part(each).of(block, names) for each in self._chosen}
         if not is_views(X):
             raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
-        batch = as_views(X, negative="allow")
+        batch = as_views(X, negative="allow", new_features="grow")
         if set(batch.names) != set(self.columns):
             raise ValueError(f"Got views {listed(batch.names)}; expected {listed(self.columns)}.")
         known = batch.feature_names
         return {
-            each.view: self._part(each).of(batch[each.view], known[each.view])
+            each.view: self._part(each).of(
+                batch[each.view], known[each.view], each.view in batch.by_name
+            )
             for each in self._chosen
         }
 
@@ -310,7 +334,9 @@ def _checked_part(part: Any) -> Chosen:
         if len(names) != len(columns) or not all(type(name) is str for name in names):
             raise ValueError(f"view {view!r} has names that do not fit its columns")
         names = tuple(names)
-    return Chosen(view, width, np.array(columns, np.intp), names)
+    if type(may_lack := part.get("may_lack", False)) is not bool or (may_lack and names is None):
+        raise ValueError(f"view {view!r} does not tell what its rows may lack")
+    return Chosen(view, width, np.array(columns, np.intp), names, may_lack)
 
 
 def _checked_prepared(chosen: Chosen, part: Any) -> Prepared | None:

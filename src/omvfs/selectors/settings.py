@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal, get_args
 
-from omvfs.data.schema import Schema
+from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.split import Remainder
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.ranking.criteria import Named
@@ -101,6 +101,8 @@ PARAMETERS = {
     "n_init": Parameter(partial(whole, least=1, most=_MOST_STARTS), "learns"),
     "max_iter": Parameter(partial(whole, least=1, most=_MOST_ITERATIONS), "learns"),
     "tol": Parameter(_nonnegative, "learns"),
+    "new_features": Parameter(partial(one_of, allowed=get_args(NewFeatures)), "learns"),
+    "max_features": Parameter(or_none(_at_least_1), "learns", per_view=True),
     "random_state": Parameter(seed, "seeds"),
 }
 

@@ -104,6 +104,11 @@ class Journal(Generic[T]):
         return self._entry.origin
 
     @property
+    def worked_out(self) -> T | None:
+        """What is known; None if it is yet to be worked out."""
+        return None if self._entry.known is None else self.known
+
+    @property
     def known(self) -> T:
         """What is known."""
         known = self._recovered().known
@@ -211,7 +216,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
                 for first in some:
                     head = self._read_first(first)
                     self._become(first, head, _journal=Journal(self._empty(head)))
-                    later = (self._read_next(X, self._negative_mode) for X in some)
+                    later = (self._read_chunk(X, self._negative_mode) for X in some)
                     for chunk in self._chunks(chain([head], later)):
                         self._journal.take(self._advance(self._journal.known, chunk))
             except BaseException:
@@ -239,7 +244,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
     @on_one_thread
     def _learn_chunk(self, X: Any, **starts: Any) -> Self:
         if hasattr(self, "_journal"):
-            batch = self._read_next(X, self._checked_negative_mode)
+            batch = self._read_chunk(X, self._checked_negative_mode)
             self._journal.take(self._advance(self._journal.known, batch, **starts))
             return self
         with self._drawing_if_it_becomes():
@@ -281,11 +286,19 @@ class StreamSelector(MultiViewSelector, Generic[T]):
     def _chunks(self, batches: Iterable[Views]) -> Iterator[Views]:
         """Return batches as chunks to learn from."""
         return rechunk(
-            batches, self.batch_size, negative=self._negative_mode, missing=self._missing
+            batches,
+            self.batch_size,
+            negative=self._negative_mode,
+            missing=self._missing,
+            new_features=self._new_features,
         )
 
     def _read_first(self, X: Any) -> Views:
         return self._split(X, self._negative_mode)
+
+    def _read_chunk(self, X: Any, negative: Negative) -> Views:
+        """Read a later batch to learn from."""
+        return self._read_next(X, negative)
 
     def _of_all_rows(self, known: T, rows: Views) -> dict[str, Any]:
         """Return what is to be remembered of rows that were all given at once."""

@@ -250,6 +250,20 @@ class Reservoir:
             self, rows=tuple(held.grow(D) for held, D in zip(self.rows, widths, strict=True))
         )
 
+    def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "Reservoir":
+        """Return the reservoir with the columns of its rows in certain places, negative for none.
+
+        Parameters
+        ----------
+        places : sequence of int array of shape (D_v,)
+        widths : sequence of int
+            Columns of each view then.
+        """
+        if not self.rows:
+            return self
+        parts = zip(self.rows, places, widths, strict=True)
+        return replace(self, rows=tuple(held.place(own, D) for held, own, D in parts))
+
     def shift(self, delta: Sequence[NDArray[np.float64]]) -> "Reservoir":
         """Return the reservoir with the columns of its rows raised."""
         if not self.rows:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from omvfs.model.arrays import Array, Block, IntArray
+from omvfs.model.columns import place_columns
 
 T = TypeVar("T")
 
@@ -24,8 +25,8 @@ class Rows:
     width : int
         Number of features.
     held : tuple of list of array, or Block
-        By row, its entries and where they are: all of a dense one, and None; the stored ones of a
-        sparse one, and their columns. Or all rows in one block.
+        By row, its entries and where they are: all of a dense one but for zeros at its end, and
+        None; the stored ones of a sparse one, and their columns. Or all rows in one block.
 
     Examples
     --------
@@ -95,10 +96,32 @@ class Rows:
         """Return the rows with empty columns behind those that are there."""
         if width < self.width:
             raise ValueError(f"Got {width:,} columns; expected at least the {self.width:,} so far.")
-        values, columns = self._by_row()
-        if columns is not None:
-            return Rows(width, (values, columns))
-        return Rows(width, ([np.pad(row, (0, width - self.width)) for row in values], None))
+        if isinstance(self.held, tuple):
+            return Rows(width, self.held)
+        if self.is_sparse:
+            parts = self.held.data, self.held.indices, self.held.indptr
+            return Rows(width, sp.csr_array(parts, shape=(len(self), width)))
+        return Rows(width, np.pad(self.held, ((0, 0), (0, width - self.width))))
+
+    def place(self, places: IntArray, width: int) -> "Rows":
+        """Return the rows with their columns in certain places among others, which are empty.
+
+        Parameters
+        ----------
+        places : int array of shape (width,)
+            Negative for a column that is left out.
+        width : int
+            Columns there are then.
+
+        Examples
+        --------
+        >>> rows = Rows.of(np.array([[1.0, 2.0, 3.0]]))
+        >>> rows.place(np.array([2, -1, 0]), 4).block()
+        array([[3., 0., 1., 0.]])
+        """
+        if not len(self):
+            return Rows(width, ([], [] if self.is_sparse else None))
+        return Rows.of(place_columns(self.block(), places, width))
 
     def block(self) -> Block:
         """Return the rows as an array or a CSR matrix, which is not to be written to."""
@@ -107,6 +130,11 @@ class Rows:
         values, columns = self.held
         n = len(values)
         if columns is None:
+            if any(len(row) < self.width for row in values):
+                whole = np.zeros((n, self.width), values[0].dtype)
+                for into, row in zip(whole, values, strict=True):
+                    into[: len(row)] = row
+                return whole
             return np.array(values).reshape(n, self.width)
         if not n:
             return sp.csr_array((0, self.width))

@@ -1,12 +1,14 @@
 """The last s chunks: their rows and their U; and the most recent rows, which may be more."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, stack
+from omvfs.model.arrays import Array, Block, IntArray, stack
+from omvfs.model.columns import place_columns, widen_columns
 from omvfs.model.presence import Presence, below, take
 from omvfs.model.stream.offset import raise_rows
 
@@ -108,6 +110,29 @@ class Window:
         before, within = self.U[: self._first], self.U[self._first :]
         ends = np.cumsum([len(part) for part in within])
         return replace(self, U=(*before, *np.split(U, ends[:-1])))
+
+    def grow(self, widths: Sequence[int]) -> "Window":
+        """Return the window with columns that no row had so far behind those that are there."""
+        return self._each(lambda X_v, D: widen_columns(X_v, D), widths)
+
+    def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "Window":
+        """Return the window with the columns of its rows in certain places, negative for none.
+
+        Parameters
+        ----------
+        places : sequence of int array of shape (D_v,)
+        widths : sequence of int
+            Columns of each view then.
+        """
+        given = list(zip(places, widths, strict=True))
+        return self._each(lambda X_v, own: place_columns(X_v, *own), given)
+
+    def _each(self, work: Callable[[Block, Any], Block], given: Sequence[Any]) -> "Window":
+        made = tuple(
+            tuple(work(X_v, own) for X_v, own in zip(chunk, given, strict=True))
+            for chunk in self.chunks
+        )
+        return replace(self, chunks=made)
 
     def shift(self, delta: Sequence[NDArray[np.float64]]) -> "Window":
         """Return the window with the columns of its rows raised."""

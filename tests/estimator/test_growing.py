@@ -1,0 +1,481 @@
+"""Features that come later: the model is that of a stream which knew all names from the start."""
+
+import copy
+import pickle
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+import omvfs
+from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs.persistence.pack import pack, unpack
+from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.hashing import buckets
+
+K = 3
+BUCKETS = [934824, 1016166, 0]
+
+
+def stream(seed, n_chunks=6, n=40, lacking=0.0, first=12):
+    """Return chunks of rows by name whose vocabulary doubles, beside a view of numbers."""
+    rng = np.random.default_rng(seed)
+    chunks = []
+    for i in range(n_chunks):
+        labels = rng.integers(0, K, n)
+        words = np.minimum(rng.zipf(1.4, (n, 6)) - 1, (first << i) - 1)
+        own = K * rng.integers(0, 4 << i, (n, 3)) + labels[:, np.newaxis]
+        rows = [
+            {f"w{j}": float(1 + j % 3) for j in common} | {f"own{j}": 2.0 for j in mine}
+            for common, mine in zip(words.tolist(), own.tolist(), strict=True)
+        ]
+        rows = [
+            None if gone else row for row, gone in zip(rows, rng.random(n) < lacking, strict=True)
+        ]
+        image = rng.random((n, 4)) + np.eye(K, 4)[labels]
+        chunks.append({"text": rows, "image": image})
+    return chunks
+
+
+def names_of(chunks):
+    return list(dict.fromkeys(w for chunk in chunks for row in chunk["text"] for w in row or ()))
+
+
+def known(chunk, names):
+    """Return a chunk with all names."""
+    place = {name: j for j, name in enumerate(names)}
+    X = np.zeros((len(chunk["text"]), len(names)))
+    for i, row in enumerate(chunk["text"]):
+        for name, value in (row or {}).items():
+            X[i, place[name]] = value
+    has = np.array([row is not None for row in chunk["text"]])
+    return Views(
+        {"text": sp.csr_array(X), "image": chunk["image"]},
+        feature_names={"text": names},
+        present={"text": has},
+    )
+
+
+def learned(chunks, **params):
+    model = OMVFS(**{"n_clusters": K, "sample_size": 90, "random_state": 0} | params)
+    for chunk in chunks:
+        model.partial_fit(chunk)
+    return model
+
+
+def grown(chunks, **params):
+    return learned(chunks, new_features="grow", **params)
+
+
+def assert_same(a, b):
+    """Both have learned the same, to the bit."""
+    assert a.schema_ == b.schema_
+    for one, other in zip(pieces(a), pieces(b), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def pieces(model):
+    state = model._fitted.state
+    yield from (view.B for view in state.statistics.views)
+    yield state.B_sq_norms
+    yield from (X.toarray() if sp.issparse(X) else X for X in state.reservoir.blocks)
+    yield model.scores_
+    yield from model.V_.values()
+    yield model.window_labels_
+
+
+OPTIONS = {
+    "plain": {},
+    "forgetting": {"half_life": 60.0},
+    "prepared": {"prepare": ["text:tfidf", "l2"]},
+    "scaled": {"prepare": "scale"},
+    "without a sample": {"sample_size": 0},
+    "as they come": {"view_weight": None, "graph": "none"},
+    "clipped": {"negative": "clip"},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("lacking", [0.0, 0.3])
+@settings(max_examples=2, deadline=None)
+@given(seed=st.integers(0, 10**6))
+@example(seed=0)
+def test_in_the_same_order_it_is_the_same_model_to_the_bit(options, lacking, seed):
+    chunks = stream(seed, lacking=lacking)
+    names = names_of(chunks)
+    wide = [known(chunk, names) for chunk in chunks]
+    grows = grown(chunks, **options)
+    oracle = learned(wide, **options)
+    assert_same(grows, oracle)
+    new = stream(seed + 1)[0]
+    # Words that nobody knows are passed over.
+    kept = [{w: x for w, x in row.items() if w in names} for row in new["text"]]
+    expected = oracle.predict(known({**new, "text": kept}, names))
+    np.testing.assert_array_equal(grows.predict(new), expected)
+
+
+def test_in_another_order_words_of_several_chunks_rank_alike():
+    chunks = stream(3, n_chunks=8, n=80)
+    names = sorted(names_of(chunks))
+    often = [sum(any(w in row for row in c["text"]) for c in chunks) >= 3 for w in names]
+    grows, oracle = grown(chunks), learned([known(chunk, names) for chunk in chunks])
+    place = {name: j for j, name in enumerate(grows.schema_.feature_names[0])}
+    own = grows.view_scores_["text"][[place[name] for name in names]]
+    assert spearmanr(own[often], oracle.view_scores_["text"][often])[0] >= 0.99
+
+
+def test_columns_scaled_to_unit_norm_rank_alike():
+    chunks = stream(4, n_chunks=8, n=80)
+    names = names_of(chunks)
+    often = [sum(any(w in row for row in c["text"]) for c in chunks) >= 3 for w in names]
+    # How many columns there are is a part of what they weigh together, so not to the bit.
+    options = {"scale_columns": True}
+    grows = grown(chunks, **options).view_scores_["text"]
+    oracle = learned([known(chunk, names) for chunk in chunks], **options).view_scores_["text"]
+    assert spearmanr(grows[often], oracle[often])[0] >= 0.95
+
+
+def test_frames_with_more_columns_are_matched_by_name():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((120, 12)), columns=list("abcdefghijkl"))
+    parts = [frame.iloc[:40, :6], frame.iloc[40:80, [5, 4, 7, 6, 0]], frame.iloc[80:, ::-1]]
+    model = OMVFS(2, new_features="grow", random_state=0)
+    for part in parts:
+        model.partial_fit({"X": part})
+    order = [*"abcdef", "h", "g", *"lkji"]
+    assert model.schema_.feature_names == (tuple(order),)
+    whole = [part.reindex(columns=order, fill_value=0.0) for part in parts]
+    oracle = learned([{"X": part} for part in whole], n_clusters=2, sample_size=2000)
+    np.testing.assert_allclose(model.scores_, oracle.scores_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("bad", [np.nan, 1e200])
+def test_a_chunk_that_fails_leaves_nothing(bad):
+    chunks = stream(1)
+    model, oracle = grown(chunks[:3]), grown(chunks[:3])
+    worse = copy.deepcopy(chunks[3])
+    worse["text"][-1] = {"never": 1.0, "own1": bad, "again": 2.0}
+    before = pickle.dumps(model._journal.known.state.statistics.views[0].B)
+    with pytest.raises(ValueError, match="text"):
+        model.partial_fit(worse)
+    assert pickle.dumps(model._journal.known.state.statistics.views[0].B) == before
+    assert "never" not in model.schema_.feature_names[0]
+    for chunk in chunks[3:]:
+        model.partial_fit(chunk)
+        oracle.partial_fit(chunk)
+    assert_same(model, oracle)
+
+
+def test_a_chunk_that_fails_at_last_leaves_nothing(monkeypatch):
+    chunks = stream(1)
+    model, oracle = grown(chunks[:3]), grown(chunks[:3])
+
+    def fails(*given):
+        raise ValueError("too large")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FittedState, "check_finite", fails)
+        with pytest.raises(ValueError, match="too large"):
+            model.partial_fit(chunks[5])
+    for chunk in chunks[3:]:
+        model.partial_fit(chunk)
+        oracle.partial_fit(chunk)
+    assert_same(model, oracle)
+
+
+def test_an_update_that_is_rolled_back_leaves_no_columns_behind():
+    chunks = stream(2)
+    model, oracle = grown(chunks[:3]), grown(chunks[:3])
+    update = model._fitted.after(model._read_chunk(chunks[4], "error"))
+    update.commit()
+    update.rollback()
+    for chunk in chunks[3:]:
+        model.partial_fit(chunk)
+        oracle.partial_fit(chunk)
+    assert_same(model, oracle)
+
+
+@pytest.mark.parametrize("way", ["file", "bytes", "pickle", "copy"])
+@pytest.mark.parametrize("options", [{}, {"max_features": {"text": 40, "image": None}}])
+def test_it_goes_on_to_the_same_bits(tmp_path, way, options):
+    chunks = stream(5, lacking=0.2)
+    whole = grown(chunks, **options)
+    half = grown(chunks[:3], **options)
+    half.save(tmp_path / "model.omvfs")
+    other = {
+        "file": lambda: OMVFS.load(tmp_path / "model.omvfs"),
+        "bytes": lambda: OMVFS.from_bytes(half.to_bytes()),
+        "pickle": lambda: pickle.loads(pickle.dumps(half)),
+        "copy": lambda: copy.copy(half),
+    }[way]()
+    # What another learns meanwhile is not known to it.
+    half.partial_fit({"text": [{"elsewhere": 1.0}], "image": [[1.0, 0.0, 0.0, 0.0]]})
+    for chunk in chunks[3:]:
+        other.partial_fit(chunk)
+    assert_same(other, whole)
+    assert other.n_features_forgotten_ == whole.n_features_forgotten_
+
+
+GRID = [
+    (solver, lacking, half_life, scaled, prepare, negative)
+    for solver in (OMVFS, OMVFSPaper)
+    for lacking in (0.0, 0.3)
+    for half_life in (None, 80.0)
+    for scaled in (False, True)
+    for prepare in (None, ["text:tfidf", "l2"])
+    for negative in ("error", "shift")
+]
+
+
+@pytest.mark.parametrize(("solver", "lacking", "half_life", "scaled", "prepare", "negative"), GRID)
+def test_every_combination_learns_and_resumes(
+    solver, lacking, half_life, scaled, prepare, negative
+):
+    params = {"half_life": half_life, "scale_columns": scaled, "prepare": prepare}
+    small = {"max_iter": 5} if solver is OMVFSPaper else {"sample_size": 60, "n_init": 2}
+    model = solver(K, new_features="grow", negative=negative, random_state=0, **params, **small)
+    chunks = stream(6, n_chunks=4, n=25, lacking=lacking)
+    if negative == "shift":
+        for i, chunk in enumerate(chunks):
+            chunk["image"] = chunk["image"] - 0.1 * i
+    for chunk in chunks[:2]:
+        model.partial_fit(chunk)
+    loaded = solver.from_bytes(model.to_bytes())
+    for chunk in chunks[2:]:
+        model.partial_fit(chunk)
+        loaded.partial_fit(chunk)
+    assert np.isfinite(model.scores_).all()
+    assert model.schema_.feature_names[0] == tuple(names_of(chunks))
+    np.testing.assert_array_equal(model.scores_, loaded.scores_)
+
+
+def parts_of(seed, **options):
+    chunks = stream(seed)
+    return [grown(part, **options) for part in (chunks[:2], chunks[4:], chunks[2:4])]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"prepare": "tfidf"}, {"max_features": {"text": 30, "image": None}}]
+)
+def test_parts_of_other_words_are_merged_by_name_in_any_order_and_tree(tmp_path, options):
+    parts = parts_of(7, **options)
+    first = parts[0].merge(*parts[1:])
+    for a, b, c in permutations(parts):
+        assert_same(a.merge(b.merge(c)), first)
+    for i, part in enumerate(parts):
+        part.save(tmp_path / f"{i}.omvfs")
+    assert_same(omvfs.merge([tmp_path / f"{i}.omvfs" for i in (2, 0, 1)]), first)
+    if not options:
+        assert set(first.schema_.feature_names[0]) == set(names_of(stream(7)))
+        assert first.n_features_in_ == len(names_of(stream(7))) + 4
+
+
+def often_and_once(rng, part, n=100):
+    """Return rows of some words of their class, and one that never comes again."""
+    labels = rng.integers(0, 2, n).tolist()
+    own = rng.integers(0, 5, (n, 3)).tolist()
+    return [
+        {f"often{label}{j}": 2.0 for j in mine} | {f"once{part}_{i}": 1.0}
+        for i, (label, mine) in enumerate(zip(labels, own, strict=True))
+    ]
+
+
+OFTEN = {f"often{label}{j}" for label in (0, 1) for j in range(5)}
+
+
+def test_parts_of_other_words_find_what_tells_classes_apart():
+    rng = np.random.default_rng(0)
+    parts = [
+        grown([{"text": often_and_once(rng, part)}], n_clusters=2, n_features_per_view=10)
+        for part in range(3)
+    ]
+    assert set(parts[0].merge(*parts[1:]).top_features("text", 10)) == OFTEN
+
+
+def test_parts_with_columns_raised_are_merged_by_name():
+    rng = np.random.default_rng(0)
+    frames = [
+        pd.DataFrame(rng.normal(size=(50, 5)), columns=list(names))
+        for names in ("abcde", "edxyz", "zcbuv")
+    ]
+    options = {"new_features": "grow", "negative": "shift", "random_state": 0}
+    parts = [OMVFS(2, **options).fit({"X": frame}) for frame in frames]
+    first = parts[0].merge(*parts[1:])
+    for a, b, c in permutations(parts):
+        assert_same(a.merge(b).merge(c), first)
+    lowest = pd.concat(frames).min().clip(upper=0)
+    known = first._fitted
+    expected = -lowest[list(first.schema_.feature_names[0])].to_numpy()
+    np.testing.assert_allclose(known.raised[0], expected)
+
+
+def test_parts_that_may_not_grow_are_not_merged_by_name():
+    chunks = stream(7)
+    a, b = (learned([chunk]) for chunk in chunks[:2])
+    with pytest.raises(ValueError, match="'text' has"):
+        a.merge(b)
+    with pytest.raises(ValueError, match="new_features"):
+        grown(chunks[:1]).merge(learned(chunks[:1]))
+
+
+@pytest.mark.parametrize("prepare", [None, "text:tfidf", ["tfidf", "l2"], ["text:hash:7", "l2"]])
+def test_selections_go_by_name_and_stay_as_wide_as_they_are(tmp_path, prepare):
+    chunks = stream(9)
+    model = grown(chunks[:4], n_features_per_view=5, prepare=prepare)
+    selection = model.selection()
+    selection.save(tmp_path / "selection.json")
+    new = chunks[5]
+    chosen = model.transform(new)
+    assert chosen.shape == (40, 5 + 4)
+    for frozen in (selection, type(selection).load(tmp_path / "selection.json")):
+        assert abs(frozen.transform(new) - chosen).max() == 0
+    if prepare is None:
+        names = np.array(model.schema_.feature_names[0])[model.view_support_["text"]]
+        expected = [[(row or {}).get(name, 0.0) for name in names] for row in new["text"]]
+        np.testing.assert_array_equal(chosen.toarray()[:, :5], expected)
+    # Only words that nobody knows, or none at all.
+    strange = {"text": [{"zebra": 1.0}, {}], "image": new["image"][:2]}
+    assert not model.transform(strange).toarray()[:, :5].any() or prepare == ["text:hash:7", "l2"]
+    assert len(model.predict(strange)) == 2
+    assert np.isfinite(model.score(new))
+
+
+def test_views_without_names_do_not_grow():
+    model = grown([{"image": np.ones((5, 3)) + np.eye(5, 3)}])
+    with pytest.raises(ValueError, match=r"'image' has 4 features.*without names.*cannot grow"):
+        model.partial_fit({"image": np.ones((5, 4))})
+    named = grown([{"text": [{"a": 1.0}, {"b": 2.0}]}])
+    with pytest.raises(ValueError, match=r"'text' has 3 features, some chunk of it without names"):
+        named.partial_fit({"text": np.ones((5, 3))})
+    named.partial_fit({"text": np.ones((5, 2))})
+    assert named.n_features_in_ == 2
+
+
+def test_a_first_chunk_without_words_is_refused_and_later_ones_are_not():
+    with pytest.raises(ValueError, match="'text' has no features in the first chunk"):
+        grown([{"text": [{}, {}], "image": np.ones((2, 2))}])
+    model = grown([{"text": [{"a": 1.0}, {"b": 1.0}], "image": np.eye(2)}])
+    model.partial_fit({"text": [{}, None], "image": np.eye(2)})
+    assert model.schema_.widths == (2, 2)
+
+
+def test_without_growing_new_words_are_refused_and_old_ones_may_lack():
+    model = learned([{"text": [{"a": 1.0, "b": 2.0}, {"b": 1.0}]}])
+    model.partial_fit({"text": [{"b": 1.0}, {}]})
+    with pytest.raises(ValueError, match=r"1 features that the first chunk had not, such as 'c'.*"):
+        model.partial_fit({"text": [{"c": 1.0}]})
+
+
+def test_fit_and_batches_of_any_size_learn_the_same():
+    chunks = stream(10)
+    whole = {
+        "text": [row for chunk in chunks for row in chunk["text"]],
+        "image": np.concatenate([chunk["image"] for chunk in chunks]),
+    }
+    params = {"n_clusters": K, "batch_size": 50, "sample_size": 90, "random_state": 0}
+    fitted = OMVFS(new_features="grow", **params).fit(whole)
+    assert_same(OMVFS(new_features="grow", **params).fit_batches(chunks), fitted)
+    assert len(fitted.labels_) == 240
+
+
+@pytest.mark.parametrize("most", [20, 60])
+def test_a_view_has_no_more_features_than_it_may(most):
+    chunks = stream(11, n_chunks=8)
+    model = grown([], max_features={"text": most, "image": None})
+    for chunk in chunks:
+        model.partial_fit(chunk)
+        state = model._fitted.state
+        assert model.schema_.widths[0] <= most
+        assert len(state.statistics.views[0].B) == model.schema_.widths[0]
+    assert model.schema_.widths[1] == 4
+    distinct = len(names_of(chunks))
+    assert model.n_features_forgotten_["text"] >= distinct - most
+    assert model.n_features_forgotten_["image"] == 0
+    assert np.isfinite(model.scores_).all()
+    # What is left is what a stream of these words alone has left, if nothing was forgotten since.
+    assert len(set(model.schema_.feature_names[0])) == model.schema_.widths[0]
+
+
+def test_what_is_often_there_is_not_forgotten():
+    rng = np.random.default_rng(0)
+    model = OMVFS(2, new_features="grow", max_features=60, random_state=0, sample_size=100)
+    for i in range(30):
+        model.partial_fit({"text": often_and_once(rng, i)})
+    assert set(model.schema_.feature_names[0]) >= OFTEN
+    assert set(model.top_features("text", 10)) == OFTEN
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"max_features": 10}, "max_features=10 with new_features='error'; expected"),
+        ({"max_features": 10, "new_features": "grow", "negative": "shift"}, "negative='shift'"),
+        ({"new_features": "maybe"}, "new_features='maybe'; expected 'error', 'grow'"),
+        ({"max_features": 0, "new_features": "grow"}, "max_features=0; expected a whole number"),
+        ({"prepare": ["l2", "hash:8"]}, "before all other steps"),
+        ({"prepare": "hash:99"}, r"'hash:20' for 2\*\*20 columns \(4 to 28\)"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(params, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        learned([{"text": [{"a": 1.0}, {"b": 1.0}]}], **params)
+
+
+def test_how_features_come_cannot_change():
+    chunks = stream(12)
+    model = grown(chunks[:1])
+    for change in ({"new_features": "error"}, {"max_features": 9}):
+        before = model.get_params()
+        with pytest.raises(ValueError, match="expected the same for all rows"):
+            model.set_params(**change).partial_fit(chunks[0])
+        model.set_params(**{name: before[name] for name in change})
+    model.partial_fit(chunks[1])
+
+
+def test_hashed_words_are_in_columns_by_their_names_alone():
+    chunks = stream(13)
+    names = names_of(chunks)
+    columns = buckets(names, 8)
+
+    def by_hand(chunk):
+        wide = known(chunk, names)
+        X = np.zeros((len(wide), 256))
+        np.add.at(X.T, columns, wide["text"].toarray().T)
+        return {"text": sp.csr_array(X), "image": chunk["image"]}
+
+    hashed = learned(chunks, prepare={"text": ["hash:8", "l2"], "image": "l2"})
+    expected = learned([by_hand(chunk) for chunk in chunks], prepare="l2")
+    np.testing.assert_array_equal(hashed.scores_, expected.scores_)
+    assert hashed.schema_.widths == (256, 4)
+    # The same on every machine, from now on.
+    assert buckets(["cat", "naïve", ""], 20).tolist() == BUCKETS
+    with pytest.raises(ValueError, match="goes by names"):
+        learned([{"text": np.ones((3, 5))}], prepare="hash:8")
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda arrays, meta: arrays.update({"born/0": arrays["born/0"][1:]}),
+        lambda arrays, meta: arrays.update({"born/0": arrays["born/0"] + 10**6}),
+        lambda arrays, meta: arrays.update({"born/0": arrays["born/0"].astype(float)}),
+        lambda arrays, meta: meta["growth"].update(most=[3, None]),
+        lambda arrays, meta: meta["growth"].update(most=[True, None]),
+        lambda arrays, meta: meta["growth"].update(forgotten=[-1, 0]),
+        lambda arrays, meta: meta["growth"].update(forgotten=[0]),
+        lambda arrays, meta: arrays["names/0"].__setitem__(slice(None), ord("a")),
+    ],
+)
+def test_what_a_checkpoint_tells_of_features_is_not_taken_on_trust(spoilt):
+    model = grown(stream(1)[:2], max_features={"text": 500, "image": None})
+    arrays, meta = pack(model._fitted)
+    arrays = {name: np.array(each) for name, each in arrays.items()}
+    assert unpack(arrays, meta).schema == model.schema_
+    spoilt(arrays, meta)
+    with pytest.raises(ValueError):  # noqa: PT011
+        unpack(arrays, meta)
