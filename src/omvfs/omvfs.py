@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -17,9 +17,11 @@ from omvfs.data.views import Views
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
 from omvfs.model.state import ChunkInfo, Update
+from omvfs.model.stream.event import DriftEvent
 from omvfs.parameters import seed_of
 from omvfs.persistence.saving import Persistent
 from omvfs.selectors.base import SelectSize
+from omvfs.selectors.detecting import check_watched
 from omvfs.selectors.explaining import ExplainingSelector
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.judging import JudgesSelection
@@ -109,6 +111,21 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         Random starts whenever the reservoir is clustered, at most 1,000.
     max_iter : int, default=20
         Most iterations of the first chunk and whenever the reservoir is clustered, at most 10,000.
+    detect_drift : bool, default=False
+        Notice when the stream changes, and tell of it as an event, see `drift_`. Rows are measured
+        by clusters that are held still, and the last 200 to 3,200 compared with all since these or
+        since the last event. A stream that never changes has no event, but with a chance of 1 %,
+        however long it is. Begins after half of `sample_size` rows, and as many after an event; not
+        for a sample below 80. What is learned and ranked stays the same.
+    drift_detector : object with ``update(x)`` and ``drift_detected``, default=None
+        Who decides instead, such as ``river.drift.ADWIN()``. It is told a number between 0 and 1
+        for every chunk, its distance from the rows before: the share of rows that would have to be
+        in other clusters, or be explained otherwise, or have other views, whichever is most. A copy
+        of it is asked, and begins anew after an event. It is not saved: after `load` there is none,
+        and one that is set then begins anew.
+    on_drift : callable or None, default=None
+        Called with a `DriftEvent` as soon as the chunk in which it was noticed is learned. What it
+        raises is passed on, and the chunk stays learned. It is not saved.
     random_state : int, RandomState instance or None, default=None
         Seed of every random choice.
 
@@ -136,8 +153,10 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
     cluster_shares_ : ndarray of shape (n_clusters,), or None
         Share of rows of each cluster, estimated on the reservoir; None without one.
     history_ : deque of ChunkInfo
-        One entry a chunk: terms of the objective, iterations, seconds, orthogonality error. The
-        last 10,000 chunks are kept.
+        One entry a chunk: terms of the objective, iterations, seconds, orthogonality error, and the
+        change of the stream if one was noticed. The last 10,000 chunks are kept.
+    drift_ : list of DriftEvent
+        Changes of the stream, in order, if `detect_drift` asks for them; the last 1,000 are kept.
     n_iter_ : int
         Iterations done for the last chunk.
     n_samples_seen_ : int
@@ -206,6 +225,9 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         negative: NegativeMode = "error",
         n_init: int = 24,
         max_iter: int = 20,
+        detect_drift: bool = False,
+        drift_detector: Any = None,
+        on_drift: Callable[[DriftEvent], Any] | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -229,6 +251,9 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         self.negative = negative
         self.n_init = n_init
         self.max_iter = max_iter
+        self.detect_drift = detect_drift
+        self.drift_detector = drift_detector
+        self.on_drift = on_drift
         self.random_state = random_state
 
     def partial_fit(
@@ -356,6 +381,13 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         return self._journal.history
 
     @property
+    @alone
+    def drift_(self) -> list[DriftEvent]:
+        """Changes of the stream, in order, the last 1,000 of them."""
+        check_is_fitted(self)
+        return list(self._fitted.drift)
+
+    @property
     def _fitted(self) -> FittedState:
         return self._journal.known
 
@@ -394,6 +426,7 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         params = self._all_params
         check_all(params, first.names)
         check_judgeable(params, first.names)
+        check_watched(params)
         rng = np.random.default_rng(seed_of(self.random_state))
         settings = resolve(params, first.names)
         shift = self.negative == "shift"
@@ -407,11 +440,17 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         views = known.schema.names
         check_unchanged(known.settings, resolve(self._all_params, views))
         known.preparation.check_unchanged(self.prepare, views)
-        update = known.after(chunk, **starts)
+        update = known.after(chunk, **starts, detector=getattr(self, "drift_detector", None))
         assert update.info is not None
         if not known.n_rows:
             warn_of(update.known.suspects(chunk))
         return replace(update, info=replace(update.info, seconds=time.perf_counter() - started))
+
+    def _tell(self, info: ChunkInfo | None) -> None:
+        # Who knows no changes of the stream has neither.
+        told = getattr(self, "on_drift", None)
+        if told is not None and info is not None and info.drift is not None:
+            told(info.drift)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -22,10 +22,11 @@ from omvfs.model.statistics import Statistics, ViewStatistics
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
 from omvfs.persistence.names import pack_names, unpack_names
+from omvfs.persistence.watching import pack_events, pack_watch, unpack_events, unpack_watch
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.keys import KEY_SIZE
 from omvfs.selectors.preparation import Counted, Preparation
-from omvfs.selectors.settings import resolve
+from omvfs.selectors.settings import PARAMETERS, resolve
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -84,6 +85,7 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
         if present is not None:
             arrays[f"window/{r}/present"] = present
         runs.append({"kinds": window_kinds, "sizes": [len(each) for each in U]})
+    watch = pack_watch(arrays, state.watch)
     return arrays, {
         "views": list(schema.names),
         "widths": list(schema.widths),
@@ -93,6 +95,8 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
         "prepare": fitted.preparation.steps,
         "reservoir": kinds,
         "window": runs,
+        "watch": watch,
+        "drift": pack_events(fitted.drift),
         "rng": state.rng.bit_generator.state,
         "counters": {"n_rows": statistics.n_rows}
         | {name: getattr(state, name) for name in _COUNTERS[1:]},
@@ -148,6 +152,9 @@ class _Reader:
             V=tuple(self._floats(f"V/{v}", (D, K)) for v, D in enumerate(widths))
             if self._paper
             else (),
+            watch=unpack_watch(
+                self.arrays, self.meta["watch"], self.schema, self.settings, self.dtype, n_rows
+            ),
             **counters,
         )
         with np.errstate(over="ignore"):
@@ -159,7 +166,13 @@ class _Reader:
                 self._floats(f"raised/{v}", (D,), np.float64) for v, D in enumerate(widths)
             )
         return FittedState(
-            self.schema, self.settings, state, raised, self._preparation(n_rows), self._of_parts()
+            self.schema,
+            self.settings,
+            state,
+            raised,
+            self._preparation(n_rows),
+            self._of_parts(),
+            unpack_events(self.meta["drift"], self.schema, n_rows, state.n_chunks),
         )
 
     def _preparation(self, n_rows: int) -> Preparation:
@@ -388,7 +401,8 @@ def _pack_block(arrays: Arrays, name: str, X: Block) -> str:
 def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as values that JSON can hold.
 
-    A `RandomState` is left out: it decides nothing more once learning has begun.
+    A `RandomState` is left out: it decides nothing more once learning has begun. So are those who
+    are asked and told of changes of the stream: they are not saved.
 
     Examples
     --------
@@ -406,7 +420,11 @@ def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
             "Got views= with callables, which cannot be saved. Set what they found before, as by "
             "set_params(views={view: columns})."
         )
-    return {name: _pack(value) for name, value in params.items()}
+    return {name: None if _tells(name) else _pack(value) for name, value in params.items()}
+
+
+def _tells(name: str) -> bool:
+    return name in PARAMETERS and PARAMETERS[name].role == "tells"
 
 
 def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:

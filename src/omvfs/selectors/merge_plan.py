@@ -21,7 +21,9 @@ from omvfs.model.constrained.merging import CommonClusters, KeyedPart, Sample, i
 from omvfs.model.settings import Settings
 from omvfs.model.state import ChunkInfo, State
 from omvfs.model.statistics import Statistics
+from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.window import Window
+from omvfs.selectors.detecting import EVENTS
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.parts import Brief, Card, Form, Part, check_alike, check_mergeable
 from omvfs.selectors.preparation import Preparation
@@ -45,6 +47,8 @@ class Sums:
         What its rows were counted to by the steps that they went through.
     history : tuple of ChunkInfo
     n_chunks : int
+    drift : tuple of DriftEvent
+        Changes of the stream, at rows of all that were added so far.
     """
 
     statistics: Statistics
@@ -52,14 +56,21 @@ class Sums:
     preparation: Preparation
     history: tuple[ChunkInfo, ...]
     n_chunks: int
+    drift: tuple[DriftEvent, ...] = ()
 
     def __add__(self, later: "Sums") -> "Sums":
+        before = self.statistics.n_rows, self.n_chunks
+        moved = tuple(
+            info if info.drift is None else replace(info, drift=info.drift.later(*before))
+            for info in later.history
+        )
         return Sums(
             self.statistics + later.statistics,
             self.window + later.window,
             self.preparation + later.preparation,
-            (*self.history, *later.history)[-HISTORY:],
+            (*self.history, *moved)[-HISTORY:],
             self.n_chunks + later.n_chunks,
+            (*self.drift, *(event.later(*before) for event in later.drift))[-EVENTS:],
         )
 
 
@@ -164,6 +175,7 @@ class Plan:
             part.known.preparation,
             part.history[-HISTORY:],
             part.known.state.n_chunks,
+            part.known.drift,
         )
 
     def merged(self, common: CommonClusters, total: Sums) -> FittedState:
@@ -178,7 +190,13 @@ class Plan:
         rng = self._generator(1)
         state = common.state(total.statistics, total.window, total.n_chunks, rng)
         merged = FittedState(
-            self.schema, self.settings, state, self.raised, total.preparation, self.keys
+            self.schema,
+            self.settings,
+            state,
+            self.raised,
+            total.preparation,
+            self.keys,
+            total.drift,
         )
         merged.check_finite()
         return merged
