@@ -35,10 +35,11 @@ from omvfs.selectors.settings import (
     checked,
     resolve,
 )
+from omvfs.selectors.telling import TellsDrift
 from omvfs.threads import alone, on_one_thread
 
 
-class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
+class OMVFS(TellsDrift, JudgesSelection, Persistent, Mergeable, ExplainingSelector):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
@@ -112,20 +113,16 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
     max_iter : int, default=20
         Most iterations of the first chunk and whenever the reservoir is clustered, at most 10,000.
     detect_drift : bool, default=False
-        Notice when the stream changes, and tell of it as an event, see `drift_`. Rows are measured
-        by clusters that are held still, and the last 200 to 3,200 compared with all since these or
-        since the last event. A stream that never changes has no event, but with a chance of 1 %,
-        however long it is. Begins after half of `sample_size` rows, and as many after an event; not
-        for a sample below 80. What is learned and ranked stays the same.
+        Tell when the stream changes, see `drift_`. If it never does, it is said to with a chance of
+        1 %, however long it is. Begins after half of `sample_size` rows, and as many after a
+        change; not for a sample below 80. What is learned and ranked stays the same.
     drift_detector : object with ``update(x)`` and ``drift_detected``, default=None
-        Who decides instead, such as ``river.drift.ADWIN()``. It is told a number between 0 and 1
-        for every chunk, its distance from the rows before: the share of rows that would have to be
-        in other clusters, or be explained otherwise, or have other views, whichever is most. A copy
-        of it is asked, and begins anew after an event. It is not saved: after `load` there is none,
-        and one that is set then begins anew.
+        Who decides instead, such as ``river.drift.ADWIN()``, told a number between 0 and 1 for
+        every chunk: the share of its rows that would have to be in other clusters, explained
+        otherwise, or of other views, to be as before. A copy of it is asked, and begins anew after
+        an event. Not saved: after `load` there is none, and one that is set begins anew.
     on_drift : callable or None, default=None
-        Called with a `DriftEvent` as soon as the chunk in which it was noticed is learned. What it
-        raises is passed on, and the chunk stays learned. It is not saved.
+        Called with each event when its chunk is learned, which it stays if this raises. Not saved.
     random_state : int, RandomState instance or None, default=None
         Seed of every random choice.
 
@@ -156,7 +153,7 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         One entry a chunk: terms of the objective, iterations, seconds, orthogonality error, and the
         change of the stream if one was noticed. The last 10,000 chunks are kept.
     drift_ : list of DriftEvent
-        Changes of the stream, in order, if `detect_drift` asks for them; the last 1,000 are kept.
+        Changes of the stream, in order, if `detect_drift` is on; the last 1,000 are kept.
     n_iter_ : int
         Iterations done for the last chunk.
     n_samples_seen_ : int
@@ -381,13 +378,6 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         return self._journal.history
 
     @property
-    @alone
-    def drift_(self) -> list[DriftEvent]:
-        """Changes of the stream, in order, the last 1,000 of them."""
-        check_is_fitted(self)
-        return list(self._fitted.drift)
-
-    @property
     def _fitted(self) -> FittedState:
         return self._journal.known
 
@@ -445,12 +435,6 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
         if not known.n_rows:
             warn_of(update.known.suspects(chunk))
         return replace(update, info=replace(update.info, seconds=time.perf_counter() - started))
-
-    def _tell(self, info: ChunkInfo | None) -> None:
-        # Who knows no changes of the stream has neither.
-        told = getattr(self, "on_drift", None)
-        if told is not None and info is not None and info.drift is not None:
-            told(info.drift)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

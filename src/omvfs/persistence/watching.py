@@ -77,13 +77,13 @@ def unpack_events(
 
 
 def _features(found: Any, schema: Schema) -> dict[str, tuple[Any, ...]]:
-    if type(found) is not dict or tuple(found) != schema.names:
+    if type(found) is not dict or found.keys() != set(schema.names):
         raise ValueError("features that came or went are of other views")
     for view, width in zip(schema.names, schema.widths, strict=True):
         for feature in found[view]:
             if type(feature) is not str and (type(feature) is not int or not 0 <= feature < width):
                 raise ValueError(f"a feature that came or went is {feature!r}")
-    return {view: tuple(own) for view, own in found.items()}
+    return {view: tuple(found[view]) for view in schema.names}
 
 
 def pack_watch(arrays: Arrays, watch: Watch | None) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Changes of a stream at the door of the estimator: who is asked, who is told."""
+"""Detectors that are asked whether a stream has changed, and the parameters for it."""
 
 import copy
 from dataclasses import dataclass
@@ -40,6 +40,11 @@ class Detector:
         """
         at_work = before.at_work if before is not None and before.given is given else given
         return cls(given, copy.deepcopy(at_work))
+
+    def __deepcopy__(self, memo: Any) -> "Detector":
+        # That of the estimator, if it is copied along: so it is known as the one that was given.
+        given = memo.get(id(self.given), self.given)
+        return Detector(given, copy.deepcopy(self.at_work, memo))
 
     def __call__(self, x: float) -> bool:
         """Tell it the number of a chunk, and return whether it sees a change."""

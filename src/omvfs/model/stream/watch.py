@@ -200,8 +200,8 @@ class Watch:
         return total
 
     def last(self, n_rows: int) -> tuple[Counts, Counts]:
-        """Return the last rows by cell, in whole buckets, and all before them."""
-        n = min(n_rows // BUCKET, len(self.recent))
+        """Return the last rows by cell, at least so many in whole buckets, and all before them."""
+        n = min(-(-n_rows // BUCKET), len(self.recent))
         last = self.recent[len(self.recent) - n :].sum(axis=0) + self.open
         return last, self.total - last
 
