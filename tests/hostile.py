@@ -63,6 +63,7 @@ def sound():
         (OMVFSPaper(2, window=3, **taken(OMVFSPaper, **quick)).fit(rows()), rows(7, 1)),
         (OMVFS(2, prepare=prepared, **quick).fit(rows()), rows(7, 1)),
         (OMVFS.merge(*halves), rows(7, 1)),
+        (OMVFS(2, sample_size=80, detect_drift=True, **quick).fit(rows(700)), rows(7, 1)),
     ]
 
 

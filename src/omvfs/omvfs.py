@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -18,9 +18,11 @@ from omvfs.data.views import Views
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
 from omvfs.model.state import ChunkInfo, Update
+from omvfs.model.stream.event import DriftEvent
 from omvfs.parameters import seed_of
 from omvfs.persistence.saving import Persistent
 from omvfs.selectors.base import SelectSize
+from omvfs.selectors.detecting import check_watched
 from omvfs.selectors.explaining import ExplainingSelector
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.growing import check_growing
@@ -36,10 +38,11 @@ from omvfs.selectors.settings import (
     checked,
     resolve,
 )
+from omvfs.selectors.telling import TellsDrift
 from omvfs.threads import alone, on_one_thread
 
 
-class OMVFS(GrowsFeatures, JudgesSelection, Persistent, Mergeable, ExplainingSelector):
+class OMVFS(TellsDrift, GrowsFeatures, JudgesSelection, Persistent, Mergeable, ExplainingSelector):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
@@ -124,6 +127,17 @@ class OMVFS(GrowsFeatures, JudgesSelection, Persistent, Mergeable, ExplainingSel
         Random starts whenever the reservoir is clustered, at most 1,000.
     max_iter : int, default=20
         Most iterations of the first chunk and whenever the reservoir is clustered, at most 10,000.
+    detect_drift : bool, default=False
+        Tell when the stream changes, see `drift_`. If it never does, it is said to with a chance of
+        1 %, however long it is. Begins after half of `sample_size` rows, and as many after a
+        change; not for a sample below 80. What is learned and ranked stays the same.
+    drift_detector : object with ``update(x)`` and ``drift_detected``, default=None
+        Who decides instead, such as ``river.drift.ADWIN()``, told a number between 0 and 1 for
+        every chunk: the share of its rows that would have to be in other clusters, explained
+        otherwise, or of other views, to be as before. A copy of it is asked, and begins anew after
+        an event. Not saved: after `load` there is none, and one that is set begins anew.
+    on_drift : callable or None, default=None
+        Called with each event when its chunk is learned, which it stays if this raises. Not saved.
     random_state : int, RandomState instance or None, default=None
         Seed of every random choice.
 
@@ -151,8 +165,10 @@ class OMVFS(GrowsFeatures, JudgesSelection, Persistent, Mergeable, ExplainingSel
     cluster_shares_ : ndarray of shape (n_clusters,), or None
         Share of rows of each cluster, estimated on the reservoir; None without one.
     history_ : deque of ChunkInfo
-        One entry a chunk: terms of the objective, iterations, seconds, orthogonality error. The
-        last 10,000 chunks are kept.
+        One entry a chunk: terms of the objective, iterations, seconds, orthogonality error, and the
+        change of the stream if one was noticed. The last 10,000 chunks are kept.
+    drift_ : list of DriftEvent
+        Changes of the stream, in order, if `detect_drift` is on; the last 1,000 are kept.
     n_iter_ : int
         Iterations done for the last chunk.
     n_samples_seen_ : int
@@ -226,6 +242,9 @@ class OMVFS(GrowsFeatures, JudgesSelection, Persistent, Mergeable, ExplainingSel
         max_features: Any = None,
         n_init: int = 24,
         max_iter: int = 20,
+        detect_drift: bool = False,
+        drift_detector: Any = None,
+        on_drift: Callable[[DriftEvent], Any] | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -251,6 +270,9 @@ class OMVFS(GrowsFeatures, JudgesSelection, Persistent, Mergeable, ExplainingSel
         self.max_features = max_features
         self.n_init = n_init
         self.max_iter = max_iter
+        self.detect_drift = detect_drift
+        self.drift_detector = drift_detector
+        self.on_drift = on_drift
         self.random_state = random_state
 
     def partial_fit(
@@ -417,6 +439,7 @@ class OMVFS(GrowsFeatures, JudgesSelection, Persistent, Mergeable, ExplainingSel
         check_all(params, first.names)
         check_judgeable(params, first.names)
         check_growing(params)
+        check_watched(params)
         rng = np.random.default_rng(seed_of(self.random_state))
         settings = resolve(params, first.names)
         shift = self.negative == "shift"
@@ -433,7 +456,7 @@ class OMVFS(GrowsFeatures, JudgesSelection, Persistent, Mergeable, ExplainingSel
         check_unchanged(known.settings, resolve(self._all_params, views))
         known.preparation.check_unchanged(self.prepare, views)
         self._check_growth_unchanged(known)
-        update = known.after(chunk, **starts)
+        update = known.after(chunk, **starts, detector=getattr(self, "drift_detector", None))
         assert update.info is not None
         if not known.n_rows:
             warn_of(update.known.suspects(chunk))

@@ -93,6 +93,7 @@ class OMVFSPaper(OMVFS):
         "n_init": 1,
         "diversity": 0.0,
         "recency": 0.0,
+        "detect_drift": False,
     }
 
     def __init__(

@@ -18,8 +18,9 @@ _TABLE = "parameters"
 _OTHERWISE = {"clusters": "n_clusters", "features": "n_features_per_view", "seed": "random_state"}
 # What an option is by default that is a parameter.
 DEFAULTS: dict[str, Any] = OMVFS().get_params()
-# Which views there are is told by the files.
-del DEFAULTS["views"]
+# Which views there are is told by the files, and changes of the stream at the end.
+for _name in ("views", "drift_detector", "on_drift"):
+    del DEFAULTS[_name]
 # What is typed for a number of features, and is the same in Python; all of them are a share.
 _WORDS = {AUTO: AUTO, "all": 1.0}
 

@@ -209,6 +209,15 @@ Recency = Annotated[
         " is chosen for them, from 0 (none) to 1 (all).",
     ),
 ]
+DetectDrift = Annotated[
+    bool,
+    parameter(
+        "detect_drift",
+        "--detect-drift",
+        rich_help_panel=LEARNING,
+        help="Notice when the rows change, and tell at which row and what came and went.",
+    ),
+]
 Seed = Annotated[
     int,
     parameter(

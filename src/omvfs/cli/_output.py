@@ -19,6 +19,7 @@ from omvfs import OMVFS, __version__
 from omvfs.disk import Staging
 from omvfs.formats import Source
 from omvfs.formats.addresses import without_secrets
+from omvfs.persistence.watching import pack_events
 from omvfs.pipeline.loop import Result, Status
 
 # The files of `write_results`.
@@ -140,6 +141,7 @@ def _about(result: Result, inputs: Sequence[str]) -> dict[str, Any]:
         "rows": selector.n_samples_seen_,
         "parameters": selector.get_params(),
         **({"features_forgotten": lost} if any(lost.values()) else {}),
+        **({"drift": pack_events(tuple(selector.drift_))} if selector.detect_drift else {}),
         "versions": {
             "omvfs": __version__,
             "python": platform.python_version(),

@@ -14,6 +14,13 @@ from omvfs.formats.destinations import Destination
 
 # Features of a view, views, and letters of a name that are shown; the rest is in the files.
 MOST_FEATURES, MOST_VIEWS, MOST_LETTERS = 10, 20, 40
+# Changes of the rows that are told in a line, and what has changed.
+MOST_EVENTS = 5
+KINDS = {
+    "shares": "other shares of clusters",
+    "meaning": "features of other meaning",
+    "views": "other views",
+}
 
 
 def summarise(
@@ -48,12 +55,31 @@ def summarise(
     _show(_lines(selector, chosen))
     if len(chosen) > MOST_VIEWS:
         say(f"and those of {len(chosen) - MOST_VIEWS:,} more views.")
-    for sentence in (verdict(selector), *warned):
+    for sentence in (verdict(selector), changes(selector), *warned):
         if sentence:
             say(sentence)
     if wrote_data:
         say(f"Selected features of all rows: {out / 'data'}")
     say(f"All features by rank: {out / 'ranking.csv'}")
+
+
+def changes(selector: OMVFS) -> str:
+    """Tell in a line at which rows the stream has changed; nothing if nobody asked.
+
+    Parameters
+    ----------
+    selector : OMVFS
+    """
+    if not selector.detect_drift:
+        return ""
+    events = selector.drift_
+    if not events:
+        return "The rows have not changed on the way, as far as they tell."
+    told = ", ".join(f"{event.row:,} ({KINDS[event.kind]})" for event in events[:MOST_EVENTS])
+    more = f" and {len(events) - MOST_EVENTS:,} more" if len(events) > MOST_EVENTS else ""
+    times = "once" if len(events) == 1 else f"{len(events):,} times"
+    rows = "row" if len(events) == 1 else "rows"
+    return f"The rows have changed {times}, noticed at {rows} {told}{more}; run.json tells more."
 
 
 def verdict(selector: OMVFS) -> str:

@@ -57,6 +57,8 @@ def worded(text: str, options: Callable[[], Mapping[str, str]]) -> str:
             key = part.name if part.view is None else f"{part.name}.{part.view}"
             return f"{key} = {json.dumps(part.value, default=repr)} in [parameters]"
         value = part.value if part.view is None else {part.view: part.value}
+        if isinstance(value, bool):
+            return known[part.name] if value else f"no {known[part.name]}"
         if part.name == "prepare" and not value:
             return f"{known[part.name]} none"
         return f"{known[part.name]} {typed(value)}"

@@ -33,6 +33,7 @@ from omvfs.cli._options import (
     CheckpointEvery,
     Clusters,
     Config,
+    DetectDrift,
     Drop,
     Features,
     Grouped,
@@ -165,6 +166,7 @@ def select(
     batch_size: BatchSize = DEFAULTS["batch_size"],
     half_life: HalfLife = DEFAULTS["half_life"],
     recency: Recency = DEFAULTS["recency"],
+    detect_drift: DetectDrift = DEFAULTS["detect_drift"],
     # Not by default another ranking in every run.
     seed: Seed = 0,
     workers: Workers = None,

@@ -9,6 +9,8 @@ Graph = Literal["neighbors", "gaussian", "none"]
 _LEAST_LEFT = 1e-300
 # Fewer recent rows would tell of themselves more than of a change.
 _FEWEST_RECENT = 40
+# Rows of a reservoir beside which that many are held.
+FEWEST_SAMPLED = 2 * _FEWEST_RECENT
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Settings:
     n_init: int
     max_iter: int
     tol: float
+    detect_drift: bool = False
 
     def decay(self, n_rows: int) -> float:
         """Return ρ = ½^(rows / half-life), what so many rows leave of all before them."""
@@ -43,8 +46,13 @@ class Settings:
 
     @property
     def unscaled(self) -> "Settings":
-        """The same, for rows whose columns and views are scaled already."""
-        return replace(self, scale_columns=False, view_weight=(None,) * len(self.view_weight))
+        """The same, for some rows alone, whose columns and views are scaled already."""
+        return replace(
+            self,
+            scale_columns=False,
+            view_weight=(None,) * len(self.view_weight),
+            detect_drift=False,
+        )
 
     @property
     def recent_rows(self) -> int:

@@ -21,7 +21,9 @@ from omvfs.model.arrays import (
 from omvfs.model.columns import Columns
 from omvfs.model.settings import Settings
 from omvfs.model.statistics import Statistics, ViewStatistics
+from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.reservoir import Reservoir
+from omvfs.model.stream.watch import Watch
 from omvfs.model.stream.window import Window
 
 Known = TypeVar("Known")
@@ -51,6 +53,8 @@ class State:
         Chunks seen.
     reclustered_at : int
         Rows seen when the reservoir was last clustered anew.
+    watch : Watch or None
+        By what changes of the stream are noticed; None if nobody asks for them.
     """
 
     statistics: Statistics
@@ -61,6 +65,7 @@ class State:
     V: tuple[Array, ...] = ()
     n_chunks: int = 0
     reclustered_at: int = 0
+    watch: Watch | None = None
 
     @classmethod
     def empty(
@@ -86,6 +91,7 @@ class State:
             rng=rng,
             B_sq_norms=np.zeros((len(widths), K)),
             V=tuple(np.zeros((D, K), dtype) for D in widths) if paper else (),
+            watch=new_watch(len(widths), settings),
         )
 
     def grow(self, widths: Sequence[int]) -> "State":
@@ -179,7 +185,15 @@ class State:
             B_sq_norms=B_sq_norms(statistics, settings),
             reservoir=self.reservoir.shift(delta),
             window=self.window.shift(delta),
+            watch=None if self.watch is None else self.watch.shift(delta),
         )
+
+
+def new_watch(n_views: int, settings: Settings) -> Watch | None:
+    """Return the watch of a stream that begins; None if it is not to be watched."""
+    if not settings.detect_drift:
+        return None
+    return Watch(settings.n_clusters, n_views, until=settings.recent_rows)
 
 
 @dataclass(frozen=True)
@@ -290,6 +304,8 @@ class ChunkInfo:
         Whether the reservoir was clustered anew.
     seconds : float
         Time taken.
+    drift : DriftEvent or None
+        The change of the stream that was noticed in it, if any.
     """
 
     n_rows: int
@@ -300,6 +316,7 @@ class ChunkInfo:
     n_iter: int
     reclustered: bool = False
     seconds: float = 0.0
+    drift: DriftEvent | None = None
 
     @property
     def objective(self) -> float:

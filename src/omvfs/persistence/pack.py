@@ -23,11 +23,12 @@ from omvfs.model.statistics import Statistics, ViewStatistics
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
 from omvfs.persistence.names import pack_names, unpack_names
+from omvfs.persistence.watching import pack_events, pack_watch, unpack_events, unpack_watch
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.growing import Growth
 from omvfs.selectors.keys import KEY_SIZE
 from omvfs.selectors.preparation import Counted, Preparation
-from omvfs.selectors.settings import resolve
+from omvfs.selectors.settings import PARAMETERS, resolve
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -89,6 +90,7 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
         if present is not None:
             arrays[f"window/{r}/present"] = present
         runs.append({"kinds": window_kinds, "sizes": [len(each) for each in U]})
+    watch = pack_watch(arrays, state.watch)
     return arrays, {
         "views": list(schema.names),
         "widths": list(schema.widths),
@@ -101,6 +103,8 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
         "prepare": fitted.preparation.steps,
         "reservoir": kinds,
         "window": runs,
+        "watch": watch,
+        "drift": pack_events(fitted.drift),
         "rng": state.rng.bit_generator.state,
         "counters": {"n_rows": statistics.n_rows}
         | {name: getattr(state, name) for name in _COUNTERS[1:]},
@@ -157,6 +161,9 @@ class _Reader:
             V=tuple(self._floats(f"V/{v}", (D, K)) for v, D in enumerate(widths))
             if self._paper
             else (),
+            watch=unpack_watch(
+                self.arrays, self.meta["watch"], self.schema, self.settings, self.dtype, n_rows
+            ),
             **counters,
         )
         with np.errstate(over="ignore"):
@@ -175,6 +182,7 @@ class _Reader:
             self._preparation(n_rows),
             self._of_parts(),
             self._growth(n_rows),
+            unpack_events(self.meta["drift"], self.schema, n_rows, state.n_chunks),
         )
 
     def _growth(self, n_rows: int) -> Growth | None:
@@ -427,7 +435,8 @@ def _pack_block(arrays: Arrays, name: str, X: Block) -> str:
 def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as values that JSON can hold.
 
-    A `RandomState` is left out: it decides nothing more once learning has begun.
+    A `RandomState` is left out: it decides nothing more once learning has begun. So are those who
+    are asked and told of changes of the stream: they are not saved.
 
     Examples
     --------
@@ -445,7 +454,11 @@ def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
             "Got views= with callables, which cannot be saved. Set what they found before, as by "
             "set_params(views={view: columns})."
         )
-    return {name: _pack(value) for name, value in params.items()}
+    return {name: None if _tells(name) else _pack(value) for name, value in params.items()}
+
+
+def _tells(name: str) -> bool:
+    return name in PARAMETERS and PARAMETERS[name].role == "tells"
 
 
 def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:

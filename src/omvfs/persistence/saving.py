@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import astuple, fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -93,7 +93,7 @@ class Persistent:
         params = self.get_params(deep=False)
         check_all(params, self.schema_.names)
         arrays, meta = pack(self._journal.known)
-        history = [astuple(info) for info in self._journal.history]
+        history = [_numbers(info) for info in self._journal.history]
         arrays["history"] = np.array(history, np.float64).reshape(len(history), -1)
         if self._columns is not None:
             arrays["columns"] = self._columns.astype(np.int64)
@@ -212,8 +212,14 @@ class Persistent:
         if not width <= n_features <= width + spare:
             raise ValueError(f"it is of {n_features:,} features, and its views have {width:,}")
         history = [_chunk_info(row) for row in arrays["history"].tolist()]
-        if len(history) != min(fitted.state.n_chunks, HISTORY):
-            raise ValueError(f"it tells of {len(history):,} of {fitted.state.n_chunks:,} chunks")
+        n_chunks = fitted.state.n_chunks
+        if len(history) != min(n_chunks, HISTORY):
+            raise ValueError(f"it tells of {len(history):,} of {n_chunks:,} chunks")
+        first = n_chunks - len(history)
+        for event in fitted.drift:
+            if event.chunk >= first:
+                at = event.chunk - first
+                history[at] = replace(history[at], drift=event)
         self._journal, self.schema_ = Journal(fitted, history), fitted.schema
         self.n_features_in_, self._plain = own["n_features_in"], own["plain"]
         self._columns = None
@@ -230,6 +236,14 @@ class Persistent:
             self.feature_names_in_ = np.array(names, dtype=object)
 
 
+# What happened in a chunk, in numbers; changes of the stream are kept apart.
+_NUMBERS = [each for each in fields(ChunkInfo) if each.name != "drift"]
+
+
+def _numbers(info: ChunkInfo) -> list[float]:
+    return [getattr(info, each.name) for each in _NUMBERS]
+
+
 def _chunk_info(row: list[float]) -> ChunkInfo:
-    kinds: list[Any] = [each.type for each in fields(ChunkInfo)]
+    kinds: list[Any] = [each.type for each in _NUMBERS]
     return ChunkInfo(*(kind(value) for kind, value in zip(kinds, row, strict=True)))

@@ -10,6 +10,7 @@ from typing import Any
 from omvfs import disk
 from omvfs.data.vocabulary import Vocabulary
 from omvfs.formats import Cursor, Source
+from omvfs.model.stream.event import DriftEvent
 from omvfs.omvfs import OMVFS
 from omvfs.persistence import checkpoint
 from omvfs.persistence.pack import pack_params, unpack_params
@@ -19,7 +20,7 @@ from omvfs.selectors.settings import PARAMETERS
 from omvfs.wording import BEGIN_ANEW, Sentence, Setting, sentence_of
 
 # Parameters that do not change what is learned.
-FREE = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads")}
+FREE = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads", "tells")}
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Status:
         Time since this run began.
     saved : bool
         Whether a checkpoint was just written.
+    drift : DriftEvent or None
+        The change of the stream that was noticed in the last chunk, if any.
     """
 
     n_rows: int
@@ -45,6 +48,7 @@ class Status:
     total: int | None
     seconds: float
     saved: bool
+    drift: DriftEvent | None = None
 
 
 @dataclass(frozen=True)
@@ -137,8 +141,10 @@ def run(
             saved_at = n_chunks
         seen = selector.n_samples_seen_
         seconds = time.perf_counter() - started
+        events = selector.drift_
+        drift = events[-1] if events and events[-1].row > seen - len(chunk.views) else None
         for listener in listeners:
-            listener(Status(seen, seen - before, source.n_rows, seconds, save))
+            listener(Status(seen, seen - before, source.n_rows, seconds, save, drift))
         if stop:
             finished = False
             break

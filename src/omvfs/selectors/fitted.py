@@ -24,7 +24,9 @@ from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
+from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.offset import raise_rows, raise_to
+from omvfs.selectors.detecting import EVENTS, Detector
 from omvfs.selectors.growing import Growth, begun, change_for, within
 from omvfs.selectors.keys import key_of_rows
 from omvfs.selectors.preparation import Preparation
@@ -55,6 +57,10 @@ class FittedState:
         Keys of the parts that were merged to it, in order; empty if none were.
     growth : Growth or None
         Of the features that come later; None where none may.
+    drift : tuple of DriftEvent
+        The last changes of the stream, in order.
+    detector : Detector or None
+        Who was asked about them, if not the test of the model.
     """
 
     schema: Schema
@@ -64,6 +70,8 @@ class FittedState:
     preparation: Preparation
     of_parts: tuple[bytes, ...] = ()
     growth: Growth | None = None
+    drift: tuple[DriftEvent, ...] = ()
+    detector: Detector | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once, perhaps by a callable that does not pickle, can be worked out.
@@ -102,13 +110,22 @@ class FittedState:
         return key_of_rows(self.state)
 
     def after(
-        self, chunk: Views, start_U: Any = None, start_V: Any = None
+        self, chunk: Views, start_U: Any = None, start_V: Any = None, detector: Any = None
     ) -> Update["FittedState"]:
-        """Return what a chunk changes."""
+        """Return what a chunk changes.
+
+        Parameters
+        ----------
+        chunk : Views
+        start_U, start_V : object, default=None
+            Clusters of the chunk, or feature matrices by view, to start from.
+        detector : object, default=None
+            Who is asked whether the stream has changed, if it is watched; see `Detector`.
+        """
         if self.growth is not None:
             known, matched = self._grown_for(chunk, self.growth)
-            return known._after(matched, start_U, start_V)
-        return self._after(chunk, start_U, start_V)
+            return known._after(matched, start_U, start_V, detector)
+        return self._after(chunk, start_U, start_V, detector)
 
     def _grown_for(self, chunk: Views, growth: Growth) -> tuple["FittedState", Views]:
         """Return what is known with the features that a chunk brings, and the chunk on these."""
@@ -169,7 +186,9 @@ class FittedState:
         names = zip(self.schema.names, self.schema.feature_names, strict=True)
         return batch.with_features({v: own for v, own in names if isinstance(own, Vocabulary)})
 
-    def _after(self, chunk: Views, start_U: Any, start_V: Any) -> Update["FittedState"]:
+    def _after(
+        self, chunk: Views, start_U: Any, start_V: Any, detector: Any
+    ) -> Update["FittedState"]:
         prepared, preparation = self.preparation.learn(self._in_precision(chunk))
         blocks, present = list(prepared.blocks.values()), chunk.presence
         if present is not None and not (start_U is None and start_V is None):
@@ -187,10 +206,22 @@ class FittedState:
         V = None if start_V is None else self._start_v(start_V)
         with np.errstate(over="ignore", invalid="ignore"):
             step = SOLVERS[self.settings.solver].step
-            update = step(state, blocks, self.settings, U, V, present)
+            if state.watch is None:
+                update = step(state, blocks, self.settings, U, V, present)
+            else:
+                asked = None if detector is None else Detector.of(detector, self.detector)
+                update = step(state, blocks, self.settings, U, V, present, asked)
         after = replace(self, state=update.known, raised=raised, preparation=preparation)
         after.check_finite(None if update.patch is None else update.patch.after)
-        return Update(after, update.info, update.patch)
+        if state.watch is None or update.info is None:
+            return Update(after, update.info, update.patch)
+        info, event = update.info, update.info.drift
+        if event is not None:
+            event = event.named(self.schema.names, self.schema.feature_names)
+            info = replace(info, drift=event)
+            asked = None if asked is None else asked.anew()
+            after = replace(after, drift=(*self.drift, event)[-EVENTS:])
+        return Update(replace(after, detector=asked), info, update.patch)
 
     def suspects(self, first: Views) -> list[Suspect]:
         """Return the columns of the first chunk that count its rows, or outweigh all others.

@@ -22,7 +22,9 @@ from omvfs.model.constrained.merging import CommonClusters, KeyedPart, Sample, i
 from omvfs.model.settings import Settings
 from omvfs.model.state import ChunkInfo, State
 from omvfs.model.statistics import Statistics
+from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.window import Window
+from omvfs.selectors.detecting import EVENTS
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.growing import Growth
 from omvfs.selectors.parts import Brief, Card, Form, Part, check_alike, check_mergeable
@@ -47,6 +49,8 @@ class Sums:
         What its rows were counted to by the steps that they went through.
     history : tuple of ChunkInfo
     n_chunks : int
+    drift : tuple of DriftEvent
+        Changes of the stream, at rows of all that were added so far.
     """
 
     statistics: Statistics
@@ -54,14 +58,21 @@ class Sums:
     preparation: Preparation
     history: tuple[ChunkInfo, ...]
     n_chunks: int
+    drift: tuple[DriftEvent, ...] = ()
 
     def __add__(self, later: "Sums") -> "Sums":
+        before = self.statistics.n_rows, self.n_chunks
+        moved = tuple(
+            info if info.drift is None else replace(info, drift=info.drift.later(*before))
+            for info in later.history
+        )
         return Sums(
             self.statistics + later.statistics,
             self.window + later.window,
             self.preparation + later.preparation,
-            (*self.history, *later.history)[-HISTORY:],
+            (*self.history, *moved)[-HISTORY:],
             self.n_chunks + later.n_chunks,
+            (*self.drift, *(event.later(*before) for event in later.drift))[-EVENTS:],
         )
 
 
@@ -171,6 +182,7 @@ class Plan:
             self._preparation(part),
             part.history[-HISTORY:],
             part.known.state.n_chunks,
+            part.known.drift,
         )
 
     def merged(self, common: CommonClusters, total: Sums) -> FittedState:
@@ -192,6 +204,7 @@ class Plan:
             total.preparation,
             self.keys,
             self.growth,
+            total.drift,
         )
         merged.check_finite()
         return merged.bounded()

@@ -13,11 +13,12 @@ from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import Graph, Settings
 from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
 from omvfs.selectors.base import sizes_by_view
+from omvfs.selectors.detecting import detector, listener
 from omvfs.selectors.preparation import steps_of
 from omvfs.wording import Clause, Sentence, Setting
 
 NegativeMode = Literal["error", "clip", "shift"]
-Role = Literal["learns", "ranks", "reads", "seeds"]
+Role = Literal["learns", "ranks", "reads", "tells", "seeds"]
 
 # How many features are enough is for the data to tell.
 AUTO: Literal["auto"] = "auto"
@@ -37,10 +38,10 @@ class Parameter:
     ----------
     check : callable
         Given the name and a value, returns it as the model takes it, or says what is wrong.
-    role : {"learns", "ranks", "reads", "seeds"}
+    role : {"learns", "ranks", "reads", "tells", "seeds"}
         What it decides: what is learned, how what was learned is ranked and selected, how one X
-        splits into views, or where random choices begin. Those that rank or read may change at
-        any time.
+        splits into views, who is asked and told of changes of the stream, or where random choices
+        begin. Those that rank, read or tell may change at any time; those that tell are not saved.
     per_view : bool
         Whether it may be a mapping with a value for each view.
     """
@@ -103,6 +104,9 @@ PARAMETERS = {
     "tol": Parameter(_nonnegative, "learns"),
     "new_features": Parameter(partial(one_of, allowed=get_args(NewFeatures)), "learns"),
     "max_features": Parameter(or_none(_at_least_1), "learns", per_view=True),
+    "detect_drift": Parameter(partial(one_of, allowed=(True, False)), "learns"),
+    "drift_detector": Parameter(detector, "tells"),
+    "on_drift": Parameter(listener, "tells"),
     "random_state": Parameter(seed, "seeds"),
 }
 

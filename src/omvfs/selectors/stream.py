@@ -180,7 +180,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
             batch = self._read_first(X)
             journal = Journal(self._empty(batch))
             for chunk in self._chunks([batch]):
-                journal.take(self._advance(journal.known, chunk))
+                self._take(journal, chunk)
             self._become(X, batch, _journal=journal, **self._of_all_rows(journal.known, batch))
         return self
 
@@ -218,7 +218,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
                     self._become(first, head, _journal=Journal(self._empty(head)))
                     later = (self._read_chunk(X, self._negative_mode) for X in some)
                     for chunk in self._chunks(chain([head], later)):
-                        self._journal.take(self._advance(self._journal.known, chunk))
+                        self._take(self._journal, chunk)
             except BaseException:
                 self.__dict__ = before
                 raise
@@ -245,14 +245,23 @@ class StreamSelector(MultiViewSelector, Generic[T]):
     def _learn_chunk(self, X: Any, **starts: Any) -> Self:
         if hasattr(self, "_journal"):
             batch = self._read_chunk(X, self._checked_negative_mode)
-            self._journal.take(self._advance(self._journal.known, batch, **starts))
+            self._take(self._journal, batch, **starts)
             return self
         with self._drawing_if_it_becomes():
             batch = self._read_first(X)
             journal = Journal(self._empty(batch))
-            journal.take(self._advance(journal.known, batch, **starts))
+            self._take(journal, batch, **starts)
             self._become(X, batch, _journal=journal)
         return self
+
+    def _take(self, journal: Journal[T], chunk: Views, **starts: Any) -> None:
+        """Learn from a chunk, and tell of it when it is learned."""
+        update = self._advance(journal.known, chunk, **starts)
+        journal.take(update)
+        self._tell(update.info)
+
+    def _tell(self, info: ChunkInfo | None) -> None:
+        """Tell whoever asked to be told what happened in a chunk."""
 
     def __copy__(self) -> Self:
         # What one learns is not to be known to the other.

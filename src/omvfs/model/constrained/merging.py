@@ -37,7 +37,7 @@ from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weigh
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, take
 from omvfs.model.settings import Settings
-from omvfs.model.state import B_sq_norms, Scales, State
+from omvfs.model.state import B_sq_norms, Scales, State, new_watch
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
@@ -242,6 +242,7 @@ class CommonClusters:
             B_sq_norms=B_sq_norms(statistics, self._settings),
             n_chunks=n_chunks,
             reclustered_at=statistics.n_rows,
+            watch=new_watch(len(statistics.views), self._settings),
         )
 
     def _has(self, part: KeyedPart) -> NDArray[np.bool_]:

@@ -28,6 +28,7 @@ from omvfs.model.constrained.recluster import (
     recluster,
     recluster_due,
 )
+from omvfs.model.constrained.watching import Judge, watched
 from omvfs.model.graph.term import graph_term, no_graph
 from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weighed
 from omvfs.model.indicator import Indicator
@@ -49,6 +50,7 @@ def step(
     start_U: Array | None = None,
     start_V: Sequence[Array] | None = None,
     present: Presence = None,
+    judge: Judge | None = None,
 ) -> Update[State]:
     """Learn from one chunk.
 
@@ -65,6 +67,8 @@ def step(
         Directions to start from.
     present : array of shape (m, n_views), optional
         Which rows have which views; by default all. Not with clusters or directions to start from.
+    judge : callable, optional
+        Who decides whether the stream has changed, if it is watched; see `watched`.
 
     Returns
     -------
@@ -92,6 +96,9 @@ def step(
     else:
         U, info = _placed(draft, scaled, prior, settings, columns, present)
 
+    if state.watch is not None:
+        watch, event = watched(state, X, settings, present, judge)
+        draft, info = replace(draft, watch=watch), replace(info, drift=event)
     part = part.placed(rows, U, present=present)
     n_before, n_rows = state.statistics.n_rows, part.n_rows
     draft = replace(

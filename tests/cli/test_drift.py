@@ -1,0 +1,83 @@
+"""Changes of the rows at the command line: a line at the end, and all of it in run.json."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from changing import BEFORE, stream
+from omvfs import OMVFS
+from omvfs.cli.commands import run_app
+from omvfs.formats import ArraySource
+from omvfs.pipeline.loop import run
+
+QUICK = "batch_size = 100\n[parameters]\nsample_size = 200\nn_init = 2\nmax_iter = 3\n"
+
+
+@pytest.fixture
+def select(tmp_path, monkeypatch):
+    """Return a command that selects from rows that change, or do not."""
+    monkeypatch.chdir(tmp_path)
+    Path("quick.toml").write_text(QUICK)
+    for kind in ("shares", "none"):
+        np.save(f"{kind}.npy", stream(kind)["text"])
+
+    def select(kind, *more):
+        common = ["-k", "3", "-n", "4", "--config", "quick.toml", "--overwrite", "-o", "out"]
+        return run_app(["select", f"{kind}.npy", *common, *more])
+
+    return select
+
+
+def test_changes_are_said_in_a_line_and_kept(select, capsys):
+    assert select("shares", "--detect-drift") == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if "changed" in line]
+    (event,) = json.loads(Path("out/run.json").read_text())["drift"]
+    row = f"{event['row']:,}"
+    sentence = f"The rows have changed once, noticed at row {row} (other shares of clusters); "
+    assert said == [f"{sentence}run.json tells more."]
+    assert BEFORE < event["row"] <= BEFORE + 600
+    assert event["kind"] == "shares"
+    assert set(event["came"]) == {"shares"}
+    (kept,) = OMVFS.load("out/model.omvfs").drift_
+    assert kept.row == event["row"]
+
+
+def test_nothing_is_said_if_nobody_asks_and_that_nothing_changed_if_somebody_does(select, capsys):
+    assert select("none", "--detect-drift") == 0
+    assert "The rows have not changed on the way" in capsys.readouterr().out
+    assert json.loads(Path("out/run.json").read_text())["drift"] == []
+    assert select("shares") == 0
+    assert "changed" not in capsys.readouterr().out
+    assert "drift" not in json.loads(Path("out/run.json").read_text())
+
+
+def test_a_sample_that_is_too_small_is_refused_in_the_words_of_the_command_line(select, capsys):
+    Path("quick.toml").write_text("[parameters]\nsample_size = 20\n")
+    assert select("none", "--detect-drift") == 2
+    said = capsys.readouterr().err
+    assert "Got --detect-drift with sample_size = 20 in [parameters]" in said
+
+
+def test_listeners_hear_of_a_change_in_its_chunk_and_a_run_resumes_with_its_events(tmp_path):
+    rows, common = stream("shares"), {"save_to": tmp_path / "model", "save_every": 3}
+
+    def selector():
+        quick = {"n_init": 2, "max_iter": 3, "sample_size": 200, "random_state": 0}
+        return OMVFS(3, batch_size=100, detect_drift=True, on_drift=told.append, **quick)
+
+    heard, told, left = [], [], [7]
+    whole = run(ArraySource(rows), selector(), listeners=(heard.append,)).selector
+    (status,) = [each for each in heard if each.drift is not None]
+    assert [status.drift] == whole.drift_ == told
+    assert status.n_rows - 100 < status.drift.row <= status.n_rows
+
+    def should_stop():
+        left[0] -= 1
+        return left[0] == 0
+
+    told.clear()
+    run(ArraySource(rows), selector(), should_stop=should_stop, **common)
+    again = run(ArraySource(rows), selector(), resume=True, **common).selector
+    assert again.drift_ == whole.drift_ == told
