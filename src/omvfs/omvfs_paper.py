@@ -87,6 +87,7 @@ class OMVFSPaper(OMVFS):
         "n_init": 1,
         "diversity": 0.0,
         "recency": 0.0,
+        "n_features_to_select": None,
     }
 
     def __init__(

@@ -18,6 +18,7 @@ def merit(
     graphs: Sequence[sp.csr_array],
     weights: Sequence[float],
     present: Presence = None,
+    heard: Sequence[float] = (),
 ) -> float:
     """Return how good clusters are: four things that good ones have, multiplied.
 
@@ -38,6 +39,8 @@ def merit(
         α_v of each view, by which it has a say in how far neighbours agree.
     present : array of shape (n, n_views), optional
         Which rows have which views; by default all. What a view tells is of those that have it.
+    heard : sequence of float
+        What each view weighs in how well views foretell clusters; by default all the same.
 
     Examples
     --------
@@ -54,7 +57,7 @@ def merit(
         foretold(of_those(X_v, own), U if own is None else U.take(own))
         for X_v, own in zip(X, rows, strict=True)
     ]
-    found *= float(np.mean(known))
+    found *= float(np.average(known, weights=heard) if len(set(heard)) > 1 else np.mean(known))
     if graphs:
         agreements = [agreement(W, U, who_has(present, v)) for v, W in enumerate(graphs)]
         found *= float(np.average(agreements, weights=weights))
