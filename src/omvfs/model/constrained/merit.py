@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from omvfs.model.arrays import Block, near_largest, unit_rows
 from omvfs.model.graph.term import agreement
 from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.presence import Presence, of_those, who_has
 from omvfs.model.partitions import entropy, every_other, shared_information
+from omvfs.model.presence import Presence, of_those, who_has
 
 
 def merit(
