@@ -55,6 +55,10 @@ class OMVFS(TellsDrift, GrowsFeatures, JudgesSelection, Persistent, Mergeable, E
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
+    n_features_to_select : int, float or None, default=None
+        Features to select in all, shared between the views by what they tell of the clusters: so
+        many, or a share of all features; at least one of each view. Then `n_features_per_view` is
+        not looked at. None for numbers by view.
     views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
         for each view, see `as_views`. Not for input that comes as views already.
@@ -107,10 +111,13 @@ class OMVFS(TellsDrift, GrowsFeatures, JudgesSelection, Persistent, Mergeable, E
         Neighbours of a row in the graph.
     scale_columns : bool, default=False
         Scale every column to unit norm over all rows so far.
-    view_weight : "balanced", mapping of str to float, or None, default="balanced"
+    view_weight : "balanced", "auto", mapping of str to float or "auto", or None, default="balanced"
         Say of the views. Balanced, each is divided by the root mean square norm of its rows so far
         that are not empty, so that its units do not matter; with weights, a view's squares count by
-        its own; None takes views as they come, and those of larger numbers decide.
+        its own; None takes views as they come, and those of larger numbers decide. "auto" is
+        balanced, but that a view loses its say if the rows of the reservoir make certain that it
+        tells nothing: it has nothing to do with any other view, while others have, or, where no
+        view has to do with another, no structure of its own. Its features are ranked all the same.
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
     new_features : {"error", "grow"}, default="error"
@@ -164,6 +171,9 @@ class OMVFS(TellsDrift, GrowsFeatures, JudgesSelection, Persistent, Mergeable, E
         Consensus cluster of every row in the window.
     cluster_shares_ : ndarray of shape (n_clusters,), or None
         Share of rows of each cluster, estimated on the reservoir; None without one.
+    view_weights_ : dict of str to float
+        What the squares of each view count by in the clusters, after balancing; None for a view
+        that is taken as it comes.
     history_ : deque of ChunkInfo
         One entry a chunk: terms of the objective, iterations, seconds, orthogonality error, and the
         change of the stream if one was noticed. The last 10,000 chunks are kept.
@@ -221,6 +231,7 @@ class OMVFS(TellsDrift, GrowsFeatures, JudgesSelection, Persistent, Mergeable, E
         n_clusters: int = 8,
         *,
         n_features_per_view: SelectSize | Any = 100,
+        n_features_to_select: int | float | None = None,
         views: Any = None,
         remainder: Remainder = "error",
         prepare: Any = None,
@@ -249,6 +260,7 @@ class OMVFS(TellsDrift, GrowsFeatures, JudgesSelection, Persistent, Mergeable, E
     ) -> None:
         self.n_clusters = n_clusters
         self.n_features_per_view = n_features_per_view
+        self.n_features_to_select = n_features_to_select
         self.views = views
         self.remainder = remainder
         self.prepare = prepare
@@ -384,6 +396,14 @@ class OMVFS(TellsDrift, GrowsFeatures, JudgesSelection, Persistent, Mergeable, E
         """Consensus cluster of every row in the window."""
         check_is_fitted(self)
         return self._fitted.queries.window_labels()
+
+    @property
+    @alone
+    @on_one_thread
+    def view_weights_(self) -> dict[str, float | None]:
+        """What the squares of each view count by in the clusters; 0.01 if it is not heard."""
+        check_is_fitted(self)
+        return self._fitted.view_weights()
 
     @property
     @alone

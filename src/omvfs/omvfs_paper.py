@@ -94,6 +94,7 @@ class OMVFSPaper(OMVFS):
         "diversity": 0.0,
         "recency": 0.0,
         "detect_drift": False,
+        "n_features_to_select": None,
     }
 
     def __init__(

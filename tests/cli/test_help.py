@@ -32,7 +32,7 @@ def test_the_common_options_come_first(capsys):
         "Results and long runs",
     ]
     first = re.findall(r"^  (-[^ ,]+)", shown["Options"], re.MULTILINE)
-    assert first == ["-k", "-n", "-o", "--prepare", "--negative", "--help"]
+    assert first == ["-k", "-n", "--total", "-o", "--prepare", "--negative", "--help"]
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

@@ -18,6 +18,7 @@ from support import clustered, fingerprint
 OTHER = {
     "n_clusters": 3,
     "n_features_per_view": 2,
+    "n_features_to_select": 6,
     "views": [5, 7],
     "remainder": "drop",
     "prepare": "l2",

@@ -7,15 +7,21 @@ from typing import Any
 import typer
 
 from omvfs import OMVFS
-from omvfs.cli._wording import SIZES
+from omvfs.cli._wording import IN_ALL, SIZES
 from omvfs.data.schema import listed
-from omvfs.selectors.settings import AUTO, checked
+from omvfs.model.settings import AUTO
+from omvfs.selectors.settings import checked
 from omvfs.wording import sentence_of
 
 # The table of parameters in the file.
 _TABLE = "parameters"
 # Options that are parameters of another name.
-_OTHERWISE = {"clusters": "n_clusters", "features": "n_features_per_view", "seed": "random_state"}
+_OTHERWISE = {
+    "clusters": "n_clusters",
+    "features": "n_features_per_view",
+    "total": "n_features_to_select",
+    "seed": "random_state",
+}
 # What an option is by default that is a parameter.
 DEFAULTS: dict[str, Any] = OMVFS().get_params()
 # Which views there are is told by the files, and changes of the stream at the end.
@@ -76,6 +82,29 @@ def how_many(given: Any) -> Any:
             raise typer.BadParameter(f"Got {given!r}; expected a number for each view, once.")
         sizes[view] = _size(size, given)
     return sizes
+
+
+def in_all(given: Any) -> Any:
+    """Return how many features to select in all as it was typed: a number, or a share.
+
+    Parameters
+    ----------
+    given : str or object
+        As typed, or from a file.
+
+    Examples
+    --------
+    >>> in_all("500"), in_all("0.1")
+    (500, 0.1)
+    """
+    if not isinstance(given, str):
+        return given
+    for kind in (int, float):
+        try:
+            return kind(given)
+        except ValueError:
+            continue
+    raise typer.BadParameter(f"Got {given!r}; expected {IN_ALL}.")
 
 
 def _size(text: str, given: str) -> Any:
@@ -149,6 +178,47 @@ def table_of(context: typer.Context) -> dict[str, Any]:
     """
     given: dict[str, Any] = context.meta.get(_TABLE, {})
     return given
+
+
+def check_one_size(context: typer.Context) -> None:
+    """Refuse numbers of features by view together with one of all.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    """
+    if is_given(context, "features") and is_given(context, "total"):
+        raise typer.BadParameter(
+            "-n is of each view, --total of all views together: give one of them."
+        )
+
+
+def resized(selector: Any, features: Any, total: Any) -> Any:
+    """Return a selector that selects as many features as are asked for anew.
+
+    Parameters
+    ----------
+    selector : OMVFS or OMVFSPaper
+    features, total : object or None
+        Of each view, or of all views together; None if not asked for.
+
+    Examples
+    --------
+    >>> resized(OMVFS(n_features_to_select=9), 20, None)
+    OMVFS(n_features_per_view=20)
+    """
+    if total is not None and "n_features_to_select" not in selector.get_params():
+        raise typer.BadParameter(
+            f"--total is not for a model of {type(selector).__name__}: give -n instead."
+        )
+    if total is not None:
+        selector.set_params(n_features_to_select=total)
+    elif features is not None:
+        selector.set_params(n_features_per_view=features)
+        if "n_features_to_select" in selector.get_params():
+            selector.set_params(n_features_to_select=None)
+    return selector
 
 
 def options_of(command: Any) -> dict[str, str]:

@@ -7,8 +7,9 @@ import typer
 
 from omvfs import OMVFS
 from omvfs.cli._checks import check_writable, destination, leaving_no_folder
+from omvfs.cli._config import check_one_size, resized
 from omvfs.cli._messages import say
-from omvfs.cli._options import RUNS, Features, Overwrite, ResultsOut
+from omvfs.cli._options import RUNS, Features, Overwrite, ResultsOut, Total
 from omvfs.cli._output import WRITTEN, write_results
 from omvfs.cli._summary import summarise
 from omvfs.disk import locked, settle, sweep
@@ -79,16 +80,16 @@ def rank(
         Path, typer.Argument(metavar="MODEL", help="The file model.omvfs of a run, or merged.")
     ],
     features: Features = None,
+    total: Total = None,
     out: ResultsOut = Path("out"),
     overwrite: Overwrite = False,
 ) -> None:
     """Write the ranking of a model, as a run does at its end.
 
-    Without -n, as many features are selected as the run was asked for.
+    Without -n or --total, as many features are selected as the run was asked for.
     """
-    selector = OMVFS.load(model)
-    if features is not None:
-        selector.set_params(n_features_per_view=features)
+    check_one_size(context)
+    selector = resized(OMVFS.load(model), features, total)
     to: Destination = context.with_resource(Destination(out))
     here = to.here
     with leaving_no_folder(here):

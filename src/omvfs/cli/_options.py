@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from omvfs.cli._checks import destination
-from omvfs.cli._config import how_many, parameter, read_config
+from omvfs.cli._config import how_many, in_all, parameter, read_config
 from omvfs.selectors.settings import NegativeMode
 
 DATA, LEARNING, RUNS = "Which data to read", "How to learn", "Results and long runs"
@@ -158,6 +158,17 @@ Features = Annotated[
         metavar="N",
         help="Features to select in each view: a number (200), a share (0.1), auto (as many as are"
         " enough), all, or by view (text=200,image=50).",
+    ),
+]
+Total = Annotated[
+    Any,
+    parameter(
+        "n_features_to_select",
+        "--total",
+        parser=in_all,
+        metavar="N",
+        help="Features to select in all instead, shared between the views by what they tell: a"
+        " number (500), or a share of all features (0.1).",
     ),
 ]
 Prepare = Annotated[

@@ -93,9 +93,10 @@ def verdict(selector: OMVFS) -> str:
     selector : OMVFS
     """
     sizes = [int(mask.sum()) for mask in selector.view_support_.values()]
-    asked = max(sizes)
+    in_all = selector.n_features_to_select is not None
+    asked = sum(sizes) if in_all else max(sizes)
     alike = [min(asked, width) for width in selector.schema_.widths]
-    if sizes != alike or not hasattr(selector, "selection_quality_"):
+    if (sizes != alike and not in_all) or not hasattr(selector, "selection_quality_"):
         return ""
     quality = selector.selection_quality_
     enough, most = quality.levels_off_at, int(quality.sizes[-1])
@@ -103,7 +104,8 @@ def verdict(selector: OMVFS) -> str:
     named = f"{asked:,} feature{'s' if asked > 1 else ''}"
     if asked > most:
         named = f"The best {most:,} of {named}"
-    sentence = f"{named} a view reproduce{'s' if asked == 1 else ''} {best} of the clusters"
+    of = "in all" if in_all else "a view"
+    sentence = f"{named} {of} reproduce{'s' if asked == 1 else ''} {best} of the clusters"
     if enough < min(asked, most):
         return f"{sentence}; {enough:,} would do for {there}."
     return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."

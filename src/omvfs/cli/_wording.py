@@ -8,6 +8,7 @@ from typing import Any
 from omvfs.wording import Clause, Sentence, Setting
 
 SIZES = "a whole number of at least 1, a share such as 0.1, auto, all, or text=200,image=50"
+IN_ALL = "a whole number of at least 1, or a share such as 0.1"
 # What has other words here; other clauses name an option.
 _CLAUSES = {
     "begin anew": "begin anew with --overwrite",
@@ -27,7 +28,7 @@ _CLAUSES = {
     "steps": "repeated for more steps, in order",
     "tokenize": "--tokenize VIEW",
     "variables": "",
-    "weights": '"balanced", or a weight above 0 for each view',
+    "weights": '"balanced", "auto", or a weight above 0 for each view',
 }
 
 

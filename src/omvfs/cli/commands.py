@@ -23,7 +23,15 @@ from omvfs.cli._checks import (
     leaving_no_folder,
     telling_of_checkpoint,
 )
-from omvfs.cli._config import DEFAULTS, is_given, options_of, parameters_of, table_of
+from omvfs.cli._config import (
+    DEFAULTS,
+    check_one_size,
+    is_given,
+    options_of,
+    parameters_of,
+    resized,
+    table_of,
+)
 from omvfs.cli._ending import ended
 from omvfs.cli._logged import saying_what_is_logged
 from omvfs.cli._messages import say, shown
@@ -55,6 +63,7 @@ from omvfs.cli._options import (
     Seed,
     SkipDamaged,
     Tokenize,
+    Total,
     View,
     Vocabulary,
     Workers,
@@ -151,6 +160,7 @@ def select(
     inputs: Inputs,
     clusters: Clusters = DEFAULTS["n_clusters"],
     features: Features = DEFAULTS["n_features_per_view"],
+    total: Total = DEFAULTS["n_features_to_select"],
     out: ResultsOut = Path("out"),
     prepare: Prepare = DEFAULTS["prepare"],
     negative: Negative = DEFAULTS["negative"],
@@ -184,6 +194,7 @@ def select(
     ranking.csv and ranking.json (all features by rank), run.json (how they were made) and
     model.omvfs (for omvfs transform, and to go on if it was stopped).
     """
+    check_one_size(context)
     selector = OMVFS(**parameters_of(context))
     check_parameters(selector)
     check_key(inputs, key)
@@ -239,6 +250,7 @@ def transform(
     inputs: Inputs,
     out: Out,
     features: Features = None,
+    total: Total = None,
     view: View = None,
     drop: Drop = None,
     key: Key = None,
@@ -250,13 +262,12 @@ def transform(
     """Write rows with the selected features only.
 
     The rows may be others than those of the run. Files keep their format, unless -o is a file with
-    the ending of another. Values are written as they were prepared for the run. Without -n, as many
-    features are written as the run selected.
+    the ending of another. Values are written as they were prepared for the run. Without -n or
+    --total, as many features are written as the run selected.
     """
+    check_one_size(context)
     check_key(inputs, key)
-    selector = OMVFS.load(model)
-    if features is not None:
-        selector.set_params(n_features_per_view=features)
+    selector = resized(OMVFS.load(model), features, total)
     to = _free(context, out)
     n_rows = _write_selected(selector, Reading.of(context), to.here)
     to.publish()

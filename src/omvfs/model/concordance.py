@@ -101,6 +101,25 @@ def likeness(X: Block) -> NDArray[np.float64]:
     return _centred(cosines * np.outer(scales, scales))
 
 
+def likeness_correlation(K: NDArray[np.float64], L: NDArray[np.float64]) -> float:
+    """Return the correlation of two likenesses of the same rows; 0 if one has nothing.
+
+    Examples
+    --------
+    >>> K = likeness(np.eye(2)[[0, 0, 1, 1]])
+    >>> round(likeness_correlation(K, K), 3), round(likeness_correlation(K, -K), 3)
+    (1.0, -1.0)
+    """
+    norms = float(np.linalg.norm(K) * np.linalg.norm(L))
+    return float(np.sum(K * L)) / norms if norms > _NOTHING else 0.0
+
+
+def halves_of_features(X: Block) -> Iterator[tuple[Block, Block]]:
+    """Yield one view as two, each with half of the features, some times over."""
+    for (first, second), _ in _halved(X, np.zeros(0, np.intp)):
+        yield first, second
+
+
 def _centred(K: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a symmetric matrix U-centred: its diagonal is 0, and every row sums to 0."""
     n = len(K)
@@ -117,9 +136,7 @@ def _across(X: Sequence[Block], chosen: Sequence[IntArray]) -> float:
     total = np.sum(whole, axis=0)
     found = []
     for X_v, own, columns in zip(X, whole, chosen, strict=True):
-        ours, others = likeness(on_columns(X_v, columns)), total - own
-        norms = float(np.linalg.norm(ours) * np.linalg.norm(others))
-        found.append(float(np.sum(ours * others)) / norms if norms > _NOTHING else 0.0)
+        found.append(likeness_correlation(likeness(on_columns(X_v, columns)), total - own))
     return float(np.mean(found))
 
 
@@ -135,8 +152,7 @@ def _across_some(
             continue
         ours = likeness(on_columns(X[v][rows], columns))
         theirs = np.sum([likeness(X_w[rows]) for w, X_w in enumerate(X) if w != v], axis=0)
-        norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
-        found.append(float(np.sum(ours * theirs)) / norms if norms > _NOTHING else 0.0)
+        found.append(likeness_correlation(ours, theirs))
     return float(np.mean(found)) if found else 0.0
 
 

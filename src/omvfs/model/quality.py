@@ -2,17 +2,29 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, project, squared_row_norms, unit_rows
+from omvfs.model.arrays import (
+    Array,
+    Block,
+    IntArray,
+    project,
+    squared_row_norms,
+    times,
+    unit_rows,
+)
 from omvfs.model.columns import on_columns
 from omvfs.model.constrained.alternate import best_cluster
 from omvfs.model.constrained.init import mean_directions
 from omvfs.model.constrained.reach import Reach
 from omvfs.model.partitions import every_other, shared_information
 from omvfs.model.presence import Presence, of_those, take, who_has
+
+# How many features: so many of each view, or by view.
+Size: TypeAlias = int | tuple[int, ...]
 
 # Most rounds in which clusters are found on the selected features; few rows move after the third.
 _ROUNDS = 5
@@ -28,11 +40,14 @@ class Rows:
     labels : int array of shape (n,)
     present : array of shape (n, n_views), or None
         Which rows have which views; None if all have all.
+    weights : tuple of float
+        What the squares of each view count by; empty if all count alike.
     """
 
     X: Sequence[Block]
     labels: IntArray
     present: Presence = None
+    weights: tuple[float, ...] = ()
 
     def of_view(self, v: int) -> "Rows":
         """Return the rows that have a view, in it alone."""
@@ -40,13 +55,17 @@ class Rows:
         return Rows([of_those(self.X[v], rows)], of_those(self.labels, rows))
 
     def on(self, columns: Sequence[IntArray]) -> "Rows":
-        """Return the rows on some columns of each view, of unit norm there."""
+        """Return the rows on some columns of each view, of unit norm there, or of its weight."""
         held = [on_columns(X_v, c) for X_v, c in zip(self.X, columns, strict=True)]
-        return replace(self, X=[unit_rows(X_v) for X_v in held])
+        unit = [unit_rows(X_v) for X_v in held]
+        if self.weights:
+            unit = [times(X_v, w**0.5) for X_v, w in zip(unit, self.weights, strict=True)]
+        return replace(self, X=unit)
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> "Rows":
         """Return some of the rows."""
-        return Rows([X_v[rows] for X_v in self.X], self.labels[rows], take(self.present, rows))
+        X, labels = [X_v[rows] for X_v in self.X], self.labels[rows]
+        return Rows(X, labels, take(self.present, rows), self.weights)
 
 
 def reproduced(known: Rows, asked: Rows, n_clusters: int) -> float:
@@ -129,25 +148,27 @@ class Halved:
         self._known, self._asked = rows.take(looked_at), rows.take(judged)
         self._n_clusters = n_clusters
 
-    def together(self, scores: Sequence[Array], size: int) -> float:
+    def together(self, scores: Sequence[Array], size: Size) -> float:
         """Return how much of the clusters the best features of all views reproduce."""
         return reproduced(*self._on_best(scores, size), self._n_clusters)
 
-    def each(self, scores: Sequence[Array], size: int) -> list[float]:
+    def each(self, scores: Sequence[Array], size: Size) -> list[float]:
         """Return how much the best features reproduce together, then those of each view alone."""
         a, b = self._on_best(scores, size)
         alone = [(a.of_view(v), b.of_view(v)) for v in range(len(scores))]
         return [reproduced(*both, self._n_clusters) for both in [(a, b), *alone]]
 
-    def _on_best(self, scores: Sequence[Array], size: int) -> tuple[Rows, Rows]:
-        best = [np.sort(np.argsort(-scores_v, kind="stable")[:size]) for scores_v in scores]
+    def _on_best(self, scores: Sequence[Array], size: Size) -> tuple[Rows, Rows]:
+        sizes = (size,) * len(scores) if isinstance(size, int) else size
+        pairs = zip(scores, sizes, strict=True)
+        best = [np.sort(np.argsort(-scores_v, kind="stable")[:n]) for scores_v, n in pairs]
         return self._known.on(best), self._asked.on(best)
 
 
 def agreements(
     rows: Rows,
     rank: Callable[[IntArray], Sequence[Array]],
-    sizes: Sequence[int],
+    sizes: Sequence[Size],
     n_clusters: int,
     halved: Iterable[tuple[IntArray, IntArray]],
 ) -> NDArray[np.float64]:
@@ -160,8 +181,8 @@ def agreements(
     rows : Rows
     rank : callable
         Given which rows may be looked at, returns the scores of the features of each view.
-    sizes : sequence of int
-        Numbers of features a view.
+    sizes : sequence of (int or tuple of int)
+        Numbers of features, the same of each view or by view.
     n_clusters : int
     halved : iterable of (int array, int array)
         Rows to look at, and those to judge on; see `halves`.

@@ -16,7 +16,7 @@ from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, having, of_those, take, who_has
-from omvfs.model.quality import Halved, Rows, agreements, halves
+from omvfs.model.quality import Halved, Rows, Size, agreements, halves
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.ranking.explanation import (
     RULES,
@@ -71,7 +71,7 @@ class Queries:
     def __init__(self, state: State, settings: Settings) -> None:
         self._given, self._settings = state, settings
         self._solver = SOLVERS[settings.solver]
-        self._agreements: dict[tuple[Ranking, tuple[int, ...]], NDArray[np.float64]] = {}
+        self._agreements: dict[tuple[Ranking, tuple[Size, ...]], NDArray[np.float64]] = {}
         self._found: dict[Ranking, list[Repetition]] = {}
         self._proved: dict[float, bool] = {}
 
@@ -90,9 +90,15 @@ class Queries:
         """Where its clusters point: feature matrices with columns of norm 1 over all views."""
         return unit_directions(self._solver.completed_matrices(self.state, self._settings))
 
+    @cached_property
+    def told(self) -> Settings:
+        """The settings, with weights of views as the rows have decided them."""
+        settings = self._settings
+        return settings.weighing(self.state.view_weights) if settings.decides_weights else settings
+
     def scaled(self, X: Sequence[Block]) -> list[Block]:
         """Return rows with their columns scaled as the state has them."""
-        return Scales.of(self._given.statistics, self._settings).rows(X)
+        return Scales.of(self._given.statistics, self.told).rows(X)
 
     def place(self, X: Sequence[Block], present: Presence = None) -> IntArray:
         """Return the cluster of every row, its columns scaled, by its fit and its neighbours.
@@ -107,7 +113,7 @@ class Queries:
         if self._settings.graph != "neighbors" or not len(self.state.reservoir.live):
             return best_cluster(P).labels
         electorate, say = self._electorate
-        return assign(P, weighed(electorate.shares(X), self._settings.graph_weight, say))
+        return assign(P, weighed(electorate.shares(X), self.told.graph_weight, say))
 
     def window_labels(self) -> IntArray:
         """Return the cluster of every row in the window."""
@@ -187,7 +193,7 @@ class Queries:
                 return False
         return float(np.mean(ahead)) > _PROOF
 
-    def agreements(self, ranking: Ranking, sizes: tuple[int, ...]) -> NDArray[np.float64] | None:
+    def agreements(self, ranking: Ranking, sizes: tuple[Size, ...]) -> NDArray[np.float64] | None:
         """Return how much of the clusters the best features reproduce; see `quality.agreements`.
 
         Of the rows of the reservoir, whatever the most recent ones are like. None if there are too
@@ -196,7 +202,8 @@ class Queries:
         if not self._can_judge:
             return None
         # What is judged depends on nothing else.
-        ranking = replace(self._decided(ranking), n_steps=max(sizes), recency=0.0)
+        most = max(size if isinstance(size, int) else max(size) for size in sizes)
+        ranking = replace(self._decided(ranking), n_steps=most, recency=0.0)
         if callable(ranking.criterion):
             return self._judged(ranking, sizes)
         if (ranking, sizes) not in self._agreements:
@@ -218,9 +225,10 @@ class Queries:
     def _judged_rows(self) -> Rows:
         """The rows to judge by, on the columns that they have."""
         own = [on_own_columns(X_v)[1] for X_v in self.scaled(self.sample.blocks)]
-        return Rows(own, self.sample.counted.labels, self.sample.present)
+        labels, has = self.sample.counted.labels, self.sample.present
+        return Rows(own, labels, has, self.state.view_weights)
 
-    def _judged(self, ranking: Ranking, sizes: tuple[int, ...]) -> NDArray[np.float64]:
+    def _judged(self, ranking: Ranking, sizes: tuple[Size, ...]) -> NDArray[np.float64]:
         rows = self._judged_rows
         if callable(ranking.criterion):  # which may know features by their places
             rows = replace(rows, X=self.scaled(self.sample.blocks))
@@ -424,7 +432,7 @@ class Queries:
     @property
     def _as_they_come(self) -> Settings:
         """Settings for rows that are scaled already."""
-        return self._settings.unscaled
+        return self.told.unscaled
 
     @cached_property
     def _electorate(self) -> tuple[Electorate, Array]:

@@ -3,11 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from omvfs.model.arrays import Array, Block
+import numpy as np
+
+from omvfs.model.arrays import Array, Block, IntArray
 from omvfs.model.presence import of_those, who_has
 from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
-from omvfs.model.ranking.separation import ClusterMeans, cluster_means, separation
+from omvfs.model.ranking.separation import (
+    ClusterMeans,
+    cluster_means,
+    explained_shares,
+    separation,
+)
 from omvfs.model.ranking.signal import score_in_order, signal_order
 from omvfs.model.settings import Settings
 from omvfs.model.state import Scales, State
@@ -23,6 +30,31 @@ def relevances(
     return [
         ranking.relevance(V_v, view.diagonal_masses, view.weight_sums)
         for view, V_v in zip(views, V, strict=True)
+    ]
+
+
+def worths(
+    found: Sequence[Repetition], order: Sequence[IntArray], state: State, settings: Settings
+) -> list[Array]:
+    """Return what features are worth beside those of other views, each view's in some order.
+
+    η², the share of a feature's variance that the clusters explain, times what repetition leaves of
+    its score. Neither has units.
+
+    Parameters
+    ----------
+    found : sequence of Repetition
+        Of each view, by separation, whatever the order is by.
+    order : sequence of int array of shape (D_v,)
+        The features of each view by their ranks.
+    state : State
+        With rows in its reservoir.
+    settings : Settings
+    """
+    parts = zip(found, order, _means(state, settings), strict=True)
+    return [
+        (explained_shares(means) * each.left)[places].astype(np.float64)
+        for each, places, (_, _, means) in parts
     ]
 
 

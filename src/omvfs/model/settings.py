@@ -1,10 +1,14 @@
 """What the model is told."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 Graph = Literal["neighbors", "gaussian", "none"]
+# A weight that the data decide.
+AUTO: Literal["auto"] = "auto"
+Weight = float | Literal["auto"] | None
 # What a chunk leaves of all before it at least, so that nothing is divided by 0.
 _LEAST_LEFT = 1e-300
 # Fewer recent rows would tell of themselves more than of a change.
@@ -18,7 +22,8 @@ class Settings:
     """What the model is told; per-view values in the order of the views.
 
     The letters are the paper's: K clusters, α graph weight, β sparsity, γ orthogonality, s window.
-    A view of a weight is balanced, and its squares count by it; of None, it is as it comes.
+    A view of a weight is balanced, and its squares count by it; "auto" is 1 until the data decide
+    it, see `weighing`; a view of None is as it comes.
     """
 
     n_clusters: int
@@ -32,7 +37,7 @@ class Settings:
     sample_size: int
     half_life: float | None
     scale_columns: bool
-    view_weight: tuple[float | None, ...]
+    view_weight: tuple[Weight, ...]
     n_init: int
     max_iter: int
     tol: float
@@ -43,6 +48,32 @@ class Settings:
         if self.half_life is None:
             return 1.0
         return max(math.pow(0.5, n_rows / self.half_life), _LEAST_LEFT)
+
+    @property
+    def decides_weights(self) -> bool:
+        """Whether the data decide the weight of any view."""
+        return AUTO in self.view_weight
+
+    def weighing(self, decided: Sequence[float]) -> "Settings":
+        """Return the same, with weights as the data have decided them, of fit and neighbours.
+
+        Parameters
+        ----------
+        decided : sequence of float
+            The weight of every view, 1 at most; those that were given stay. Empty if nothing is
+            decided.
+        """
+        if not decided or not self.decides_weights:
+            return self
+        left = [b if a == AUTO else None for a, b in zip(self.view_weight, decided, strict=True)]
+        alpha = zip(self.graph_weight, left, strict=True)
+        return replace(
+            self,
+            view_weight=tuple(
+                a if b is None else b for a, b in zip(self.view_weight, left, strict=True)
+            ),
+            graph_weight=tuple(a if b is None else a * b for a, b in alpha),
+        )
 
     @property
     def unscaled(self) -> "Settings":

@@ -19,7 +19,7 @@ from omvfs.model.arrays import (
     times,
 )
 from omvfs.model.columns import Columns
-from omvfs.model.settings import Settings
+from omvfs.model.settings import AUTO, Settings, Weight
 from omvfs.model.statistics import Statistics, ViewStatistics
 from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.reservoir import Reservoir
@@ -55,6 +55,9 @@ class State:
         Rows seen when the reservoir was last clustered anew.
     watch : Watch or None
         By what changes of the stream are noticed; None if nobody asks for them.
+    view_weights : tuple of float
+        What views weigh, as the rows then at hand decided; empty if that is not for them to decide,
+        and before it is.
     """
 
     statistics: Statistics
@@ -66,6 +69,7 @@ class State:
     n_chunks: int = 0
     reclustered_at: int = 0
     watch: Watch | None = None
+    view_weights: tuple[float, ...] = ()
 
     @classmethod
     def empty(
@@ -270,14 +274,14 @@ def _inverse_norms(squares: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def _factor(
-    view: ViewStatistics, weight: float | None, settings: Settings, dtype: np.dtype[Any]
+    view: ViewStatistics, weight: Weight, settings: Settings, dtype: np.dtype[Any]
 ) -> float:
-    """Return what a view is multiplied by."""
+    """Return what a view is multiplied by; it is balanced while its weight is not decided."""
     # Of columns scaled to unit norm, the energy is how many there are.
     energy = float(view.n_features) if settings.scale_columns else view.energy
     if weight is None or not energy or not view.filled_rows:
         return 1.0
-    factor = math.sqrt(weight) * math.sqrt(view.filled_rows / energy)
+    factor = math.sqrt(1.0 if weight == AUTO else weight) * math.sqrt(view.filled_rows / energy)
     if abs(factor - 1) < rounding(dtype):
         return 1.0  # rows of unit norm stay as they are, to the bit
     limits = np.finfo(dtype)

@@ -15,6 +15,7 @@ from omvfs.data.compressed import check_compressed
 from omvfs.data.schema import Schema
 from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.arrays import Block, stack
+from omvfs.model.constrained.view_weights import UNHEARD
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, below, take
 from omvfs.model.settings import Settings
@@ -78,6 +79,8 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
     kinds = [_pack_block(arrays, f"reservoir/{v}", X) for v, X in enumerate(reservoir.blocks)]
     if reservoir.present is not None:
         arrays["reservoir/present"] = reservoir.present
+    if state.view_weights:
+        arrays["view_weights"] = np.array(state.view_weights)
     # Chunks may be many, and of one row each: those of a kind below each other.
     runs = []
     held_chunks = zip(window.chunks, window.U, window.presences, strict=True)
@@ -164,6 +167,7 @@ class _Reader:
             watch=unpack_watch(
                 self.arrays, self.meta["watch"], self.schema, self.settings, self.dtype, n_rows
             ),
+            view_weights=self._view_weights(),
             **counters,
         )
         with np.errstate(over="ignore"):
@@ -206,6 +210,15 @@ class _Reader:
                 raise ValueError(f"the features of view {v} did not come while it learned")
             found.append(born)
         return Growth(tuple(most), tuple(found), tuple(forgotten))
+
+    def _view_weights(self) -> tuple[float, ...]:
+        """Return what views weigh by the rows; nothing if it is not for them to decide."""
+        if "view_weights" not in self.arrays:
+            return ()
+        weights = self._floats("view_weights", (len(self.schema.names),), np.float64)
+        if not self.settings.decides_weights or not np.isin(weights, (UNHEARD, 1.0)).all():
+            raise ValueError(f"the views weigh {weights.tolist()}")
+        return tuple(weights.tolist())
 
     def _preparation(self, n_rows: int) -> Preparation:
         views, steps = self.schema.names, self.meta["prepare"]

@@ -19,8 +19,10 @@ from omvfs.model.arrays import Array, Block
 from omvfs.model.columns import place_columns
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.queries import Queries
+from omvfs.model.ranking.budget import share_budget
 from omvfs.model.ranking.request import Ranking
-from omvfs.model.settings import Settings
+from omvfs.model.scoring import worths
+from omvfs.model.settings import AUTO, Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
@@ -75,7 +77,8 @@ class FittedState:
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once, perhaps by a callable that does not pickle, can be worked out.
-        return {name: value for name, value in vars(self).items() if name != "queries"}
+        asked = "queries", "_worths"
+        return {name: value for name, value in vars(self).items() if name not in asked}
 
     @classmethod
     def empty(
@@ -265,9 +268,58 @@ class FittedState:
         """Return the scores of the features by view name."""
         return self._named(self.queries.scores(ranking))
 
-    def quality(self, ranking: Ranking, sizes: Sequence[int]) -> SelectionQuality:
-        """Return how much of the clusters the best features reproduce, by their number a view."""
-        found = self.queries.agreements(ranking, tuple(sizes))
+    def budget(self, ranking: Ranking, total: int) -> tuple[int, ...]:
+        """Return how many features of each view are among so many of all."""
+        if not self.queries.has_rows:
+            raise TooFewRowsError(
+                Sentence(
+                    "Got ",
+                    Setting("n_features_to_select", total),
+                    ", but no rows by which features of several views compare: the reservoir is "
+                    "empty, or all of it forgotten. Learn with a larger sample or half-life; or "
+                    "give a number for each view, as in ",
+                    Setting("n_features_per_view", 100),
+                    ".",
+                )
+            )
+        if callable(ranking.criterion):  # which may answer otherwise the next time
+            return share_budget(self._worths_of(ranking), total)
+        if ranking not in self._worths:
+            self._worths[ranking] = self._worths_of(ranking)
+        return share_budget(self._worths[ranking], total)
+
+    def _worths_of(self, ranking: Ranking) -> list[Array]:
+        """Return what features are worth beside those of other views, by their ranks."""
+        queries, plain = self.queries, replace(ranking, criterion="separation")
+        order = [np.argsort(-scores, kind="stable") for scores in queries.scores(ranking)]
+        return worths(queries.repetition(plain), order, queries.state, self.settings)
+
+    @cached_property
+    def _worths(self) -> dict[Ranking, list[Array]]:
+        return {}
+
+    def view_weights(self) -> dict[str, float | None]:
+        """Return what views weigh in the clusters, None as they come, by view name."""
+        weights = (1.0 if w == AUTO else w for w in self.queries.told.view_weight)
+        return dict(zip(self.schema.names, weights, strict=True))
+
+    def quality(
+        self, ranking: Ranking, sizes: Sequence[int], in_all: bool = False
+    ) -> SelectionQuality:
+        """Return how much of the clusters the best features reproduce, by their number.
+
+        Parameters
+        ----------
+        ranking : Ranking
+        sizes : sequence of int
+            Numbers of features of each view, or of all views.
+        in_all : bool, default=False
+            Whether they are of all views.
+        """
+        by_view: list[tuple[int, ...]] | None = None
+        if in_all:
+            by_view = [self.budget(ranking, n) for n in sizes]
+        found = self.queries.agreements(ranking, tuple(by_view or sizes))
         if found is None:
             K, n = self.settings.n_clusters, len(self.queries.sample)
             raise TooFewRowsError(
@@ -281,9 +333,8 @@ class FittedState:
                     ".",
                 )
             )
-        return SelectionQuality.of(
-            sizes, found, dict(zip(self.schema.names, self.schema.widths, strict=True))
-        )
+        widths = dict(zip(self.schema.names, self.schema.widths, strict=True))
+        return SelectionQuality.of(sizes, found, widths, by_view)
 
     def zeros(self, v: int) -> NDArray[np.float64] | None:
         """Return what a 0 has become in the columns of a view; None where they are not raised."""

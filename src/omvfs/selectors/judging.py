@@ -6,10 +6,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.schema import Schema
 from omvfs.model.ranking.request import Ranking
+from omvfs.model.settings import AUTO
 from omvfs.selectors.base import sizes_by_view
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.quality import SelectionQuality, sizes_to_judge
-from omvfs.selectors.settings import AUTO, checked
+from omvfs.selectors.settings import checked, total_of
 from omvfs.selectors.stream import Journal
 from omvfs.threads import alone, on_one_thread
 
@@ -18,6 +19,7 @@ class JudgesSelection:
     """Adds `selection_quality_` and `suggest_n_features` to the estimator."""
 
     n_features_per_view: Any
+    n_features_to_select: Any = None
     schema_: Schema
     _ranking: Ranking
     _journal: Journal[FittedState]
@@ -28,7 +30,8 @@ class JudgesSelection:
 
         The rows of the reservoir are halved, twice. Features are ranked by one half; the rows of
         the other are clustered on the best features alone, and the clusters compared with the
-        consensus clusters by normalised mutual information.
+        consensus clusters by normalised mutual information. With `n_features_to_select` numbers are
+        of all views, shared between them as the selection is.
 
         Examples
         --------
@@ -53,7 +56,8 @@ class JudgesSelection:
         Parameters
         ----------
         view : str, default=None
-            Judge this view alone; by default, all views together, so many features of each.
+            Judge this view alone; by default, all views together, so many features of each, or,
+            with `n_features_to_select`, in all.
         """
         quality = self._judged()
         if view is None:
@@ -65,13 +69,23 @@ class JudgesSelection:
     @on_one_thread
     def _judged(self) -> SelectionQuality:
         check_is_fitted(self)
-        sizes = sizes_to_judge(self.schema_.widths)
-        return self._journal.known.quality(self._ranking, sizes)
+        in_all = self.n_features_to_select is not None
+        sizes = sizes_to_judge(self.schema_.widths, in_all)
+        return self._journal.known.quality(self._ranking, sizes, in_all)
 
     def _sizes(self) -> dict[str, int]:
         """Return how many features are selected by view name, ``"auto"`` being what is enough."""
         names = self.schema_.names
+        if self.n_features_to_select is not None:
+            return dict(zip(names, self._shared(), strict=True))
         asked = checked("n_features_per_view", self.n_features_per_view, names)
         enough = self.suggest_n_features() if AUTO in asked else None
         sizes: list[Any] = [enough if size == AUTO else size for size in asked]
         return sizes_by_view(dict(zip(names, sizes, strict=True)), self.schema_)
+
+    @alone
+    @on_one_thread
+    def _shared(self) -> tuple[int, ...]:
+        """Return how many features of each view are selected, of so many in all."""
+        total = total_of(self.n_features_to_select, self.schema_)
+        return self._journal.known.budget(self._ranking, total)

@@ -18,14 +18,17 @@ class TooFewRowsError(ValueError, AttributeError):
     """
 
 
-def sizes_to_judge(widths: Sequence[int]) -> tuple[int, ...]:
-    """Return numbers of features a view, up to all of the widest view.
+def sizes_to_judge(widths: Sequence[int], in_all: bool = False) -> tuple[int, ...]:
+    """Return numbers of features a view, up to all of the widest view; or of all views.
 
     Examples
     --------
-    >>> sizes_to_judge([7, 3])
-    (1, 2, 3, 4, 6, 7)
+    >>> sizes_to_judge([7, 3]), sizes_to_judge([7, 3], in_all=True)
+    ((1, 2, 3, 4, 6, 7), (2, 4, 6, 8, 10))
     """
+    if in_all:
+        n = len(widths)
+        return tuple(sorted({min(size * n, sum(widths)) for size in SIZES}))
     most = min(max(widths), SIZES[-1])
     return (*(size for size in SIZES if size < most), most)
 
@@ -79,7 +82,8 @@ class SelectionQuality(Curve):
     Attributes
     ----------
     sizes : int array of shape (n,)
-        Numbers of features a view; of a view that has fewer, all.
+        Numbers of features a view, of one that has fewer, all; or, with ``n_features_to_select``,
+        of all views.
     agreement, spread : array of shape (n,)
         Of all views together.
     views : mapping of str to Curve
@@ -99,7 +103,11 @@ class SelectionQuality(Curve):
 
     @classmethod
     def of(
-        cls, sizes: Sequence[int], agreements: NDArray[np.float64], widths: Mapping[str, int]
+        cls,
+        sizes: Sequence[int],
+        agreements: NDArray[np.float64],
+        widths: Mapping[str, int],
+        by_view: Sequence[tuple[int, ...]] | None = None,
     ) -> "SelectionQuality":
         """Return it from judgements.
 
@@ -110,11 +118,17 @@ class SelectionQuality(Curve):
             Of all views together, then of each.
         widths : mapping of str to int
             Number of features by view name, in order.
+        by_view : sequence of tuple of int, optional
+            How many of each view they are, if they are of all views.
         """
         each = np.array(sizes, np.intp)
         mean, spread = agreements.mean(axis=0), agreements.std(axis=0, ddof=1)
         alone = {}
         for v, (view, width) in enumerate(widths.items(), start=1):
+            if by_view is not None:
+                own = np.array(by_view, np.intp)[:, v - 1]
+                alone[view] = Curve(own, mean[v], spread[v])
+                continue
             own, first = np.unique(np.minimum(each, width), return_index=True)
             alone[view] = Curve(own, mean[v, first], spread[v, first])
         return cls(each, mean[0], spread[0], alone)

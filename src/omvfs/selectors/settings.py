@@ -8,9 +8,10 @@ from typing import Any, Literal, get_args
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.split import Remainder
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
+from omvfs.model.constrained.view_weights import FEWEST_ROWS
 from omvfs.model.ranking.criteria import Named
 from omvfs.model.ranking.request import Ranking
-from omvfs.model.settings import Graph, Settings
+from omvfs.model.settings import AUTO, Graph, Settings, Weight
 from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
 from omvfs.selectors.base import sizes_by_view
 from omvfs.selectors.detecting import detector, listener
@@ -20,8 +21,6 @@ from omvfs.wording import Clause, Sentence, Setting
 NegativeMode = Literal["error", "clip", "shift"]
 Role = Literal["learns", "ranks", "reads", "tells", "seeds"]
 
-# How many features are enough is for the data to tell.
-AUTO: Literal["auto"] = "auto"
 # Every view has the same say.
 BALANCED: Literal["balanced"] = "balanced"
 # Features per view that are taken one after another when repetition is discounted.
@@ -61,13 +60,18 @@ def _size(name: str, value: Any) -> Any:
     return select_size(name, value, also=f", {AUTO!r}")
 
 
-def _weight(name: str, value: Any) -> float | None:
+def _weight(name: str, value: Any) -> Weight:
     if value is None or (isinstance(value, str) and value == BALANCED):
         return None if value is None else 1.0
+    if isinstance(value, str) and value == AUTO:
+        return AUTO
     try:
         return number(name, value, least=0.0, above=True)
     except ValueError:
-        weights = f"{BALANCED!r}, a weight above 0 for each view, or None to take them as they come"
+        weights = (
+            f"{BALANCED!r}, {AUTO!r}, a weight above 0 for each view, or None to take them as they "
+            "come"
+        )
         raise ValueError(
             Sentence("Got ", Setting(name, value), "; expected ", Clause("weights", weights), ".")
         ) from None
@@ -79,6 +83,7 @@ _at_least_1 = partial(whole, least=1)
 PARAMETERS = {
     "n_clusters": Parameter(_at_least_1, "learns"),
     "n_features_per_view": Parameter(_size, "ranks", per_view=True),
+    "n_features_to_select": Parameter(or_none(select_size), "ranks"),
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
     "remainder": Parameter(partial(one_of, allowed=get_args(Remainder)), "reads"),
@@ -140,7 +145,7 @@ def check_all(params: Mapping[str, Any], views: Sequence[str] | None = None) -> 
 
 
 def check_judgeable(params: Mapping[str, Any], views: Sequence[str] | None = None) -> None:
-    """Refuse to let the data tell how many features are enough where they never can.
+    """Refuse to let the data decide what they never can: how many features, and of which views.
 
     Parameters
     ----------
@@ -156,17 +161,40 @@ def check_judgeable(params: Mapping[str, Any], views: Sequence[str] | None = Non
     ValueError: Got n_features_per_view='auto' with sample_size=0; expected a number, or a sample \
 of at least 80 rows, 10 for each cluster.
     """
-    if AUTO not in checked("n_features_per_view", params["n_features_per_view"], views):
-        return
-    got = Sentence("Got ", Setting("n_features_per_view", AUTO), " with ")
-    least = ROWS_PER_CLUSTER * params["n_clusters"]
+    least, each = ROWS_PER_CLUSTER * params["n_clusters"], f", {ROWS_PER_CLUSTER} for each cluster"
+    total = params.get("n_features_to_select")
+    if total is not None:
+        asked = Setting("n_features_to_select", total)
+        _check_sampled(params, asked, "a number for each view", least, each)
+    elif AUTO in checked("n_features_per_view", params["n_features_per_view"], views):
+        asked = Setting("n_features_per_view", AUTO)
+        _check_sampled(params, asked, "a number", least, each)
+    if AUTO in checked("view_weight", params.get("view_weight"), views):
+        asked = Setting("view_weight", AUTO)
+        if params.get("solver") == "paper":
+            raise ValueError(
+                Sentence(
+                    "Got ",
+                    asked,
+                    " for OMVFSPaper, which keeps no rows that could decide it; expected "
+                    "'balanced', a weight above 0 for each view, or None.",
+                )
+            )
+        _check_sampled(params, asked, "weights", FEWEST_ROWS)
+
+
+def _check_sampled(
+    params: Mapping[str, Any], asked: Setting, instead: str, least: int, why: str = ""
+) -> None:
+    """Refuse what the rows of the sample are to decide, if it never has enough of them."""
     if params["sample_size"] < least:
         raise ValueError(
             Sentence(
-                got,
+                "Got ",
+                asked,
+                " with ",
                 Setting("sample_size", params["sample_size"]),
-                f"; expected a number, or a sample of at least {least:,} rows, {ROWS_PER_CLUSTER} "
-                "for each cluster.",
+                f"; expected {instead}, or a sample of at least {least:,} rows{why}.",
             )
         )
 
@@ -220,6 +248,39 @@ def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
     return Settings(**own)
 
 
+def total_of(asked: Any, schema: Schema) -> int:
+    """Return how many features to select in all: of a share so many, and at most all there are.
+
+    Parameters
+    ----------
+    asked : int or float
+    schema : Schema
+        Of the views.
+
+    Examples
+    --------
+    >>> schema = Schema(("text", "image"), (80, 20), (None, None))
+    >>> total_of(0.1, schema), total_of(500, schema)
+    (10, 100)
+    >>> total_of(1, schema)
+    Traceback (most recent call last):
+    ValueError: Got n_features_to_select=1 for 2 views; expected at least 2, one for each view.
+    """
+    size, n = checked("n_features_to_select", asked), len(schema.widths)
+    every = sum(schema.widths)
+    if isinstance(size, float):
+        return max(n, round(size * every))
+    if size < n:
+        raise ValueError(
+            Sentence(
+                "Got ",
+                Setting("n_features_to_select", size),
+                f" for {n} views; expected at least {n}, one for each view.",
+            )
+        )
+    return int(min(size, every))
+
+
 def resolve_ranking(params: Mapping[str, Any], schema: Schema) -> Ranking:
     """Return what decides how features are ranked, checked.
 
@@ -231,6 +292,8 @@ def resolve_ranking(params: Mapping[str, Any], schema: Schema) -> Ranking:
         Of the views.
     """
     asked = checked("n_features_per_view", params["n_features_per_view"], schema.names)
+    if params.get("n_features_to_select") is not None:
+        asked = (1,) * len(schema.names)  # not looked at
     # What is enough is found among fewer features than are taken one after another in any case.
     given = dict(zip(schema.names, (1 if size == AUTO else size for size in asked), strict=True))
     sizes = sizes_by_view(given, schema).values()

@@ -83,7 +83,10 @@ class Directions:
 
 
 def feature_matrices(state: State, settings: Settings) -> list[Array]:
-    """Return the V that is best for what the statistics hold."""
+    """Return the V that is best for what the statistics hold.
+
+    Views whose weight the data decide are balanced here: their features are ranked, heard or not.
+    """
     statistics = state.statistics
     B = Scales.of(statistics, settings).features(statistics.B)
     parts = zip(statistics.views, B, settings.sparsity, strict=True)
@@ -107,9 +110,11 @@ def completed(B: Sequence[Array], statistics: Statistics) -> list[Array]:
 def completed_matrices(state: State, settings: Settings) -> list[Array]:
     """Return V as it would be if rows that lack views had what their cluster has there.
 
-    Its columns can be compared between views, so that they tell where clusters point.
+    Its columns can be compared between views, so that they tell where clusters point; views count
+    by what they weigh.
     """
     statistics = state.statistics
-    B = completed(Scales.of(statistics, settings).features(statistics.B), statistics)
+    scales = Scales.of(statistics, settings.weighing(state.view_weights))
+    B = completed(scales.features(statistics.B), statistics)
     A, pairs = statistics.masses, zip(B, settings.sparsity, strict=True)
     return [update_v(A, B_v, beta) for B_v, beta in pairs]

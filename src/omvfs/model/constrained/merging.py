@@ -31,7 +31,7 @@ from omvfs.model.constrained.alternate import best_cluster, in_clusters, unit_di
 from omvfs.model.constrained.directions import completed
 from omvfs.model.constrained.half_steps import update_v
 from omvfs.model.constrained.reach import Reach
-from omvfs.model.constrained.recluster import clustered, moves
+from omvfs.model.constrained.recluster import clustered, decided_weights, moves
 from omvfs.model.constrained.step import anchors
 from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weighed
 from omvfs.model.indicator import Indicator
@@ -150,13 +150,15 @@ class CommonClusters:
         rng: np.random.Generator,
         settings: Settings,
     ) -> None:
-        self._settings, self._scales = settings, Scales.of(sample.statistics, settings)
         self._reservoir, live = sample.reservoir, sample.reservoir.live
+        held = sample.reservoir.take(live)
+        self._weights = decided_weights(held.blocks, settings, held.present) if len(live) else ()
+        self._settings = settings = settings.weighing(self._weights)
+        self._scales = Scales.of(sample.statistics, settings)
         V = known[0] if known else ()
         if len(live):
-            held = sample.reservoir.take(live)
             X, has = self._scales.rows(held.blocks), held.present
-            U = clustered(X, known, rng, settings, present=has)
+            U = clustered(X, known, rng, settings, present=has, heard=self._weights)
             self._reservoir = sample.reservoir.recount(live, U)
             own = Statistics.of_clusters(X, U, held.shares, has)
             pairs = zip(completed(own.B, own), settings.sparsity, strict=True)
@@ -243,6 +245,7 @@ class CommonClusters:
             n_chunks=n_chunks,
             reclustered_at=statistics.n_rows,
             watch=new_watch(len(statistics.views), self._settings),
+            view_weights=self._weights,
         )
 
     def _has(self, part: KeyedPart) -> NDArray[np.bool_]:

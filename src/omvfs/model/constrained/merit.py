@@ -18,6 +18,7 @@ def merit(
     graphs: Sequence[sp.csr_array],
     weights: Sequence[float],
     present: Presence = None,
+    heard: Sequence[float] = (),
 ) -> float:
     """Return how good clusters are: four things that good ones have, multiplied.
 
@@ -39,6 +40,8 @@ def merit(
     present : array of shape (n, n_views), optional
         Which rows have which views; by default all. What a view foretells is told by those that
         have it and another.
+    heard : sequence of float
+        What each view weighs in how well views foretell clusters; by default all the same.
 
     Examples
     --------
@@ -55,7 +58,7 @@ def merit(
         foretold(of_those(X_v, own), U if own is None else U.take(own))
         for X_v, own in zip(X, rows, strict=True)
     ]
-    found *= float(np.mean(known))
+    found *= float(np.average(known, weights=heard) if len(set(heard)) > 1 else np.mean(known))
     if graphs:
         found *= float(np.average([agreement(W, U) for W in graphs], weights=weights))
     return found

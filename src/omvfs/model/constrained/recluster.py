@@ -23,10 +23,11 @@ from omvfs.model.constrained.alternate import (
 from omvfs.model.constrained.directions import completed_matrices
 from omvfs.model.constrained.init import graph_start, mean_directions, spectral_start
 from omvfs.model.constrained.merit import merit
+from omvfs.model.constrained.view_weights import view_weights
 from omvfs.model.graph.term import graph_term, neighbour_graphs, no_graph
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence
-from omvfs.model.settings import Settings
+from omvfs.model.settings import AUTO, Settings
 from omvfs.model.state import B_sq_norms, Scales, State
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.reservoir import Reservoir
@@ -92,10 +93,12 @@ def recluster(state: State, settings: Settings, on_the_way: bool = False) -> Sta
     if not len(live):
         return state
     sample, statistics = state.reservoir.take(live), state.statistics
-    held = sample.blocks
-    scaled = Scales.of(statistics, settings).rows(held)
-    known, has = [completed_matrices(state, settings)], sample.present
-    found = clustered(scaled, known, state.rng, settings, on_the_way, has)
+    held, has = sample.blocks, sample.present
+    state = replace(state, view_weights=decided_weights(held, settings, has))
+    told = settings.weighing(state.view_weights)
+    scaled = Scales.of(statistics, told).rows(held)
+    known = [completed_matrices(state, settings)]
+    found = clustered(scaled, known, state.rng, told, on_the_way, has, state.view_weights)
     old, new = sample.counted, _matched(found, sample.counted)
     rest = statistics.cleared()
     if statistics.n_rows > len(sample):
@@ -113,6 +116,24 @@ def recluster(state: State, settings: Settings, on_the_way: bool = False) -> Sta
     )
 
 
+def decided_weights(
+    held: Sequence[Block], settings: Settings, present: Presence
+) -> tuple[float, ...]:
+    """Return what views weigh by a sample of rows; empty if it is not for them to decide.
+
+    Parameters
+    ----------
+    held : sequence of array or CSR matrix of shape (n, D_v)
+        The rows, scaled or not.
+    settings : Settings
+    present : array of shape (n, n_views), or None
+    """
+    if not settings.decides_weights:
+        return ()
+    found = zip(settings.view_weight, view_weights(held, present), strict=True)
+    return tuple(own if weight == AUTO else 1.0 for weight, own in found)
+
+
 def clustered(
     held: Sequence[Block],
     known: Sequence[Sequence[Array]],
@@ -120,6 +141,7 @@ def clustered(
     settings: Settings,
     on_the_way: bool = False,
     present: Presence = None,
+    heard: Sequence[float] = (),
 ) -> Indicator:
     """Return clusters of rows, the best found from those that are known and from a fresh start.
 
@@ -136,11 +158,13 @@ def clustered(
         With little effort.
     present : array of shape (n, n_views), optional
         Which rows have which views; by default all.
+    heard : sequence of float
+        What views weigh, if the rows have decided that.
     """
     columns, X = zip(*map(on_own_columns, held), strict=True)
     begun = [unit_directions([V_v[c] for V_v, c in zip(V, columns, strict=True)]) for V in known]
     if present is not None:
-        return clustered_in_part(X, begun, rng, settings, on_the_way, present)
+        return clustered_in_part(X, begun, rng, settings, on_the_way, present, heard)
     max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
     graphs, K = neighbour_graphs(X, settings), settings.n_clusters
     graph, prior = graph_term(X, settings, graphs), PriorStatistics.none(X, K)
@@ -155,7 +179,7 @@ def clustered(
         for start, U in starts
     ]
     unit = [unit_rows(X_v) for X_v in X]
-    merits = [merit(U, unit, graphs, settings.graph_weight) for U in options]
+    merits = [merit(U, unit, graphs, settings.graph_weight, heard=heard) for U in options]
     return options[int(in_ties(np.array(merits)).argmax())]
 
 
@@ -166,6 +190,7 @@ def clustered_in_part(
     settings: Settings,
     on_the_way: bool,
     present: NDArray[np.bool_],
+    heard: Sequence[float] = (),
 ) -> Indicator:
     """Return clusters of rows of which some lack views.
 
@@ -186,6 +211,8 @@ def clustered_in_part(
         With little effort.
     present : array of shape (n, n_views)
         Which rows have which views.
+    heard : sequence of float
+        What views weigh, if the rows have decided that.
     """
     K, beta = settings.n_clusters, settings.sparsity
     max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
@@ -197,10 +224,10 @@ def clustered_in_part(
     ]
     whole = np.flatnonzero(present.all(axis=1))
     if len(whole) >= ROWS_PER_CLUSTER * K:
-        U = clustered([X_v[whole] for X_v in X], begun, rng, settings, on_the_way)
+        U = clustered([X_v[whole] for X_v in X], begun, rng, settings, on_the_way, heard=heard)
         options.append(joined(X, whole, U, beta, present))
     unit = [unit_rows(X_v) for X_v in X]
-    merits = [merit(each.fit, unit, [], [], present) for each in options]
+    merits = [merit(each.fit, unit, [], [], present, heard) for each in options]
     return options[int(in_ties(np.array(merits)).argmax())].U
 
 

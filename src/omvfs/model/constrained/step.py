@@ -74,6 +74,7 @@ def step(
     -------
     Update
     """
+    settings, told = settings.weighing(state.view_weights), settings
     rho = settings.decay(X[0].shape[0])
     known = state.statistics.decay(rho).writable()
     draft = replace(
@@ -112,7 +113,7 @@ def step(
     if n_before and recluster_due(state, n_rows) and len(draft.reservoir.live):
         whole = draft.statistics.copy()
         whole.put(columns, part)
-        draft = recluster(replace(draft, statistics=whole), settings, on_the_way=True)
+        draft = recluster(replace(draft, statistics=whole), told, on_the_way=True)
         return Update(draft, replace(info, reclustered=True))
     if known is not state.statistics:
         # What has faded, or could not be written, is in arrays of its own already.

@@ -34,6 +34,11 @@ class Repetition:
     repeated: IntArray
     correlations: NDArray[np.float64]
 
+    @property
+    def left(self) -> NDArray[np.float64]:
+        """What part of each feature's own score is left; all of one that has none."""
+        return np.divide(self.scores, self.own, out=np.ones(len(self.own)), where=self.own > 0)
+
     @classmethod
     def none(cls, scores: Array) -> "Repetition":
         """Return scores of which nothing is discounted."""

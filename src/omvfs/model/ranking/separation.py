@@ -93,6 +93,22 @@ def cluster_means(
     return ClusterMeans(M, shares_of_clusters, np.where(varied, whole, 0), largest)
 
 
+def explained_shares(means: ClusterMeans) -> NDArray[np.float64]:
+    """Return η², the share of every feature's variance that the clusters explain.
+
+    Without units, so that features of all views compare; 0 for a constant one.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 8.0], [1.0, 0.0], [0.0, 8.0], [0.0, 0.0]])
+    >>> U = Indicator(np.array([0, 0, 1, 1]), np.ones(4), 2)
+    >>> explained_shares(cluster_means(X, U, np.ones(4), X.T @ U.dense(), U.sums)).round(1)
+    array([1., 0.])
+    """
+    whole = means.variances
+    return np.divide(means.between, whole, out=np.zeros_like(whole), where=whole > 0)
+
+
 def separation(means: ClusterMeans) -> NDArray[np.float64]:
     """Return the variance between clusters over the root of the whole, of every feature.
 
