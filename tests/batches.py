@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from omvfs.data.views import Views, as_views
+from omvfs.data.door import as_views
+from omvfs.data.views import Views
 from support import KINDS, counts
 
 quick = settings(max_examples=50, deadline=None)

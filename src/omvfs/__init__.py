@@ -1,9 +1,10 @@
 """Online unsupervised multi-view feature selection."""
 
+from omvfs.data.door import as_views
 from omvfs.data.rechunk import rechunk
 from omvfs.data.suspects import SuspectColumnWarning
 from omvfs.data.transformer import ViewTransformer
-from omvfs.data.views import Views, as_views
+from omvfs.data.views import Views
 from omvfs.merging import merge
 from omvfs.omvfs import OMVFS
 from omvfs.omvfs_paper import OMVFSPaper

@@ -22,6 +22,7 @@ from omvfs.model.stream.event import DriftEvent
 from omvfs.parameters import seed_of
 from omvfs.persistence.saving import Persistent
 from omvfs.selectors.base import SelectSize
+from omvfs.selectors.clustering import ClustersRows
 from omvfs.selectors.detecting import check_watched
 from omvfs.selectors.explaining import ExplainingSelector
 from omvfs.selectors.fitted import FittedState
@@ -42,7 +43,15 @@ from omvfs.selectors.telling import TellsDrift
 from omvfs.threads import alone, on_one_thread
 
 
-class OMVFS(TellsDrift, GrowsFeatures, JudgesSelection, Persistent, Mergeable, ExplainingSelector):
+class OMVFS(
+    TellsDrift,
+    GrowsFeatures,
+    JudgesSelection,
+    Persistent,
+    Mergeable,
+    ClustersRows,
+    ExplainingSelector,
+):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
@@ -309,57 +318,6 @@ class OMVFS(TellsDrift, GrowsFeatures, JudgesSelection, Persistent, Mergeable, E
         """
         return self._learn_chunk(X, start_U=start_U, start_V=start_V)
 
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
-        """Learn from X anew, and return the consensus cluster of every row.
-
-        Parameters
-        ----------
-        X : anything `as_views` accepts
-        y : ignored
-            For compatibility with scikit-learn.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            As ``fit(X).predict(X)``.
-        """
-        return self.fit(X, y).labels_
-
-    @alone
-    @on_one_thread
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return the consensus cluster of new rows, by their fit in all views and their neighbours.
-
-        Neighbours are asked among the rows kept in the reservoir; without it or a graph the fit
-        alone decides.
-
-        Parameters
-        ----------
-        X : anything `as_views` accepts
-            Rows with the views that were fitted.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        check_is_fitted(self)
-        return self._fitted.predict(self._read_next(X, self._checked_negative_mode))
-
-    @alone
-    @on_one_thread
-    def explained_share(self, X: Any, y: Any = None) -> float:
-        """Return the share of ‖X‖² that the consensus clusters explain, between 0 and 1.
-
-        Parameters
-        ----------
-        X : anything `as_views` accepts
-            Rows with the views that were fitted.
-        y : ignored
-            For compatibility with scikit-learn.
-        """
-        check_is_fitted(self)
-        return self._fitted.explained(self._read_next(X, self._checked_negative_mode))
-
     @property
     @alone
     @on_one_thread
@@ -375,35 +333,6 @@ class OMVFS(TellsDrift, GrowsFeatures, JudgesSelection, Persistent, Mergeable, E
         """Feature matrices by view name."""
         check_is_fitted(self)
         return self._fitted.feature_matrices()
-
-    @property
-    @alone
-    def labels_(self) -> NDArray[np.intp]:
-        """Consensus cluster of every row that `fit` was given."""
-        check_is_fitted(self)
-        labels: NDArray[np.intp] | None = getattr(self, "_labels", None)
-        if labels is None or len(labels) != self._fitted.n_rows:
-            raise AttributeError(
-                "labels_ is of the rows of fit(); after partial_fit(), load() or merge() they are "
-                "not known any more. Use predict(X), or window_labels_ for the last chunks."
-            )
-        return labels.copy()
-
-    @property
-    @alone
-    @on_one_thread
-    def window_labels_(self) -> NDArray[np.intp]:
-        """Consensus cluster of every row in the window."""
-        check_is_fitted(self)
-        return self._fitted.queries.window_labels()
-
-    @property
-    @alone
-    @on_one_thread
-    def view_weights_(self) -> dict[str, float | None]:
-        """What the squares of each view count by in the clusters; 0.01 if it is not heard."""
-        check_is_fitted(self)
-        return self._fitted.view_weights()
 
     @property
     @alone

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given
 
 from batches import assert_sound, batches, bits, quick
-from omvfs.data.views import Views, as_views, hstack
+from omvfs.data.door import as_views
+from omvfs.data.views import Views, hstack
 from support import KINDS, counts, dense
 
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]

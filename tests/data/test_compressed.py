@@ -14,7 +14,8 @@ from omvfs.data.compressed import check_compressed
 # Pointers that pass scipy's own check of all contents, and what comes of all that read them.
 EVADING = """
 import numpy as np, scipy.sparse as sp
-from omvfs.data.views import Views, as_views
+from omvfs.data.door import as_views
+from omvfs.data.views import Views
 from omvfs.formats._mat5 import csr_of_columns
 
 for ends in ([0, 2**30, 2**30, 2**30, 0], [0, 2**31 - 1, -(2**31), -1, 4],

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batches import assert_same, batches, quick
-from omvfs.data.views import Views, as_views
+from omvfs.data.door import as_views
+from omvfs.data.views import Views
 
 
 @quick

@@ -82,8 +82,8 @@ from omvfs.cli._workers import (
     learned,
     tell_of_damaged,
 )
+from omvfs.data.door import mark_missing
 from omvfs.data.schema import NewFeatures, Schema
-from omvfs.data.views import mark_missing
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
 from omvfs.formats.destinations import Destination

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from omvfs.data.blocks import Negative
+from omvfs.data.door import as_views
 from omvfs.data.lacking import Missing
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.split import Columns
-from omvfs.data.views import Views, as_views
+from omvfs.data.views import Views
 
 
 def rechunk(

@@ -1,58 +1,47 @@
-"""The data of one batch, as named views; `as_views` is the only door in."""
+"""The data of one batch, as named views."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import EllipsisType, MappingProxyType
-from typing import Any, NoReturn, Self, get_args, overload
+from types import EllipsisType
+from typing import Any, Self, overload
 
 import numpy as np
-import scipy.sparse as sp
 
 from omvfs.data.blocks import (
     Block,
-    Negative,
-    check_values,
     hstack,
-    take_columns,
     take_rows,
     tidy_block,
     vstack,
 )
 from omvfs.data.collections import (
     RowKey,
-    check_shapes,
     fitting,
     given_names,
-    holds_views,
     row_key,
 )
 from omvfs.data.containers import Names, as_names
 from omvfs.data.lacking import (
     BoolArray,
-    Missing,
     blanked,
-    check_some_view,
     given_presence,
-    lacks,
-    refuse_missing,
     shown,
     spread,
 )
-from omvfs.data.mappings import are_mappings
-from omvfs.data.reading import read_blocks, read_one
+from omvfs.data.named_blocks import NamedBlocks
+from omvfs.data.reading import read_blocks
 from omvfs.data.rows import aligned, joined
 from omvfs.data.schema import NewFeatures, Schema, listed, unknown_features
-from omvfs.data.split import Columns, Remainder
 from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.columns import place_columns
 
-__all__ = ["Block", "Schema", "Views", "as_views", "hstack", "select_columns"]
+__all__ = ["Block", "Schema", "Views", "hstack"]
 
 # How much is known of the values of a Views, each level holding the one before.
-_READ, _FINITE, _NONNEGATIVE = range(3)
+READ, FINITE, NONNEGATIVE = range(3)
 
 
-class Views:
+class Views(NamedBlocks):
     """Named, row-sliceable blocks of one batch, rows aligned across views.
 
     Structure is checked on construction (2-D, equal rows, sound sparse indices); values are
@@ -115,7 +104,7 @@ class Views:
     ) -> None:
         self._blocks, names, self._index, own, self._by_name = read_blocks(blocks, index)
         self._feature_names = {**names, **given_names(feature_names or {}, self.widths)}
-        self._known, self._present = _READ, own
+        self._known, self._present = READ, own
         if present is not None:
             self._present = {**own, **given_presence(present, self.names, self.n_rows)}
             for view, has in self._present.items():
@@ -212,7 +201,7 @@ class Views:
             name: self._feature_names[name] if X.shape == self[name].shape else None
             for name, X in made.items()
         }
-        new = self._of(made, names, _READ, self._index, self._present)
+        new = self._of(made, names, READ, self._index, self._present)
         if len(new) != len(self):
             raise ValueError(f"Got {len(new):,} rows in the place of {len(self):,}.")
         return new
@@ -248,13 +237,13 @@ class Views:
         if new_features == "grow":
             first, *rest = _with_all_names([first, *rest])
         schema = first.schema
-        matched = [first, *(_matched(part, schema) for part in rest)]
+        matched = [first, *(matched(part, schema) for part in rest)]
         blocks = {name: vstack([part[name] for part in matched]) for name in first.names}
         lacking = [view for view in first.names if any(view in part._present for part in matched)]
         present = {view: np.concatenate([part.has(view) for part in matched]) for view in lacking}
         index = joined([part._index for part in matched])
         # The sum of squares may overflow though that of each part does not.
-        return cls._of(blocks, first._feature_names, _READ, index, present, first._by_name)
+        return cls._of(blocks, first._feature_names, READ, index, present, first._by_name)
 
     def with_features(self, features: Mapping[str, Vocabulary]) -> Self:
         """Return the same rows with other features, matched by name.
@@ -300,11 +289,6 @@ class Views:
         by_name = self._by_name.difference(nameless)
         return self._of(dict(blocks), names, self._known, self._index, self._present, by_name)
 
-    @property
-    def by_name(self) -> frozenset[str]:
-        """Views whose rows are mappings: what features they have, and in what order, is chance."""
-        return self._by_name
-
     def _by_names_of(self, like: Schema) -> Self:
         """Return rows by name with the features of an earlier batch; it must have all of them."""
         known = dict(zip(like.names, like.feature_names, strict=True))
@@ -337,47 +321,6 @@ class Views:
         by_name = self._by_name & blocks.keys()
         return self._of(blocks, own, self._known, self._index, present, by_name)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """View names, in order."""
-        return tuple(self._blocks)
-
-    @property
-    def blocks(self) -> Mapping[str, Block]:
-        """Blocks by view name, read-only."""
-        return MappingProxyType(self._blocks)
-
-    @property
-    def feature_names(self) -> dict[str, Names | None]:
-        """Feature names by view name, None where unknown."""
-        return dict(self._feature_names)
-
-    @property
-    def index(self) -> Any:
-        """Labels of the rows, an index of pandas; None where unknown."""
-        return self._index
-
-    @property
-    def present(self) -> dict[str, BoolArray]:
-        """Which rows have a view, by name, for those that some rows lack; as far as is known.
-
-        `as_views` finds rows of NaN throughout.
-
-        Examples
-        --------
-        >>> X = {"text": [[1.0], [2.0]], "image": [[3.0, 4.0], [np.nan, np.nan]]}
-        >>> as_views(X, missing="allow").present
-        {'image': array([ True, False])}
-        """
-        return dict(self._present)
-
-    @property
-    def presence(self) -> BoolArray | None:
-        """Which rows have which views, rows by views; None if all have all."""
-        if not self._present:
-            return None
-        return np.stack([self.has(view) for view in self.names], axis=1)
-
     def spread(self, places: Any, n_rows: int) -> Self:
         """Return the rows in certain places among others, which lack all of these views.
 
@@ -407,51 +350,7 @@ class Views:
         if not self._present:
             return self
         blocks = {view: shown(X, self._present.get(view)) for view, X in self._blocks.items()}
-        return self._of(blocks, self._feature_names, _READ, self._index, self._present)
-
-    def has(self, view: str) -> BoolArray:
-        """Return which rows have a view.
-
-        Parameters
-        ----------
-        view : str
-        """
-        own = self._present.get(view)
-        return np.ones(len(self), bool) if own is None else own
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows, the same in every view."""
-        return int(next(iter(self._blocks.values())).shape[0])
-
-    @property
-    def widths(self) -> dict[str, int]:
-        """Number of features by view name."""
-        return {name: int(block.shape[1]) for name, block in self._blocks.items()}
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows, and of features over all views."""
-        return self.n_rows, sum(self.widths.values())
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Data type, the same in every view."""
-        dtype: np.dtype[Any] = next(iter(self._blocks.values())).dtype
-        return dtype
-
-    @property
-    def schema(self) -> Schema:
-        """What later batches must match."""
-        names = self._feature_names.values()
-        return Schema(
-            names=self.names,
-            widths=tuple(self.widths.values()),
-            feature_names=tuple(None if each is None else tuple(each) for each in names),
-        )
-
-    def __len__(self) -> int:
-        return self.n_rows
+        return self._of(blocks, self._feature_names, READ, self._index, self._present)
 
     @overload
     def __getitem__(self, key: str) -> Block: ...
@@ -473,138 +372,6 @@ class Views:
                 present[view] = own
         return self._of(blocks, self._feature_names, self._known, index, present, self._by_name)
 
-    def __iter__(self) -> NoReturn:
-        raise TypeError(
-            "Views is not iterable: use .blocks.items() to go over the views, "
-            "rechunk([views], batch_size) to go over the rows."
-        )
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise TypeError(
-            "Views is not one array: use views['name'] for one view, "
-            "hstack(list(views.blocks.values())) for all of them side by side."
-        )
-
-    def __repr__(self) -> str:
-        widths = ", ".join(
-            f"{name}: {block.shape[1]}{' sparse' if sp.issparse(block) else ''}"
-            for name, block in self._blocks.items()
-        )
-        lacking = "".join(
-            f"; {np.count_nonzero(~has):,} without {view}" for view, has in self._present.items()
-        )
-        return f"Views({self.n_rows} rows{lacking}; {widths}; {self.dtype})"
-
-
-def as_views(
-    X: Any,
-    *,
-    views: Columns | None = None,
-    remainder: Remainder = "error",
-    like: Schema | None = None,
-    negative: Negative = "error",
-    missing: Missing = "error",
-    new_features: NewFeatures = "error",
-) -> Views:
-    """Read and validate a batch, whatever its form.
-
-    Parameters
-    ----------
-    X : 2-D data, mapping or sequence of 2-D blocks, rows by name, MuData, or Views
-        One 2-D X may be an array or what offers itself as one, a sparse matrix, a data frame, rows
-        of numbers, AnnData or xarray's DataArray; all else, and what is not in memory, is refused
-        by its name. A list is read as views only if every element has a 2-D shape, else as one
-        array. Views whose rows have labels are put in the order of the first of them. Rows by name
-        are a list of mappings, ``[{"cat": 2.0}, {}, None]``: the second has nothing in it, the
-        third lacks the view. They are one X, or a view among others.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How to split one 2-D X: by column names ``view__feature``, by the widths of consecutive
-        views, or by view name the columns as indices, slice, boolean mask, column names, or a
-        callable that finds them in X, such as scikit-learn's `make_column_selector`. By default X
-        is one view, named ``X``; where columns have levels, the first of them makes the views.
-        A ``view__`` that all features of a view begin with is no part of their names.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
-    like : Schema, default=None
-        Schema of an earlier batch, which this one must match. Views of the same names in another
-        order are put into this order; feature names that this batch lacks are taken from it.
-    negative : {"error", "clip", "allow"}, default="error"
-        Refuse negative values, set them to 0, or let them in.
-    missing : {"error", "allow"}, default="error"
-        Refuse rows that lack a view, or let them in: those that `Views` was told of, and rows of a
-        dense view that are NaN throughout. They hold zeros there, and `Views.present` tells of
-        them. A row that lacks all views is refused, as is any other NaN.
-    new_features : {"error", "grow"}, default="error"
-        Refuse a batch of other features than those of `like`; of rows by name, one that has
-        features which `like` has not. Or leave features that have names as they come, for others
-        to match them: then views of rows by name may have none.
-
-    Returns
-    -------
-    views : Views
-        Finite, with a finite sum of squares, and not negative unless allowed. A `Views` that is
-        known to be so (or rows of one) is returned without looking again.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Naming the view, what was got, what was expected, and the remedy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> as_views(np.ones((2, 5)), views=[3, 2])
-    Views(2 rows; view_0: 3, view_1: 2; float64)
-    >>> as_views(np.ones((2, 5)), views={"text": slice(0, 4), "image": [4]})
-    Views(2 rows; text: 4, image: 1; float64)
-    >>> as_views({"text": np.array([[1.0, -2.0]])})
-    Traceback (most recent call last):
-    ValueError: Negative values in data: view 'text' holds -2 at row 0, column 1; expected
-    values >= 0. Pass negative='clip' to set them to 0, or negative='shift' to shift the column up.
-    """
-    if negative not in get_args(Negative):
-        raise ValueError(f"Got negative={negative!r}; expected 'error', 'clip' or 'allow'.")
-    batch = _read(X, views, remainder)
-    if not len(batch):
-        raise ValueError(f"Got a chunk of 0 rows ({batch!r}); expected at least 1. Skip it.")
-    if like is not None:
-        batch = _matched(batch, like, new_features)
-    if batch._by_name and new_features == "error":
-        check_shapes({view: X_v.shape for view, X_v in batch.blocks.items()})
-    return _checked(batch, negative, missing)
-
-
-def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]:
-    """Keep the supported columns of each view.
-
-    Parameters
-    ----------
-    views : Views
-        The batch.
-    support : mapping of str to (boolean mask or indices)
-        The columns to keep, for every view.
-
-    Returns
-    -------
-    blocks : dict of str to Block
-        In the order of `views`; each block of the kind it was. Rows that lack a view are NaN there
-        if it is dense.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> views = Views({"text": np.eye(2), "image": np.ones((2, 3))})
-    >>> select_columns(views, {"text": [False, True], "image": [2, 0]})["text"]
-    array([[0.],
-           [1.]])
-    """
-    if set(support) != set(views.names):
-        raise ValueError(
-            f"Got support for views {listed(support)}; expected it for {listed(views.names)}."
-        )
-    chosen = {name: take_columns(block, support[name]) for name, block in views.blocks.items()}
-    return {name: shown(block, views.present.get(name)) for name, block in chosen.items()}
-
 
 def _some(parts: Iterable[Views]) -> list[Views]:
     parts = list(parts)
@@ -613,47 +380,7 @@ def _some(parts: Iterable[Views]) -> list[Views]:
     return parts
 
 
-def mark_missing(views: Views) -> Views:
-    """Return views in which rows of NaN throughout are known to lack the view.
-
-    Of one view alone nothing else would be left of them: there NaN is NaN.
-
-    Parameters
-    ----------
-    views : Views
-        Their values are not checked.
-    """
-    if len(views.names) < 2 or views._known > _READ:
-        return views
-    found = {view: has for view, X in views._blocks.items() if (has := lacks(X)) is not None}
-    if not found:
-        return views
-    present = {**views._present, **{view: has & views.has(view) for view, has in found.items()}}
-    blocks = {
-        view: blanked(X, present[view]) if view in found else X for view, X in views._blocks.items()
-    }
-    names, by_name = views._feature_names, views._by_name
-    return Views._of(blocks, names, views._known, views._index, present, by_name)
-
-
-def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
-    needed = _FINITE if negative == "allow" else _NONNEGATIVE
-    if views._known < needed:
-        views = mark_missing(views)
-        blocks = {
-            name: check_values(block, name, views._feature_names[name], negative)
-            for name, block in views.blocks.items()
-        }
-        names, index, by_name = views._feature_names, views._index, views._by_name
-        views = Views._of(blocks, names, needed, index, views._present, by_name)
-    if views._present:
-        if missing == "error":
-            refuse_missing(views._present)
-        check_some_view(views.presence)
-    return views
-
-
-def _matched(batch: Views, like: Schema, new_features: NewFeatures = "error") -> Views:
+def matched(batch: Views, like: Schema, new_features: NewFeatures = "error") -> Views:
     """Put a batch into the order of an earlier one, with the names known of either."""
     grows = new_features == "grow"
     if batch._by_name and not grows:
@@ -686,17 +413,3 @@ def _with_all_names(parts: Sequence[Views]) -> list[Views]:
             union = union.grown(union.places(names)[1])
         parts = [part.with_features({view: union}) for part in parts]
     return list(parts)
-
-
-def _read(X: Any, views: Columns | None, remainder: Remainder) -> Views:
-    if are_mappings(X):
-        X = {"X": X}
-    if not isinstance(X, Views) and not holds_views(X):
-        blocks, names, index, present, _ = read_one(X, views, remainder)
-        return Views._of(blocks, names, _READ, index, present)
-    if views is not None:
-        raise ValueError(
-            "Got views= and an X that already is a collection of views; expected one 2-D X to "
-            "split. Pass views=None."
-        )
-    return X if isinstance(X, Views) else Views(X)

@@ -24,7 +24,7 @@ from omvfs.formats import Source
 from omvfs.model.arrays import Array
 from omvfs.model.constrained.merging import CommonClusters, Sample
 from omvfs.omvfs import OMVFS
-from omvfs.persistence.pack import pack_params
+from omvfs.persistence.params import pack_params
 from omvfs.pipeline.loop import run
 from omvfs.selectors.merge_plan import Plan, Sums
 from omvfs.selectors.parts import Brief, Part

@@ -9,7 +9,8 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from omvfs.data.views import as_views, hstack
+from omvfs.data.door import as_views
+from omvfs.data.views import hstack
 from omvfs.evaluation.protocol import Row, as_seeds, figures, labelled
 from omvfs.model.arrays import Block
 from omvfs.selectors.base import rank

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from omvfs.data.views import Block, Views, as_views
+from omvfs.data.door import as_views
+from omvfs.data.views import Block, Views
 from omvfs.datasets import Planted, load_folder, make_twin
 from omvfs.datasets.paper_sets import is_fetched, load_fetched
 from omvfs.evaluation import evaluate_selection, summarise

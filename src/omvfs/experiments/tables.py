@@ -15,7 +15,7 @@ from omvfs.baselines import (
     TIMEFS,
     LaplacianScore,
 )
-from omvfs.data.views import as_views
+from omvfs.data.door import as_views
 from omvfs.experiments._base import Experiment, Place, Row, Task
 from omvfs.experiments._page import table
 from omvfs.experiments.sets import LARGE, SMALL, at_hand, load, twins

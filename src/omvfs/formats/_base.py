@@ -1,11 +1,12 @@
 """What every source is: rows of named views, read in order, from wherever a cursor says."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.data.schema import Schema
@@ -271,6 +272,31 @@ def known_names(schema: Schema) -> dict[str, tuple[str, ...]]:
     """Return the names of features by view, of those that have names."""
     names = zip(schema.names, schema.feature_names, strict=True)
     return {view: tuple(each) for view, each in names if each is not None}
+
+
+def objects(values: Sequence[Any]) -> NDArray[Any]:
+    """Return values as an array of objects, whatever they are.
+
+    Examples
+    --------
+    >>> objects([[1, 2], None])
+    array([list([1, 2]), None], dtype=object)
+    """
+    found = np.empty(len(values), object)
+    for i, value in enumerate(values):
+        found[i] = value
+    return found
+
+
+def kept_of(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> Kept:
+    """Return what goes along with some rows by name, None where a row has nothing.
+
+    Examples
+    --------
+    >>> kept_of(["class"], [{"class": "cat"}, {}])
+    {'class': array(['cat', None], dtype=object)}
+    """
+    return {name: objects([row.get(name) for row in rows]) for name in names}
 
 
 class Only(Source):

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Block
 from omvfs.formats._asked import Asked, known_places, known_width
-from omvfs.formats._base import DROP, KEEP, TOKENIZE, Kept, SourceError
+from omvfs.formats._base import DROP, KEEP, TOKENIZE, SourceError
 from omvfs.wording import Sentence
 
 # A list of as many numbers as the view is wide, an object of features and values, tokens to count.
@@ -105,31 +105,6 @@ class Pick:
                 "or a whole number."
             )
         return key
-
-
-def objects(values: Sequence[Any]) -> NDArray[Any]:
-    """Return values as an array of objects, whatever they are.
-
-    Examples
-    --------
-    >>> objects([[1, 2], None])
-    array([list([1, 2]), None], dtype=object)
-    """
-    found = np.empty(len(values), object)
-    for i, value in enumerate(values):
-        found[i] = value
-    return found
-
-
-def kept_of(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> Kept:
-    """Return what goes along with some rows by name, None where a row has nothing.
-
-    Examples
-    --------
-    >>> kept_of(["class"], [{"class": "cat"}, {}])
-    {'class': array(['cat', None], dtype=object)}
-    """
-    return {name: objects([row.get(name) for row in rows]) for name in names}
 
 
 class Shape:

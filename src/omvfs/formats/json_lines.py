@@ -13,9 +13,19 @@ import scipy.sparse as sp
 from omvfs.data.schema import Schema
 from omvfs.data.views import Views
 from omvfs.formats._asked import Asked
-from omvfs.formats._base import Chunk, Cursor, Kept, Source, SourceError, named, row_of
+from omvfs.formats._base import (
+    Chunk,
+    Cursor,
+    Kept,
+    Source,
+    SourceError,
+    kept_of,
+    named,
+    objects,
+    row_of,
+)
 from omvfs.formats._files import File, PathLike
-from omvfs.formats._rows import Pick, Shape, entries, is_text, kept_of, objects
+from omvfs.formats._rows import Pick, Shape, entries, is_text
 from omvfs.formats.lines import TextWriter, lines
 
 # Half a character, unless the other half is beside it.

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from omvfs.data.door import as_views
 from omvfs.data.rechunk import rechunk
 from omvfs.data.schema import Schema
-from omvfs.data.views import as_views
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, fewer_rows, row_of
 
 

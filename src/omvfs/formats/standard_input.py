@@ -20,12 +20,13 @@ from omvfs.formats._base import (
     Source,
     SourceError,
     fewer_rows,
+    kept_of,
     named,
     row_of,
 )
 from omvfs.formats._column_names import columns_by_view, is_long, schema_of
 from omvfs.formats._files import File
-from omvfs.formats._rows import Pick, Shape, kept_of
+from omvfs.formats._rows import Pick, Shape
 from omvfs.formats.json_lines import parsed
 from omvfs.formats.lines import MAX_LINE_BYTES, read_lines
 from omvfs.formats.registry import load

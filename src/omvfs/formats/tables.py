@@ -21,11 +21,11 @@ from omvfs.formats._base import (
     Source,
     SourceError,
     named,
+    objects,
     row_of,
 )
 from omvfs.formats._column_names import columns_by_view, is_long, schema_of
 from omvfs.formats._files import COMPRESSIONS, File, PathLike
-from omvfs.formats._rows import objects
 from omvfs.formats._tables import Table, errors_of, index_of, is_key, is_number, open_table
 from omvfs.formats._writer import MOST_COLUMNS, Writer
 from omvfs.formats.long_tables import LongSource

@@ -20,11 +20,12 @@ from omvfs.model.arrays import (
 )
 from omvfs.model.columns import Columns
 from omvfs.model.settings import AUTO, Settings, Weight
-from omvfs.model.statistics import Statistics, ViewStatistics
+from omvfs.model.statistics import Statistics
 from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.watch import Watch
 from omvfs.model.stream.window import Window
+from omvfs.model.view_statistics import ViewStatistics
 
 Known = TypeVar("Known")
 

@@ -5,87 +5,25 @@ added, what is old can fade, and what one chunk touches can be taken out and put
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import (
     Array,
     Block,
     IntArray,
-    column_sums,
-    squared_entries,
-    squared_row_norms,
     sums_by_label,
 )
 from omvfs.model.columns import Columns, put_rows
 from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.objective import squared_norm
 from omvfs.model.presence import Presence, who_has
-from omvfs.model.room import lengthened
+from omvfs.model.view_statistics import BY_COLUMN, ViewStatistics
 
-# The sums that have a value for every column of a view.
-_BY_COLUMN = "B", "sums", "squares"
 # All that add up.
-_ADDITIVE = "masses", "weight_sums", *_BY_COLUMN, "decayed_n_rows", "energy", "filled_rows"
-
-
-@dataclass(frozen=True)
-class ViewStatistics:
-    """What rows leave of one view: sums over those that have it.
-
-    Attributes
-    ----------
-    masses : array of shape (K,) or (K, K)
-        A_v = Σ_i U_iᵀU_i; of an `Indicator` its diagonal, as there is nothing else.
-    weight_sums : array of shape (K,)
-        Σ_i u_i of each cluster.
-    B : array of shape (D_v, K)
-        Σ_i X_iᵀU_i, for unscaled columns.
-    sums, squares : array of shape (D_v,), or None
-        Σ x and Σ x² of every column; None if nothing asks for them, which scaling and raising
-        columns do.
-    decayed_n_rows : float
-        Rows, as far as they have not faded.
-    energy : float
-        Σ ‖x‖² of the rows, as far as they have not faded.
-    filled_rows : float
-        Those of the rows that are not empty, as far as they have not faded.
-    n_features : int
-        D_v, also where these are sums over some of the columns only.
-    """
-
-    masses: NDArray[np.float64]
-    weight_sums: NDArray[np.float64]
-    B: Array
-    sums: NDArray[np.float64] | None = None
-    squares: NDArray[np.float64] | None = None
-    decayed_n_rows: float = 0.0
-    energy: float = 0.0
-    filled_rows: float = 0.0
-    n_features: int = field(kw_only=True)
-
-    @property
-    def diagonal_masses(self) -> NDArray[np.float64]:
-        """The diagonal of A_v."""
-        return np.diagonal(self.masses) if self.masses.ndim == 2 else self.masses
-
-    def check_fits(self, other: "ViewStatistics") -> None:
-        """Refuse sums of another shape, and rows whose columns one side only has counted."""
-        shapes = [(each.masses.shape, each.B.shape) for each in (self, other)]
-        if shapes[0] != shapes[1]:
-            raise ValueError(f"Got masses and B of shapes {shapes[1]}; expected {shapes[0]}.")
-        uncounted = self if self.sums is None else other
-        if (self.sums is None) != (other.sums is None) and uncounted.decayed_n_rows:
-            raise ValueError("Got rows with columns counted and rows without; expected one kind.")
-
-    def with_each(self, work: Callable[[Any], Any], names: Sequence[str]) -> "ViewStatistics":
-        """Return a copy in which some sums, as far as they are there, are what some work makes."""
-        held = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: work(a) for name, a in held.items() if a is not None})
+_ADDITIVE = "masses", "weight_sums", *BY_COLUMN, "decayed_n_rows", "energy", "filled_rows"
 
 
 @dataclass(frozen=True)
@@ -285,7 +223,7 @@ class Statistics:
 
     def on(self, columns: Sequence[Columns]) -> "Statistics":
         """Return a copy of what is known on some columns of each view."""
-        return self._by_view(_take, columns)
+        return self._by_view(ViewStatistics.on, columns)
 
     def put(self, columns: Sequence[Columns], part: "Statistics") -> None:
         """Put what is known on some columns back, into the arrays of these statistics.
@@ -293,7 +231,7 @@ class Statistics:
         All that has no columns is left alone, see `sharing`.
         """
         for view, c, own in zip(self.views, columns, part.views, strict=True):
-            for name in _BY_COLUMN:
+            for name in BY_COLUMN:
                 if (whole := getattr(view, name)) is not None:
                     put_rows(whole, c, getattr(own, name))
 
@@ -305,7 +243,7 @@ class Statistics:
         return replace(
             part,
             views=tuple(
-                replace(own, **{name: getattr(view, name) for name in _BY_COLUMN})
+                replace(own, **{name: getattr(view, name) for name in BY_COLUMN})
                 for view, own in zip(self.views, part.views, strict=True)
             ),
         )
@@ -316,7 +254,7 @@ class Statistics:
         Arrays by column may be shared with these: what is put into the new columns and is not to
         stay must be taken back, as `Update.rollback` does.
         """
-        return self._by_view(_lengthen, widths)
+        return self._by_view(ViewStatistics.grow, widths)
 
     def select(self, columns: Sequence[IntArray | None]) -> "Statistics":
         """Return the statistics of some columns of each view alone, None for all; rows stay.
@@ -325,7 +263,7 @@ class Statistics:
         ----------
         columns : sequence of (int array, or None)
         """
-        return self._by_view(_select, columns)
+        return self._by_view(ViewStatistics.select, columns)
 
     def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "Statistics":
         """Return the statistics with their columns in certain places among others, empty so far.
@@ -336,7 +274,7 @@ class Statistics:
         widths : sequence of int
             Columns of each view then.
         """
-        return self._by_view(_place, list(zip(places, widths, strict=True)))
+        return self._by_view(ViewStatistics.place, list(zip(places, widths, strict=True)))
 
     def shift(self, delta: Sequence[NDArray[np.float64]]) -> "Statistics":
         """Return what the rows would have left, under the same U, with their columns raised.
@@ -347,22 +285,22 @@ class Statistics:
         ----------
         delta : sequence of array of shape (D_v,)
         """
-        return self._by_view(_raise, delta)
+        return self._by_view(ViewStatistics.shift, delta)
 
     def copy(self) -> "Statistics":
         """Return statistics that share no array with these."""
-        return self._each(np.copy, ("masses", "weight_sums", *_BY_COLUMN))
+        return self._each(np.copy, ("masses", "weight_sums", *BY_COLUMN))
 
     def freeze(self) -> None:
         """Let no one write into the arrays by column any more, as others hold them too."""
         for view in self.views:
-            for name in _BY_COLUMN:
+            for name in BY_COLUMN:
                 if (a := getattr(view, name)) is not None:
                     a.flags.writeable = False
 
     def writable(self) -> "Statistics":
         """Return these statistics, or copies where `put` could not write: frozen, or mapped."""
-        held = [getattr(view, name) for view in self.views for name in _BY_COLUMN]
+        held = [getattr(view, name) for view in self.views for name in BY_COLUMN]
         return self if all(a is None or a.flags.writeable for a in held) else self.copy()
 
     def counted(self, X: Sequence[Block], present: Presence = None) -> "Statistics":
@@ -377,7 +315,7 @@ class Statistics:
         n = X[0].shape[0]
         own = [n] * len(X) if present is None else present.sum(axis=0).tolist()
         return replace(
-            self._by_view(_count, list(zip(X, own, strict=True))),
+            self._by_view(ViewStatistics.counted, list(zip(X, own, strict=True))),
             n_rows=self.n_rows + n,
             decayed_n_rows=self.decayed_n_rows + n,
         )
@@ -420,73 +358,3 @@ def _less(a: Any, b: Any) -> Any:
 
 def _of_dtype(a: Any, like: Any) -> Any:
     return a.astype(like.dtype, copy=False) if isinstance(like, np.ndarray) else a
-
-
-def _count(view: ViewStatistics, given: tuple[Block, int]) -> ViewStatistics:
-    X, n = given
-    energy, filled_rows = _energy(X)
-    view = replace(
-        view,
-        decayed_n_rows=view.decayed_n_rows + n,
-        energy=view.energy + energy,
-        filled_rows=view.filled_rows + filled_rows,
-    )
-    if view.sums is None or view.squares is None:
-        return view
-    return replace(
-        view,
-        sums=view.sums + column_sums(X),
-        squares=view.squares + column_sums(squared_entries(X)),
-    )
-
-
-def _energy(X: Block) -> tuple[float, int]:
-    """Return ‖X‖², and how many rows are not empty."""
-    if sp.issparse(X):
-        return squared_norm(X), int(np.count_nonzero(np.diff(X.indptr)))
-    squares = squared_row_norms(X)
-    return float(squares.sum(dtype=np.float64)), int(np.count_nonzero(squares))
-
-
-def _take(view: ViewStatistics, columns: Columns) -> ViewStatistics:
-    if isinstance(columns, slice):
-        return view.with_each(lambda a: a[columns].copy(), _BY_COLUMN)
-    # The fastest of NumPy's ways.
-    return view.with_each(lambda a: a.take(columns, axis=0), _BY_COLUMN)
-
-
-def _select(view: ViewStatistics, columns: IntArray | None) -> ViewStatistics:
-    return view if columns is None else replace(_take(view, columns), n_features=len(columns))
-
-
-def _lengthen(view: ViewStatistics, width: int) -> ViewStatistics:
-    if width == len(view.B):
-        return view
-    longer = view.with_each(lambda a: lengthened(a, width), _BY_COLUMN)
-    return replace(longer, n_features=width)
-
-
-def _place(view: ViewStatistics, given: tuple[IntArray, int]) -> ViewStatistics:
-    places, width = given
-
-    def among(a: Any) -> Any:
-        wide = np.zeros((width, *a.shape[1:]), a.dtype)
-        wide[places] = a
-        return wide
-
-    return replace(view.with_each(among, _BY_COLUMN), n_features=width)
-
-
-def _raise(view: ViewStatistics, d: NDArray[np.float64]) -> ViewStatistics:
-    assert view.sums is not None
-    assert view.squares is not None
-    n = view.decayed_n_rows
-    added = 2 * d * view.sums + n * d**2
-    return replace(
-        view,
-        energy=view.energy + float(added.sum()),
-        filled_rows=n if d.any() else view.filled_rows,
-        sums=view.sums + n * d,
-        squares=view.squares + added,
-        B=view.B + np.outer(d, view.weight_sums).astype(view.B.dtype),
-    )

@@ -13,7 +13,8 @@ from omvfs.data.schema import Schema, listed
 from omvfs.model.state import ChunkInfo
 from omvfs.persistence import checkpoint
 from omvfs.persistence.names import pack_names, unpack_names
-from omvfs.persistence.pack import pack, pack_params, unpack, unpack_params
+from omvfs.persistence.pack import pack, unpack
+from omvfs.persistence.params import pack_params, unpack_params
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.settings import check_all
 from omvfs.selectors.stream import HISTORY, Journal

@@ -13,7 +13,7 @@ from omvfs.formats import Cursor, Source
 from omvfs.model.stream.event import DriftEvent
 from omvfs.omvfs import OMVFS
 from omvfs.persistence import checkpoint
-from omvfs.persistence.pack import pack_params, unpack_params
+from omvfs.persistence.params import pack_params, unpack_params
 from omvfs.pipeline.digest import Digest, chunks_with_digests
 from omvfs.pipeline.prefetch import prefetch
 from omvfs.selectors.settings import PARAMETERS

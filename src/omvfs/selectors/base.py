@@ -13,8 +13,9 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from omvfs.data.door import select_columns
 from omvfs.data.schema import Schema
-from omvfs.data.views import Views, hstack, select_columns
+from omvfs.data.views import Views, hstack
 from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.concordance import concordance
 from omvfs.parameters import by_view, select_size

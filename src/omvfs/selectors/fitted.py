@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.data.blocks import check_unmasked
+from omvfs.data.door import as_views
 from omvfs.data.schema import Schema, listed
 from omvfs.data.suspects import Suspect, dominant, named_once, row_numbers
-from omvfs.data.views import Views, as_views
+from omvfs.data.views import Views
 from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.arrays import Array, Block
 from omvfs.model.columns import place_columns

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Negative
+from omvfs.data.door import as_views
 from omvfs.data.schema import NewFeatures, Schema
-from omvfs.data.views import Views, as_views
+from omvfs.data.views import Views
 from omvfs.selectors.base import MultiViewSelector
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.growing import Growth
 from omvfs.selectors.hashing import hash_bits, hashed_views
-from omvfs.selectors.preparation import bits_of, steps_of
+from omvfs.selectors.preparation import bits_of
+from omvfs.selectors.prepare_steps import steps_of
 from omvfs.selectors.reading import is_views
 from omvfs.selectors.settings import checked
 from omvfs.selectors.stream import Journal

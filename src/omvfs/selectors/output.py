@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils._set_output import _get_container_adapter
 
-from omvfs.data.views import Block, Views, select_columns
+from omvfs.data.door import select_columns
+from omvfs.data.views import Block, Views
 
 
 def with_index(selector: Any, block: Block, index: Any) -> Any:

@@ -13,11 +13,12 @@ from sklearn.utils.validation import validate_data
 from omvfs.data.blocks import Negative
 from omvfs.data.collections import holds_views
 from omvfs.data.containers import for_sklearn
+from omvfs.data.door import as_views
 from omvfs.data.lacking import Missing
 from omvfs.data.mappings import are_mappings
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.split import Remainder, columns_by_view, depends_on_x
-from omvfs.data.views import Views, as_views
+from omvfs.data.views import Views
 
 
 def is_views(X: Any) -> bool:

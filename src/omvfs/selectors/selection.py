@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from omvfs.data.blocks import take_columns
 from omvfs.data.containers import Names, labels_of
+from omvfs.data.door import as_views
 from omvfs.data.schema import listed
-from omvfs.data.views import Block, as_views, hstack
+from omvfs.data.views import Block, hstack
 from omvfs.disk import replacing_text
 from omvfs.model.columns import place_columns
 from omvfs.selectors.hashing import hash_bits, hashed

@@ -15,7 +15,7 @@ from omvfs.model.settings import AUTO, Graph, Settings, Weight
 from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
 from omvfs.selectors.base import sizes_by_view
 from omvfs.selectors.detecting import detector, listener
-from omvfs.selectors.preparation import steps_of
+from omvfs.selectors.prepare_steps import steps_of
 from omvfs.wording import Clause, Sentence, Setting
 
 NegativeMode = Literal["error", "clip", "shift"]

@@ -1,0 +1,149 @@
+"""What rows leave of one view: sums over those that have it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import (
+    Array,
+    Block,
+    IntArray,
+    column_sums,
+    squared_entries,
+    squared_row_norms,
+)
+from omvfs.model.columns import Columns
+from omvfs.model.objective import squared_norm
+from omvfs.model.room import lengthened
+
+# The sums that have a value for every column of a view.
+BY_COLUMN = "B", "sums", "squares"
+
+
+@dataclass(frozen=True)
+class ViewStatistics:
+    """What rows leave of one view: sums over those that have it.
+
+    Attributes
+    ----------
+    masses : array of shape (K,) or (K, K)
+        A_v = Σ_i U_iᵀU_i; of an `Indicator` its diagonal, as there is nothing else.
+    weight_sums : array of shape (K,)
+        Σ_i u_i of each cluster.
+    B : array of shape (D_v, K)
+        Σ_i X_iᵀU_i, for unscaled columns.
+    sums, squares : array of shape (D_v,), or None
+        Σ x and Σ x² of every column; None if nothing asks for them, which scaling and raising
+        columns do.
+    decayed_n_rows : float
+        Rows, as far as they have not faded.
+    energy : float
+        Σ ‖x‖² of the rows, as far as they have not faded.
+    filled_rows : float
+        Those of the rows that are not empty, as far as they have not faded.
+    n_features : int
+        D_v, also where these are sums over some of the columns only.
+    """
+
+    masses: NDArray[np.float64]
+    weight_sums: NDArray[np.float64]
+    B: Array
+    sums: NDArray[np.float64] | None = None
+    squares: NDArray[np.float64] | None = None
+    decayed_n_rows: float = 0.0
+    energy: float = 0.0
+    filled_rows: float = 0.0
+    n_features: int = field(kw_only=True)
+
+    @property
+    def diagonal_masses(self) -> NDArray[np.float64]:
+        """The diagonal of A_v."""
+        return np.diagonal(self.masses) if self.masses.ndim == 2 else self.masses
+
+    def check_fits(self, other: "ViewStatistics") -> None:
+        """Refuse sums of another shape, and rows whose columns one side only has counted."""
+        shapes = [(each.masses.shape, each.B.shape) for each in (self, other)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(f"Got masses and B of shapes {shapes[1]}; expected {shapes[0]}.")
+        uncounted = self if self.sums is None else other
+        if (self.sums is None) != (other.sums is None) and uncounted.decayed_n_rows:
+            raise ValueError("Got rows with columns counted and rows without; expected one kind.")
+
+    def with_each(self, work: Callable[[Any], Any], names: Sequence[str]) -> "ViewStatistics":
+        """Return a copy in which some sums, as far as they are there, are what some work makes."""
+        held = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: work(a) for name, a in held.items() if a is not None})
+
+    def counted(self, given: tuple[Block, int]) -> "ViewStatistics":
+        """Return the sums with rows counted, so many of which have the view, and their columns."""
+        X, n = given
+        energy, filled_rows = _energy(X)
+        view = replace(
+            self,
+            decayed_n_rows=self.decayed_n_rows + n,
+            energy=self.energy + energy,
+            filled_rows=self.filled_rows + filled_rows,
+        )
+        if view.sums is None or view.squares is None:
+            return view
+        return replace(
+            view,
+            sums=view.sums + column_sums(X),
+            squares=view.squares + column_sums(squared_entries(X)),
+        )
+
+    def on(self, columns: Columns) -> "ViewStatistics":
+        """Return copies on some columns."""
+        if isinstance(columns, slice):
+            return self.with_each(lambda a: a[columns].copy(), BY_COLUMN)
+        # The fastest of NumPy's ways.
+        return self.with_each(lambda a: a.take(columns, axis=0), BY_COLUMN)
+
+    def select(self, columns: IntArray | None) -> "ViewStatistics":
+        """Return the sums of some columns alone, None for all."""
+        return self if columns is None else replace(self.on(columns), n_features=len(columns))
+
+    def grow(self, width: int) -> "ViewStatistics":
+        """Return the sums with columns that no row had so far."""
+        if width == len(self.B):
+            return self
+        longer = self.with_each(lambda a: lengthened(a, width), BY_COLUMN)
+        return replace(longer, n_features=width)
+
+    def place(self, given: tuple[IntArray, int]) -> "ViewStatistics":
+        """Return the sums with their columns in certain places among so many."""
+        places, width = given
+
+        def among(a: Any) -> Any:
+            wide = np.zeros((width, *a.shape[1:]), a.dtype)
+            wide[places] = a
+            return wide
+
+        return replace(self.with_each(among, BY_COLUMN), n_features=width)
+
+    def shift(self, d: NDArray[np.float64]) -> "ViewStatistics":
+        """Return the sums of rows with columns raised."""
+        assert self.sums is not None
+        assert self.squares is not None
+        n = self.decayed_n_rows
+        added = 2 * d * self.sums + n * d**2
+        return replace(
+            self,
+            energy=self.energy + float(added.sum()),
+            filled_rows=n if d.any() else self.filled_rows,
+            sums=self.sums + n * d,
+            squares=self.squares + added,
+            B=self.B + np.outer(d, self.weight_sums).astype(self.B.dtype),
+        )
+
+
+def _energy(X: Block) -> tuple[float, int]:
+    """Return ‖X‖², and how many rows are not empty."""
+    if sp.issparse(X):
+        return squared_norm(X), int(np.count_nonzero(np.diff(X.indptr)))
+    squares = squared_row_norms(X)
+    return float(squares.sum(dtype=np.float64)), int(np.count_nonzero(squares))
