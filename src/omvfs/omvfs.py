@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from omvfs.data.split import Remainder
 from omvfs.data.suspects import warn_of
 from omvfs.data.views import Views
+from omvfs.model.constrained.number import ClusterCurve
 from omvfs.model.ranking.criteria import Criterion
-from omvfs.model.settings import Graph
+from omvfs.model.settings import AUTO, Graph
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.parameters import seed_of
 from omvfs.persistence.saving import Persistent
@@ -28,12 +29,14 @@ from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.settings import (
     NegativeMode,
     check_all,
+    check_countable,
     check_judgeable,
     check_unchanged,
     checked,
     resolve,
 )
 from omvfs.threads import alone, on_one_thread
+from omvfs.wording import Sentence, Setting
 
 
 class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
@@ -44,8 +47,10 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of consensus clusters K.
+    n_clusters : int or "auto", default=8
+        Number of consensus clusters K. With "auto" the rows of the reservoir tell it: as many as
+        two halves of them find alike, asked again as the stream grows and when something is asked.
+        Needs a reservoir, and takes no `start_U` nor `start_V`.
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
@@ -126,6 +131,11 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
     selection_quality_ : SelectionQuality
         How much of the clusters the best features alone reproduce, by their number, all views
         together and each alone; ``print`` shows a table.
+    n_clusters_ : int
+        Number of consensus clusters in force: `n_clusters`, or what the rows have told.
+    n_clusters_curve_ : ClusterCurve
+        With ``n_clusters="auto"``, the numbers tried and how far halves of the rows agree on each;
+        ``print`` shows a table.
     V_ : dict of str to ndarray of shape (n_features_of_view, n_clusters)
         Feature matrices.
     labels_ : ndarray of shape (n_rows,)
@@ -184,7 +194,7 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         n_features_per_view: SelectSize | Any = 100,
         views: Any = None,
@@ -322,6 +332,31 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
 
     @property
     @alone
+    @on_one_thread
+    def n_clusters_(self) -> int:
+        """Number of consensus clusters in force."""
+        check_is_fitted(self)
+        return self._fitted.queries.K
+
+    @property
+    @alone
+    @on_one_thread
+    def n_clusters_curve_(self) -> ClusterCurve:
+        """How far halves of the rows agree on clusters, by their number."""
+        check_is_fitted(self)
+        curve = self._fitted.queries.cluster_curve
+        if curve is None:
+            raise AttributeError(
+                Sentence(
+                    "n_clusters_curve_ is of rows that are asked how many clusters there are, by ",
+                    Setting("n_clusters", AUTO),
+                    "; here a number was given, or all rows are forgotten.",
+                )
+            )
+        return curve
+
+    @property
+    @alone
     def labels_(self) -> NDArray[np.intp]:
         """Consensus cluster of every row that `fit` was given."""
         check_is_fitted(self)
@@ -393,6 +428,7 @@ class OMVFS(JudgesSelection, Persistent, Mergeable, ExplainingSelector):
     def _empty(self, first: Views) -> FittedState:
         params = self._all_params
         check_all(params, first.names)
+        check_countable(params)
         check_judgeable(params, first.names)
         rng = np.random.default_rng(seed_of(self.random_state))
         settings = resolve(params, first.names)

@@ -13,7 +13,7 @@ from omvfs import OMVFS
 from omvfs.cli._output import WRITTEN
 from omvfs.formats.destinations import Destination
 from omvfs.formats.inputs import read_input
-from omvfs.selectors.settings import check_all, check_judgeable
+from omvfs.selectors.settings import check_all, check_countable, check_judgeable
 from omvfs.wording import sentence_of
 
 # What a run leaves in its folder: the checkpoint, and what it has come to.
@@ -127,6 +127,7 @@ def check_parameters(selector: OMVFS) -> None:
     try:
         # Which views there are is not known yet.
         check_all(selector.get_params())
+        check_countable(selector.get_params())
         check_judgeable(selector.get_params())
     except ValueError as error:
         raise typer.BadParameter(sentence_of(error)) from error

@@ -7,9 +7,10 @@ from typing import Any
 import typer
 
 from omvfs import OMVFS
-from omvfs.cli._wording import SIZES
+from omvfs.cli._wording import COUNTS, SIZES
 from omvfs.data.schema import listed
-from omvfs.selectors.settings import AUTO, checked
+from omvfs.model.settings import AUTO
+from omvfs.selectors.settings import checked
 from omvfs.wording import sentence_of
 
 # The table of parameters in the file.
@@ -75,6 +76,27 @@ def how_many(given: Any) -> Any:
             raise typer.BadParameter(f"Got {given!r}; expected a number for each view, once.")
         sizes[view] = _size(size, given)
     return sizes
+
+
+def how_many_clusters(given: Any) -> Any:
+    """Return how many clusters to look for as it was typed: a number, or a word.
+
+    Parameters
+    ----------
+    given : str or object
+        As typed, or from a file.
+
+    Examples
+    --------
+    >>> how_many_clusters("12"), how_many_clusters("auto")
+    (12, 'auto')
+    """
+    if not isinstance(given, str) or given == AUTO:
+        return given
+    try:
+        return int(given)
+    except ValueError:
+        raise typer.BadParameter(f"Got {given!r}; expected {COUNTS}.") from None
 
 
 def _size(text: str, given: str) -> Any:

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from omvfs.model.arrays import Array, Block, IntArray, project, squared_row_norms, stack
 from omvfs.model.columns import Columns, on_columns, on_own_columns, put_rows
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
+from omvfs.model.constrained.number import ClusterCurve
 from omvfs.model.constrained.reach import Reach
+from omvfs.model.constrained.recluster import number_of_clusters
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, having, of_those, take, who_has
@@ -28,7 +30,7 @@ from omvfs.model.ranking.explanation import (
 from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.scoring import as_set, discounted, relevances
-from omvfs.model.settings import Settings
+from omvfs.model.settings import AUTO, Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import Scales, State
 from omvfs.model.statistics import Statistics
@@ -79,7 +81,21 @@ class Queries:
     @cached_property
     def state(self) -> State:
         """The state, with its clusters as good as they can be."""
-        return self._solver.reclustered(self._given, self._settings)
+        if self.cluster_curve is None:
+            return self._solver.reclustered(self._given, self._settings)
+        fixed = self._settings.with_clusters(self.cluster_curve.best)
+        return self._solver.reclustered(self._given, fixed)
+
+    @cached_property
+    def cluster_curve(self) -> ClusterCurve | None:
+        """What rows tell of how many clusters there are; None if it is not left to them."""
+        return number_of_clusters(self._given, self._settings)
+
+    @property
+    def K(self) -> int:
+        """The number of clusters in force."""
+        asked = self._settings.n_clusters
+        return self.state.n_clusters if asked == AUTO else asked
 
     @cached_property
     def V(self) -> list[Array]:
@@ -181,7 +197,7 @@ class Queries:
             own, found = self._found_by(part, ranking)
             single = [each.scores for each in found]
             together = as_set(found, own, part, ranking, self._as_they_come)
-            halved = Halved(rows, looked_at, judged, self._settings.n_clusters)
+            halved = Halved(rows, looked_at, judged, self.K)
             gains = [halved.together(together, n) - halved.together(single, n) for n in sizes]
             ahead.append(float(np.mean(gains)))
             if ahead[-1] <= 0:
@@ -207,13 +223,13 @@ class Queries:
     @property
     def _can_judge(self) -> bool:
         """Whether there are rows enough to judge selections by, in more than one cluster."""
-        few = len(self.sample) < ROWS_PER_CLUSTER * self._settings.n_clusters
+        few = len(self.sample) < ROWS_PER_CLUSTER * self.K
         return not few and len(np.unique(self.sample.counted.labels)) > 1
 
     def _halves(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Return the halves of the rows to judge by, always the same."""
         labels, rng = self.sample.counted.labels, copy.deepcopy(self.state.rng)
-        return halves(labels, self._settings.n_clusters, _SPLITS, rng)
+        return halves(labels, self.K, _SPLITS, rng)
 
     @cached_property
     def _judged_rows(self) -> Rows:
@@ -233,7 +249,64 @@ class Queries:
                 return as_set(found, own, part, ranking, self._as_they_come)
             return [each.scores for each in found]
 
-        return agreements(rows, rank, sizes, self._settings.n_clusters, self._halves())
+        return agreements(rows, rank, sizes, self.K, self._halves())
+
+    def selections(
+        self, ranking: Ranking, sizes: Sequence[int], n_resamples: int, share: float
+    ) -> list[NDArray[np.bool_]] | None:
+        """Return which features are selected if only some rows of the reservoir had come.
+
+        Each time other rows, clustered from another seed; as many clusters, and ranked by the same
+        rule, as for all. The same every time it is asked.
+
+        Parameters
+        ----------
+        ranking : Ranking
+        sizes : sequence of int
+            Features to select of each view.
+        n_resamples : int
+        share : float
+            Of the rows, those that are drawn.
+
+        Returns
+        -------
+        list of bool array of shape (n_resamples, D_v), or None
+            None if there are too few rows to draw from.
+        """
+        n, widths = len(self.sample), [view.n_features for view in self.state.statistics.views]
+        drawn = round(share * n)
+        if drawn < max(2, self.K):
+            return None
+        ranking = replace(self._decided(ranking), recency=0.0)
+        seed = int(copy.deepcopy(self.state.rng).integers(2**63))
+        found = [np.zeros((n_resamples, width), bool) for width in widths]
+        scaled = self.scaled(self.sample.blocks)
+        for i in range(n_resamples):
+            rng = np.random.default_rng([seed, i])
+            rows = np.sort(rng.permutation(n)[:drawn])
+            columns, scores = self._scored_of(scaled, rows, rng, ranking)
+            for masks, own, c, size in zip(found, scores, columns, sizes, strict=True):
+                # Those that no row has are not selected.
+                best = np.argsort(-own, kind="stable")[:size]
+                masks[i, np.arange(masks.shape[1])[c][best]] = True
+        return found
+
+    def _scored_of(
+        self, X: Sequence[Block], rows: IntArray, rng: np.random.Generator, ranking: Ranking
+    ) -> tuple[Sequence[Columns], list[Array]]:
+        """Return which features some rows of the sample have, and their scores by them alone."""
+        columns, held = zip(*(on_own_columns(X_v[rows]) for X_v in X), strict=True)
+        alone = self._alone(held, take(self.sample.present, rows), rng)
+        faded = replace(alone.reservoir, shares=self.sample.shares[rows])
+        alone = self._solver.reclustered(replace(alone, reservoir=faded), self._as_they_come)
+        if callable(ranking.criterion):  # which may know features by their places
+            V = self._solver.feature_matrices(alone, self._as_they_come)
+            pairs = self._scored_alone(columns, alone, V, ranking)
+            return [c for c, _ in pairs], [scores for _, scores in pairs]
+        own, found = self._found_by(alone, ranking)
+        if ranking.asks_sets:
+            return columns, as_set(found, own, alone, ranking, self._as_they_come)
+        return columns, [each.scores for each in found]
 
     def _part(self, rows: Rows, held: IntArray) -> State:
         """Return the state if some of the rows, in clusters that are known, were all that came."""
@@ -325,7 +398,7 @@ class Queries:
     @property
     def _alike(self) -> Indicator:
         """Clusters of the sample, rows by what forgetting has left of them."""
-        return Indicator(self.sample.counted.labels, self.sample.shares, self._settings.n_clusters)
+        return Indicator(self.sample.counted.labels, self.sample.shares, self.K)
 
     def _of_view(self, v: int) -> tuple[Block, Indicator]:
         """Return the rows of the sample that have a view, in it, and their clusters as `_alike`."""
@@ -355,7 +428,6 @@ class Queries:
     @cached_property
     def drifted(self) -> bool:
         """Whether the most recent rows are not what came before."""
-        state, settings = self.state, self._settings
         recent = self.scaled(self.recent_rows)
         sample = self.scaled(self.sample.blocks)
         # Placed alike: how the reservoir was clustered is another way.
@@ -364,8 +436,8 @@ class Queries:
             best_cluster(_fit(X, self.directions, own)).labels
             for X, own in zip((recent, sample), has, strict=True)
         )
-        return cluster_shares_drifted(now, ever, settings.n_clusters) or explained_energy_drifted(
-            recent, sample, state.rng, self._explained_by, has
+        return cluster_shares_drifted(now, ever, self.K) or explained_energy_drifted(
+            recent, sample, self.state.rng, self._explained_by, has
         )
 
     def _explained_by(
@@ -415,17 +487,20 @@ class Queries:
             found.append((columns, alone, V))
         return found
 
-    def _alone(self, rows: Sequence[Block], present: Presence) -> State:
+    def _alone(
+        self, rows: Sequence[Block], present: Presence, rng: np.random.Generator | None = None
+    ) -> State:
         """Return what would be known if some rows were all that ever came."""
         widths, dtype = [X_v.shape[1] for X_v in rows], rows[0].dtype
-        settings, rng = self._as_they_come, copy.deepcopy(self.state.rng)
+        settings = self._as_they_come
+        rng = copy.deepcopy(self.state.rng) if rng is None else rng
         empty = State.empty(widths, dtype, settings, rng)
         return self._solver.step(empty, rows, settings, present=present).commit()
 
     @property
     def _as_they_come(self) -> Settings:
-        """Settings for rows that are scaled already."""
-        return self._settings.unscaled
+        """Settings for rows that are scaled already, and as many clusters as are in force."""
+        return self._settings.with_clusters(self.K).unscaled
 
     @cached_property
     def _electorate(self) -> tuple[Electorate, Array]:

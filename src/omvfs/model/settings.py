@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Graph = Literal["neighbors", "gaussian", "none"]
+# How many clusters there are is for the rows to tell.
+AUTO: Literal["auto"] = "auto"
 # What a chunk leaves of all before it at least, so that nothing is divided by 0.
 _LEAST_LEFT = 1e-300
 # Fewer recent rows would tell of themselves more than of a change.
@@ -16,10 +18,11 @@ class Settings:
     """What the model is told; per-view values in the order of the views.
 
     The letters are the paper's: K clusters, α graph weight, β sparsity, γ orthogonality, s window.
-    A view of a weight is balanced, and its squares count by it; of None, it is as it comes.
+    A view of a weight is balanced, and its squares count by it; of None, it is as it comes. What
+    is asked for as "auto" clusters is a number once rows have told it, see `with_clusters`.
     """
 
-    n_clusters: int
+    n_clusters: int | Literal["auto"]
     solver: Literal["constrained", "paper"]
     graph: Graph
     graph_weight: tuple[float, ...]
@@ -34,6 +37,16 @@ class Settings:
     n_init: int
     max_iter: int
     tol: float
+
+    @property
+    def K(self) -> int:
+        """The number of clusters, known."""
+        assert self.n_clusters != AUTO
+        return self.n_clusters
+
+    def with_clusters(self, n_clusters: int) -> "Settings":
+        """Return the same for a number of clusters that is in force."""
+        return self if self.n_clusters == n_clusters else replace(self, n_clusters=n_clusters)
 
     def decay(self, n_rows: int) -> float:
         """Return ρ = ½^(rows / half-life), what so many rows leave of all before them."""

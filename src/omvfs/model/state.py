@@ -17,7 +17,7 @@ from omvfs.model.arrays import (
     times,
 )
 from omvfs.model.columns import Columns
-from omvfs.model.settings import Settings
+from omvfs.model.settings import AUTO, Settings
 from omvfs.model.statistics import Statistics, ViewStatistics
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
@@ -69,8 +69,12 @@ class State:
         rng: np.random.Generator,
         raises: bool = False,
     ) -> "State":
-        """Return what is known before the first chunk: nothing."""
-        K, paper = settings.n_clusters, settings.solver == "paper"
+        """Return what is known before the first chunk: nothing.
+
+        Where rows are to tell the number of clusters, it has one until they do.
+        """
+        K = 1 if settings.n_clusters == AUTO else settings.K
+        paper = settings.solver == "paper"
         return cls(
             statistics=Statistics.empty(
                 widths,
@@ -84,6 +88,24 @@ class State:
             rng=rng,
             B_sq_norms=np.zeros((len(widths), K)),
             V=tuple(np.zeros((D, K), dtype) for D in widths) if paper else (),
+        )
+
+    @property
+    def n_clusters(self) -> int:
+        """K, the number of clusters in force."""
+        return len(self.statistics.views[0].weight_sums)
+
+    def begun(self, n_clusters: int) -> "State":
+        """Return what is known of rows that are in no cluster yet, with another number of them."""
+        if n_clusters == self.n_clusters:
+            return self
+        none = np.zeros((self.n_clusters, n_clusters))
+        return replace(
+            self,
+            statistics=self.statistics.relabel(none),
+            reservoir=self.reservoir.relabel(n_clusters),
+            window=self.window.relabel(none),
+            B_sq_norms=self.B_sq_norms @ none,
         )
 
     def shift(self, delta: Sequence[NDArray[np.float64]], settings: Settings) -> "State":

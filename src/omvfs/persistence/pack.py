@@ -16,7 +16,7 @@ from omvfs.data.schema import Schema
 from omvfs.model.arrays import Block, stack
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, below, take
-from omvfs.model.settings import Settings
+from omvfs.model.settings import AUTO, Settings
 from omvfs.model.state import B_sq_norms, State
 from omvfs.model.statistics import Statistics, ViewStatistics
 from omvfs.model.stream.reservoir import Reservoir
@@ -124,8 +124,9 @@ class _Reader:
         self.arrays, self.meta = arrays, meta
         self.schema = self._schema()
         self.settings = _settings(meta["settings"], self.schema.names)
-        self.K, self._paper = self.settings.n_clusters, self.settings.solver == "paper"
+        self._paper = self.settings.solver == "paper"
         self.dtype = np.dtype(self.arrays["B/0"].dtype)
+        self.K = self._n_clusters()
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"B is of dtype {self.dtype}; expected float32 or float64")
 
@@ -161,6 +162,15 @@ class _Reader:
         return FittedState(
             self.schema, self.settings, state, raised, self._preparation(n_rows), self._of_parts()
         )
+
+    def _n_clusters(self) -> int:
+        """Return how many clusters are in force, as asked for or as rows have told."""
+        if self.settings.n_clusters != AUTO:
+            return self.settings.K
+        shape = self.arrays["B/0"].shape
+        if len(shape) != 2 or not shape[1]:
+            raise ValueError(f"B/0 is of shape {shape}; expected features by clusters")
+        return int(shape[1])
 
     def _preparation(self, n_rows: int) -> Preparation:
         views, steps = self.schema.names, self.meta["prepare"]

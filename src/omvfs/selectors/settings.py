@@ -10,7 +10,7 @@ from omvfs.data.split import Remainder
 from omvfs.model.queries import ROWS_PER_CLUSTER
 from omvfs.model.ranking.criteria import Named
 from omvfs.model.ranking.request import Ranking
-from omvfs.model.settings import Graph, Settings
+from omvfs.model.settings import AUTO, Graph, Settings
 from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
 from omvfs.selectors.base import sizes_by_view
 from omvfs.selectors.preparation import steps_of
@@ -19,8 +19,6 @@ from omvfs.wording import Clause, Sentence, Setting
 NegativeMode = Literal["error", "clip", "shift"]
 Role = Literal["learns", "ranks", "reads", "seeds"]
 
-# How many features are enough is for the data to tell.
-AUTO: Literal["auto"] = "auto"
 # Every view has the same say.
 BALANCED: Literal["balanced"] = "balanced"
 # Features per view that are taken one after another when repetition is discounted.
@@ -54,6 +52,18 @@ def _criterion(name: str, value: Any) -> Any:
     return value if callable(value) else one_of(name, value, get_args(Named))
 
 
+def _n_clusters(name: str, value: Any) -> Any:
+    if isinstance(value, str) and value == AUTO:
+        return AUTO
+    try:
+        return whole(name, value, least=1)
+    except ValueError:
+        counts = Clause("numbers of clusters", f"a whole number of at least 1, or {AUTO!r}")
+        raise ValueError(
+            Sentence("Got ", Setting(name, value), "; expected ", counts, ".")
+        ) from None
+
+
 def _size(name: str, value: Any) -> Any:
     if isinstance(value, str) and value == AUTO:
         return AUTO
@@ -76,7 +86,7 @@ _nonnegative = partial(number, least=0.0)
 _at_least_1 = partial(whole, least=1)
 
 PARAMETERS = {
-    "n_clusters": Parameter(_at_least_1, "learns"),
+    "n_clusters": Parameter(_n_clusters, "learns"),
     "n_features_per_view": Parameter(_size, "ranks", per_view=True),
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
@@ -153,7 +163,8 @@ of at least 80 rows, 10 for each cluster.
     if AUTO not in checked("n_features_per_view", params["n_features_per_view"], views):
         return
     got = Sentence("Got ", Setting("n_features_per_view", AUTO), " with ")
-    least = ROWS_PER_CLUSTER * params["n_clusters"]
+    n_clusters = params["n_clusters"]
+    least = ROWS_PER_CLUSTER * (1 if n_clusters == AUTO else n_clusters)
     if params["sample_size"] < least:
         raise ValueError(
             Sentence(
@@ -161,6 +172,42 @@ of at least 80 rows, 10 for each cluster.
                 Setting("sample_size", params["sample_size"]),
                 f"; expected a number, or a sample of at least {least:,} rows, {ROWS_PER_CLUSTER} "
                 "for each cluster.",
+            )
+        )
+
+
+def check_countable(params: Mapping[str, Any]) -> None:
+    """Refuse to let the data tell how many clusters there are where they never can.
+
+    Parameters
+    ----------
+    params : mapping of str to object
+        Parameters of the estimator by name, each checked by itself.
+
+    Examples
+    --------
+    >>> check_countable({"n_clusters": "auto", "solver": "constrained", "sample_size": 0})
+    Traceback (most recent call last):
+    ValueError: Got n_clusters='auto' with sample_size=0; expected a number of clusters, or a \
+sample of rows to tell it.
+    """
+    if params["n_clusters"] != AUTO:
+        return
+    got = Sentence("Got ", Setting("n_clusters", AUTO))
+    if params.get("solver") == "paper":
+        raise ValueError(
+            Sentence(
+                got,
+                "; expected a number of clusters: OMVFSPaper keeps no rows that could tell it.",
+            )
+        )
+    if not params["sample_size"]:
+        raise ValueError(
+            Sentence(
+                got,
+                " with ",
+                Setting("sample_size", 0),
+                "; expected a number of clusters, or a sample of rows to tell it.",
             )
         )
 
