@@ -100,7 +100,9 @@ def test_the_curve_tells_what_was_tried_and_is_the_same_every_time():
     model = OMVFS("auto", **QUICK).fit(two_views(0, 100))
     curve = model.n_clusters_curve_
     assert curve.n_clusters.tolist() == [2, 3, 4, 5, 6, 7, 8, 10]
-    assert curve.criterion.argmax() == curve.n_clusters.tolist().index(model.n_clusters_)
+    most = curve.criterion.max()
+    near = curve.criterion >= most - 0.05 * abs(most)
+    assert model.n_clusters_ == curve.n_clusters[near].min()
     assert (curve.shared >= 0).all()
     assert (curve.unshared >= 0).all()
     assert str(curve).count("<") == 1

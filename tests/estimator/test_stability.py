@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -136,11 +137,15 @@ def test_seeds_alone_may_differ(planted):
     assert model.stability(4, share=1.0).index.value >= model.stability(4, share=0.3).index.value
 
 
-def test_a_feature_that_no_row_drawn_has_is_not_selected():
+def test_rows_may_be_dense_or_sparse_and_a_feature_that_no_row_has_comes_last():
     views = two_views(0, 60)
     views["text"][:, 3] = 0
-    model = OMVFS(3, n_features_per_view=None, **QUICK).fit(views)
-    assert model.stability(3).views["text"].frequencies[3] == 0
+    sparse = {name: sp.csr_array(X) for name, X in views.items()}
+    found = [OMVFS(3, n_features_per_view=6, **QUICK).fit(X).stability(3) for X in (views, sparse)]
+    for view in views:
+        one, two = (each.views[view].frequencies for each in found)
+        np.testing.assert_array_equal(one, two)
+    assert found[0].views["text"].frequencies[3] == 0
 
 
 def test_what_cannot_be_told_is_refused():

@@ -286,9 +286,10 @@ class Queries:
             rows = np.sort(rng.permutation(n)[:drawn])
             columns, scores = self._scored_of(scaled, rows, rng, ranking)
             for masks, own, c, size in zip(found, scores, columns, sizes, strict=True):
-                # Those that no row has are not selected.
-                best = np.argsort(-own, kind="stable")[:size]
-                masks[i, np.arange(masks.shape[1])[c][best]] = True
+                # Features that none of the rows has come last.
+                whole = np.zeros(masks.shape[1])
+                whole[c] = own
+                masks[i, np.argsort(-whole, kind="stable")[:size]] = True
         return found
 
     def _scored_of(

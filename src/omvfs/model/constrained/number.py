@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, in_ties, project
+from omvfs.model.arrays import Array, Block, IntArray, project
 from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import best_cluster
 from omvfs.model.constrained.init import mean_directions, raced, singular_space, unit
@@ -28,6 +28,8 @@ _GROWTH, _MOST = 1.2, 50
 _SPLITS, _SPLITS_ON_THE_WAY = 2, 1
 _STARTS, _STARTS_ON_THE_WAY = 4, 8
 _DIMENSIONS = 2
+# Relative difference up to which fewer clusters are as good: a curve may be flat at its top.
+_NEAR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +73,10 @@ class ClusterCurve:
 
     @property
     def best(self) -> int:
-        """The number of clusters of the largest criterion."""
-        return int(self.n_clusters[in_ties(self.criterion).argmax()])
+        """The fewest clusters whose criterion is within a twentieth of the largest."""
+        most = float(self.criterion.max())
+        enough = self.criterion >= most - _NEAR * abs(most)
+        return int(self.n_clusters[enough.argmax()])
 
     def __str__(self) -> str:
         lines = ["  clusters  shared  unshared  criterion"]
