@@ -42,8 +42,8 @@ class SelectionStability:
     >>> masks = {"text": np.array([[True, False, False], [True, True, False]])}
     >>> print(SelectionStability.of(masks))
          view  features  selected  stability  95 % interval  always  never
-    all views         3       1.5       0.33  -0.32 to 0.99       1      1
-         text         3       1.5       0.33  -0.32 to 0.99       1      1
+    all views         3       1.5       0.33   0.33 to 0.33       1      1
+         text         3       1.5       0.33   0.33 to 0.33       1      1
     """
 
     index: StabilityIndex

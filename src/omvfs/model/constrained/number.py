@@ -28,6 +28,8 @@ _GROWTH, _MOST = 1.2, 50
 _SPLITS, _SPLITS_ON_THE_WAY = 2, 1
 _STARTS, _STARTS_ON_THE_WAY = 4, 8
 _DIMENSIONS = 2
+# What is not shared counts by so much.
+_UNSHARED = 0.5
 # Relative difference up to which fewer clusters are as good: a curve may be flat at its top.
 _NEAR = 0.05
 
@@ -53,12 +55,12 @@ class ClusterCurve:
     >>> each = np.array([0.9, 1.5, 1.6]), np.array([0.1, 0.1, 0.5])
     >>> curve = ClusterCurve(np.array([2, 3, 4]), *each, np.zeros(3))
     >>> curve.best, curve.criterion
-    (3, array([0.8, 1.4, 1.1]))
+    (3, array([0.85, 1.45, 1.35]))
     >>> print(curve)
       clusters  shared  unshared  criterion
-             2    0.90      0.10       0.80
-             3    1.50      0.10       1.40  <
-             4    1.60      0.50       1.10
+             2    0.90      0.10       0.85
+             3    1.50      0.10       1.45  <
+             4    1.60      0.50       1.35
     """
 
     n_clusters: IntArray
@@ -68,8 +70,12 @@ class ClusterCurve:
 
     @property
     def criterion(self) -> NDArray[np.float64]:
-        """What is shared less what is not: clusters beyond those that are there add to the last."""
-        return self.shared - self.unshared
+        """What is shared less half of what is not.
+
+        Clusters beyond those that are there add to the last. Half, as too few clusters lose more
+        than too many.
+        """
+        return self.shared - _UNSHARED * self.unshared
 
     @property
     def best(self) -> int:
