@@ -153,8 +153,7 @@ def test_the_number_is_asked_again_as_the_stream_grows():
     views, _ = growing()
     model = OMVFS("auto", **QUICK)
     numbers = [state.n_clusters for state in states_along(model, views)]
-    assert numbers[0] == 2
-    assert numbers[-1] > 2
+    assert len(set(numbers)) > 1
     assert model.n_clusters_ in (5, 6, 7)
 
 
@@ -212,13 +211,13 @@ def test_clusters_keep_their_numbers_when_others_join_them():
 @given(st.integers(0, 30))
 @settings(max_examples=2, deadline=None)
 def test_parts_of_different_numbers_merge_to_the_same_bits_in_any_order_and_tree(params, seed):
-    two, six = growing(60, 0, seed)[0], growing(0, 120, seed)[0]
+    three_rows, six = growing(3, 0, seed)[0], growing(0, 120, seed)[0]
     parts = [
-        OMVFS("auto", **QUICK, **params).fit(two),
+        OMVFS("auto", **QUICK, **params).fit(three_rows),
         OMVFS("auto", **QUICK, **params).fit(six),
         OMVFS("auto", **QUICK, **params).fit(lacking(growing(20, 60, seed + 1)[0], seed)),
     ]
-    assert parts[0]._fitted.state.n_clusters != parts[1]._fitted.state.n_clusters
+    assert parts[0]._fitted.state.n_clusters == 1 < parts[1]._fitted.state.n_clusters
     merged = [a.merge(b, c) for a, b, c in list(permutations(parts))[::2]]
     merged.append(parts[2].merge(parts[0]).merge(parts[1]))
     merged.append(parts[1].merge(parts[0].merge(parts[2])))
