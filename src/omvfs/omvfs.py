@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.settings import (
     NegativeMode,
     check_all,
+    check_countable,
     check_judgeable,
     check_unchanged,
     checked,
@@ -59,8 +60,10 @@ class OMVFS(
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of consensus clusters K.
+    n_clusters : int or "auto", default=8
+        Number of consensus clusters K. With "auto" the rows of the reservoir tell it: as many as
+        two halves of them find alike, asked again as the stream grows and when something is asked.
+        Needs a reservoir, and takes no `start_U` nor `start_V`.
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
@@ -171,6 +174,11 @@ class OMVFS(
     selection_quality_ : SelectionQuality
         How much of the clusters the best features alone reproduce, by their number, all views
         together and each alone; ``print`` shows a table.
+    n_clusters_ : int
+        Number of consensus clusters in force: `n_clusters`, or what the rows have told.
+    n_clusters_curve_ : ClusterCurve
+        With ``n_clusters="auto"``, the numbers tried and how far halves of the rows agree on each;
+        ``print`` shows a table.
     V_ : dict of str to ndarray of shape (n_features_of_view, n_clusters)
         Feature matrices.
     labels_ : ndarray of shape (n_rows,)
@@ -237,7 +245,7 @@ class OMVFS(
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         n_features_per_view: SelectSize | Any = 100,
         n_features_to_select: int | float | None = None,
@@ -386,6 +394,7 @@ class OMVFS(
     def _empty(self, first: Views) -> FittedState:
         params = self._all_params
         check_all(params, first.names)
+        check_countable(params)
         check_judgeable(params, first.names)
         check_growing(params)
         check_watched(params)

@@ -374,3 +374,22 @@ def test_a_signal_writes_a_checkpoint_and_resume_goes_on(tmp_path, number):
     assert subprocess.run(whole).returncode == 0
     ranking = (tmp_path / "whole" / "ranking.csv").read_text()
     assert (out / "ranking.csv").read_text() == ranking
+
+
+def test_the_rows_tell_how_many_clusters_there_are(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(4, size=300)
+    own = np.arange(24) % 4 == labels[:, np.newaxis]
+    np.save(tmp_path / "rows.npy", rng.random((300, 24)) * (0.05 + own))
+    out = tmp_path / "out"
+    asked = ["select", str(tmp_path / "rows.npy"), "-k", "auto", "-n", "5", "-o", str(out)]
+    assert run_app(asked) == 0
+    assert "300 rows in 4 clusters, as the rows tell." in capsys.readouterr().out
+    assert json.loads((out / "ranking.json").read_text(encoding="utf-8"))["n_clusters"] == 4
+    about = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    assert (about["n_clusters"], about["parameters"]["n_clusters"]) == (4, "auto")
+    curve = about["n_clusters_curve"]
+    assert len(curve["n_clusters"]) == len(curve["criterion"])
+    assert OMVFS.load(out / "model.omvfs").n_clusters_ == 4
+    assert run_app([*asked, "--overwrite", "-k", "some"]) == 2
+    assert "expected a whole number of at least 1, or auto" in capsys.readouterr().err

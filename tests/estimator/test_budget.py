@@ -34,7 +34,7 @@ def fitted(X, **params):
     return OMVFS(3, **{**QUICK, **params}).fit(X)
 
 
-@pytest.mark.parametrize("params", WAYS, ids=str)
+@pytest.mark.parametrize("params", WAYS, ids=lambda each: "-".join(each))
 def test_every_way_to_rank_selects_so_many_in_all(params):
     X = rows()
     model = fitted(X, n_features_to_select=12, **params)

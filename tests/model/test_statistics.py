@@ -269,3 +269,16 @@ def test_without_clusters_rows_and_columns_stay_counted(a, b):
             assert getattr(view, name) == getattr(own, name) + getattr(other, name)
         if own.squares is not None and other.squares is not None:
             np.testing.assert_array_equal(view.squares, own.squares + other.squares)
+
+
+@given(a=statistics(), b=statistics(), seed=st.integers(0, 2**32), now=st.integers(1, 6))
+@laws
+def test_relabelling_to_another_number_of_clusters_loses_nothing(a, b, seed, now):
+    moves = np.random.default_rng(seed).dirichlet(np.ones(now), size=K)
+    moved = a.relabel(moves)
+    for was, view in zip(a.views, moved.views, strict=True):
+        assert view.B.shape == (len(was.B), now)
+        np.testing.assert_allclose(view.B.sum(axis=1), was.B.sum(axis=1))
+        np.testing.assert_allclose(view.weight_sums.sum(), was.weight_sums.sum())
+        np.testing.assert_allclose(view.masses.sum(), was.masses.sum())
+    assert_same((a + b).relabel(moves), moved + b.relabel(moves))

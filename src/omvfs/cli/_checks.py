@@ -14,7 +14,7 @@ from omvfs.cli._output import WRITTEN
 from omvfs.formats.destinations import Destination
 from omvfs.formats.inputs import read_input
 from omvfs.selectors.detecting import check_watched
-from omvfs.selectors.settings import check_all, check_judgeable
+from omvfs.selectors.settings import check_all, check_countable, check_judgeable
 from omvfs.wording import sentence_of
 
 # What a run leaves in its folder: the checkpoint, and what it has come to.
@@ -128,6 +128,7 @@ def check_parameters(selector: OMVFS) -> None:
     try:
         # Which views there are is not known yet.
         check_all(selector.get_params())
+        check_countable(selector.get_params())
         check_judgeable(selector.get_params())
         check_watched(selector.get_params())
     except ValueError as error:

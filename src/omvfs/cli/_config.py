@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from omvfs import OMVFS
-from omvfs.cli._wording import IN_ALL, SIZES
+from omvfs.cli._wording import COUNTS, IN_ALL, SIZES
 from omvfs.data.schema import listed
 from omvfs.model.settings import AUTO
 from omvfs.selectors.settings import checked
@@ -105,6 +105,27 @@ def in_all(given: Any) -> Any:
         except ValueError:
             continue
     raise typer.BadParameter(f"Got {given!r}; expected {IN_ALL}.")
+
+
+def how_many_clusters(given: Any) -> Any:
+    """Return how many clusters to look for as it was typed: a number, or a word.
+
+    Parameters
+    ----------
+    given : object
+        As it was typed; what is not text is what a file gives.
+
+    Examples
+    --------
+    >>> how_many_clusters("12"), how_many_clusters("auto")
+    (12, 'auto')
+    """
+    if not isinstance(given, str) or given == AUTO:
+        return given
+    try:
+        return int(given)
+    except ValueError:
+        raise typer.BadParameter(f"Got {given!r}; expected {COUNTS}.") from None
 
 
 def _size(text: str, given: str) -> Any:

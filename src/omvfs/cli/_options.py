@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from omvfs.cli._checks import destination
-from omvfs.cli._config import how_many, in_all, parameter, read_config
+from omvfs.cli._config import how_many, how_many_clusters, in_all, parameter, read_config
 from omvfs.selectors.settings import NegativeMode
 
 DATA, LEARNING, RUNS = "Which data to read", "How to learn", "Results and long runs"
@@ -139,13 +139,15 @@ Layer = Annotated[
     ),
 ]
 Clusters = Annotated[
-    int,
+    Any,
     parameter(
         "n_clusters",
         "-k",
         "--clusters",
+        parser=how_many_clusters,
         metavar="N",
-        help="Groups of rows to look for; features that tell them apart rank first.",
+        help="Groups of rows to look for; features that tell them apart rank first. auto: as many"
+        " as the rows tell.",
     ),
 ]
 Features = Annotated[

@@ -19,6 +19,7 @@ from omvfs import OMVFS, __version__
 from omvfs.disk import Staging
 from omvfs.formats import Source
 from omvfs.formats.addresses import without_secrets
+from omvfs.model.settings import AUTO
 from omvfs.persistence.watching import pack_events
 from omvfs.pipeline.loop import Result, Status
 
@@ -93,14 +94,20 @@ def write_results(
             # A feature a line, one by one: all of them together may be large. One encoder for all,
             # as json.dumps would make one for each.
             encode = json.JSONEncoder(ensure_ascii=False).encode
-            file.write(f'{{\n "selected": {encode(chosen)},\n "features": [\n  ')
+            told = (
+                f'"n_clusters": {selector.n_clusters_},\n ' if selector.n_clusters == AUTO else ""
+            )
+            file.write(f'{{\n {told}"selected": {encode(chosen)},\n "features": [\n  ')
             features = (encode(dict(zip(columns, row, strict=True))) for row in rows)
             file.write(next(features))
             file.writelines(f",\n  {feature}" for feature in features)
             file.write("\n ]\n}")
         with _text(staging.folder / "run.json") as file:
             json.dump(
-                {**_about(result, inputs), **(more or {})}, file, indent=1, ensure_ascii=False
+                {**_about(result, inputs), **_clusters(selector), **(more or {})},
+                file,
+                indent=1,
+                ensure_ascii=False,
             )
         staging.publish()
     return chosen
@@ -151,6 +158,20 @@ def _about(result: Result, inputs: Sequence[str]) -> dict[str, Any]:
         },
         "byte_order": sys.byteorder,
     }
+
+
+def _clusters(selector: OMVFS) -> dict[str, Any]:
+    """Return how many clusters the rows have told of, if that was left to them."""
+    if selector.n_clusters != AUTO:
+        return {}
+    found: dict[str, Any] = {"n_clusters": selector.n_clusters_}
+    if hasattr(selector, "n_clusters_curve_"):
+        curve = selector.n_clusters_curve_
+        found["n_clusters_curve"] = {
+            "n_clusters": curve.n_clusters.tolist(),
+            "criterion": curve.criterion.tolist(),
+        }
+    return found
 
 
 def _text(path: Path, newline: str | None = None) -> IO[str]:

@@ -11,6 +11,7 @@ from rich.text import Text
 from omvfs import OMVFS
 from omvfs.cli._messages import say, shown
 from omvfs.formats.destinations import Destination
+from omvfs.model.settings import AUTO
 
 # Features of a view, views, and letters of a name that are shown; the rest is in the files.
 MOST_FEATURES, MOST_VIEWS, MOST_LETTERS = 10, 20, 40
@@ -49,7 +50,9 @@ def summarise(
         Whether the selected features of all rows were written too.
     """
     default = "" if asked_clusters else " (the default: -k sets another number)"
-    n_rows, n_clusters = selector.n_samples_seen_, selector.n_clusters
+    if selector.n_clusters == AUTO:
+        default = ", as the rows tell"
+    n_rows, n_clusters = selector.n_samples_seen_, selector.n_clusters_
     say(f"{_count(n_rows, 'row')} in {_count(n_clusters, 'cluster')}{default}.")
     say("The best features of each view, the best first:")
     _show(_lines(selector, chosen))

@@ -9,6 +9,7 @@ from omvfs.wording import Clause, Sentence, Setting
 
 SIZES = "a whole number of at least 1, a share such as 0.1, auto, all, or text=200,image=50"
 IN_ALL = "a whole number of at least 1, or a share such as 0.1"
+COUNTS = "a whole number of at least 1, or auto"
 # What has other words here; other clauses name an option.
 _CLAUSES = {
     "begin anew": "begin anew with --overwrite",
@@ -19,6 +20,7 @@ _CLAUSES = {
     "key": "--key NAME",
     "known words": "select --vocabulary VIEW=FILE names them before",
     "names of views": ": a run over text=FILE calls its view text, whatever the file is called",
+    "numbers of clusters": COUNTS,
     "or start anew": "",
     "other variables": "Leave others out: --drop NAME",
     "other views": "--view NAME for every other",

@@ -18,6 +18,18 @@ def entropy(shares: NDArray[np.float64]) -> float:
     return max(0.0, -float(np.sum(held * np.log(held))))
 
 
+def information(a: IntArray, b: IntArray) -> float:
+    """Return the mutual information of two partitions, in nats.
+
+    Examples
+    --------
+    >>> information(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
+    0.0
+    """
+    found, _ = _information(a, b) if len(a) else (0.0, [])
+    return max(0.0, found)
+
+
 def shared_information(a: IntArray, b: IntArray) -> float:
     """Return the normalised mutual information of two partitions, I(a; b) / √(H(a) H(b)).
 
@@ -35,19 +47,24 @@ def shared_information(a: IntArray, b: IntArray) -> float:
     >>> shared_information(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
     0.0
     """
-    n = len(a)
-    if not n:
+    if not len(a):
         return 0.0
-    width = int(b.max()) + 1
+    found, shares = _information(a, b)
+    entropies = [entropy(p) for p in shares]
+    if min(entropies) <= 0:
+        return 0.0
+    return float(min(1.0, max(0.0, found / np.sqrt(entropies[0] * entropies[1]))))
+
+
+def _information(a: IntArray, b: IntArray) -> tuple[float, list[NDArray[np.float64]]]:
+    """Return the mutual information of two partitions but for rounding, and shares of parts."""
+    n, width = len(a), int(b.max()) + 1
     counts = np.bincount(a * width + b, minlength=(int(a.max()) + 1) * width).reshape(-1, width)
     # Counts are added, not shares: the share of one part alone is 1 and not almost 1.
     table, rows, columns = counts / n, counts.sum(axis=1) / n, counts.sum(axis=0) / n
-    entropies = [entropy(p) for p in (rows, columns)]
-    if min(entropies) <= 0:
-        return 0.0
     held = counts > 0
-    information = np.sum(table[held] * np.log(table[held] / np.outer(rows, columns)[held]))
-    return float(min(1.0, max(0.0, information / np.sqrt(entropies[0] * entropies[1]))))
+    found = np.sum(table[held] * np.log(table[held] / np.outer(rows, columns)[held]))
+    return float(found), [rows, columns]
 
 
 def every_other(labels: IntArray, n_parts: int) -> NDArray[np.bool_]:

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, project, squared_row_norms, stack
-from omvfs.model.columns import Columns, on_columns, on_own_columns, put_rows
+from omvfs.model.arrays import Array, Block, IntArray, squared_row_norms, stack
+from omvfs.model.columns import Columns, on_columns, on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
-from omvfs.model.constrained.reach import Reach
-from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
+from omvfs.model.constrained.number import ClusterCurve
+from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER, number_of_clusters
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, having, of_those, take, who_has
@@ -28,17 +28,12 @@ from omvfs.model.ranking.explanation import (
 )
 from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
+from omvfs.model.recent import RecentQueries, fit_rows
 from omvfs.model.scoring import as_set, discounted, relevances
-from omvfs.model.settings import Settings
+from omvfs.model.settings import AUTO, Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import Scales, State
 from omvfs.model.statistics import Statistics
-from omvfs.model.stream.drift import (
-    cluster_shares_drifted,
-    explained_energy_drifted,
-    share_places,
-    worst_ranks,
-)
 from omvfs.model.stream.reservoir import Reservoir
 
 # How often the rows are halved to judge selections by them.
@@ -49,7 +44,7 @@ _PROOF = 0.04
 _JUDGED_AT = (80, 8), (240, 3)
 
 
-class Queries:
+class Queries(RecentQueries):
     """What can be asked of a state; each answer is worked out when it is first asked for.
 
     Parameters
@@ -78,7 +73,21 @@ class Queries:
     @cached_property
     def state(self) -> State:
         """The state, with its clusters as good as they can be."""
-        return self._solver.reclustered(self._given, self._settings)
+        if self.cluster_curve is None:
+            return self._solver.reclustered(self._given, self._settings)
+        fixed = self._settings.with_clusters(self.cluster_curve.best)
+        return self._solver.reclustered(self._given, fixed)
+
+    @cached_property
+    def cluster_curve(self) -> ClusterCurve | None:
+        """What rows tell of how many clusters there are; None if it is not left to them."""
+        return number_of_clusters(self._given, self._settings)
+
+    @property
+    def K(self) -> int:
+        """The number of clusters in force."""
+        asked = self._settings.n_clusters
+        return self.state.n_clusters if asked == AUTO else asked
 
     @cached_property
     def V(self) -> list[Array]:
@@ -109,7 +118,7 @@ class Queries:
         present : array of shape (n, n_views), optional
             Which rows have which views; by default all.
         """
-        P = _fit(X, self.directions, present)
+        P = fit_rows(X, self.directions, present)
         if self._settings.graph != "neighbors" or not len(self.state.reservoir.live):
             return best_cluster(P).labels
         electorate, say = self._electorate
@@ -129,7 +138,7 @@ class Queries:
     def explained(self, X: Sequence[Block], present: Presence = None) -> float:
         """Return the share of the squared norm of rows that their nearest clusters explain."""
         total = float(sum(squared_row_norms(X_v).sum() for X_v in X))
-        explained = best_cluster(_fit(X, self.directions, present)).masses.sum()
+        explained = best_cluster(fit_rows(X, self.directions, present)).masses.sum()
         return min(1.0, float(explained) / total) if total > 0 else 0.0
 
     def scores(self, ranking: Ranking) -> list[Array]:
@@ -186,7 +195,7 @@ class Queries:
             own, found = self._found_by(part, ranking)
             single = [each.scores for each in found]
             together = as_set(found, own, part, ranking, self._as_they_come)
-            halved = Halved(rows, looked_at, judged, self._settings.n_clusters)
+            halved = Halved(rows, looked_at, judged, self.K)
             gains = [halved.together(together, n) - halved.together(single, n) for n in sizes]
             ahead.append(float(np.mean(gains)))
             if ahead[-1] <= 0:
@@ -213,13 +222,13 @@ class Queries:
     @property
     def _can_judge(self) -> bool:
         """Whether there are rows enough to judge selections by, in more than one cluster."""
-        few = len(self.sample) < ROWS_PER_CLUSTER * self._settings.n_clusters
+        few = len(self.sample) < ROWS_PER_CLUSTER * self.K
         return not few and len(np.unique(self.sample.counted.labels)) > 1
 
     def _halves(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Return the halves of the rows to judge by, always the same."""
         labels, rng = self.sample.counted.labels, copy.deepcopy(self.state.rng)
-        return halves(labels, self._settings.n_clusters, _SPLITS, rng)
+        return halves(labels, self.K, _SPLITS, rng)
 
     @cached_property
     def _judged_rows(self) -> Rows:
@@ -240,7 +249,65 @@ class Queries:
                 return as_set(found, own, part, ranking, self._as_they_come)
             return [each.scores for each in found]
 
-        return agreements(rows, rank, sizes, self._settings.n_clusters, self._halves())
+        return agreements(rows, rank, sizes, self.K, self._halves())
+
+    def selections(
+        self, ranking: Ranking, sizes: Sequence[int], n_resamples: int, share: float
+    ) -> list[NDArray[np.bool_]] | None:
+        """Return which features are selected if only some rows of the reservoir had come.
+
+        Each time other rows, clustered from another seed; as many clusters, and ranked by the same
+        rule, as for all. The same every time it is asked.
+
+        Parameters
+        ----------
+        ranking : Ranking
+        sizes : sequence of int
+            Features to select of each view.
+        n_resamples : int
+        share : float
+            Of the rows, those that are drawn.
+
+        Returns
+        -------
+        list of bool array of shape (n_resamples, D_v), or None
+            None if there are too few rows to draw from.
+        """
+        n, widths = len(self.sample), [view.n_features for view in self.state.statistics.views]
+        drawn = round(share * n)
+        if drawn < max(2, self.K):
+            return None
+        ranking = replace(self._decided(ranking), recency=0.0)
+        seed = int(copy.deepcopy(self.state.rng).integers(2**63))
+        found = [np.zeros((n_resamples, width), bool) for width in widths]
+        scaled = self.scaled(self.sample.blocks)
+        for i in range(n_resamples):
+            rng = np.random.default_rng([seed, i])
+            rows = np.sort(rng.permutation(n)[:drawn])
+            columns, scores = self._scored_of(scaled, rows, rng, ranking)
+            for masks, own, c, size in zip(found, scores, columns, sizes, strict=True):
+                # Features that none of the rows has come last.
+                whole = np.zeros(masks.shape[1])
+                whole[c] = own
+                masks[i, np.argsort(-whole, kind="stable")[:size]] = True
+        return found
+
+    def _scored_of(
+        self, X: Sequence[Block], rows: IntArray, rng: np.random.Generator, ranking: Ranking
+    ) -> tuple[Sequence[Columns], list[Array]]:
+        """Return which features some rows of the sample have, and their scores by them alone."""
+        columns, held = zip(*(on_own_columns(X_v[rows]) for X_v in X), strict=True)
+        alone = self._alone(held, take(self.sample.present, rows), rng)
+        faded = replace(alone.reservoir, shares=self.sample.shares[rows])
+        alone = self._solver.reclustered(replace(alone, reservoir=faded), self._as_they_come)
+        if callable(ranking.criterion):  # which may know features by their places
+            V = self._solver.feature_matrices(alone, self._as_they_come)
+            pairs = self._scored_alone(columns, alone, V, ranking)
+            return [c for c, _ in pairs], [scores for _, scores in pairs]
+        own, found = self._found_by(alone, ranking)
+        if ranking.asks_sets:
+            return columns, as_set(found, own, alone, ranking, self._as_they_come)
+        return columns, [each.scores for each in found]
 
     def _part(self, rows: Rows, held: IntArray) -> State:
         """Return the state if some of the rows, in clusters that are known, were all that came."""
@@ -332,7 +399,7 @@ class Queries:
     @property
     def _alike(self) -> Indicator:
         """Clusters of the sample, rows by what forgetting has left of them."""
-        return Indicator(self.sample.counted.labels, self.sample.shares, self._settings.n_clusters)
+        return Indicator(self.sample.counted.labels, self.sample.shares, self.K)
 
     def _of_view(self, v: int) -> tuple[Block, Indicator]:
         """Return the rows of the sample that have a view, in it, and their clusters as `_alike`."""
@@ -340,99 +407,10 @@ class Queries:
         X = of_those(self.sample.rows[v].block(), rows)
         return X, U if rows is None else U.take(rows)
 
-    @cached_property
-    def recent_present(self) -> Presence:
-        """Which of the most recent rows have which views."""
-        n = self._settings.recent_rows
-        return self.state.window.last_present(n) if self.recent_rows else None
-
-    @cached_property
-    def recent_rows(self) -> list[Block]:
-        """The most recent rows, per view, once there were more than the reservoir holds.
-
-        Empty before, and if forgetting has left the reservoir fewer rows than these: then what is
-        known is of recent rows. Empty too while few have come after parts that were merged.
-        """
-        n, state = self._settings.recent_rows, self.state
-        few = state.statistics.decayed_n_rows <= self._settings.sample_size
-        if not n or few or min(len(state.reservoir.live), state.window.n_rows) < n:
-            return []
-        return state.window.last(n)
-
-    @cached_property
-    def drifted(self) -> bool:
-        """Whether the most recent rows are not what came before."""
-        state, settings = self.state, self._settings
-        recent = self.scaled(self.recent_rows)
-        sample = self.scaled(self.sample.blocks)
-        # Placed alike: how the reservoir was clustered is another way.
-        has = self.recent_present, self.sample.present
-        now, ever = (
-            best_cluster(_fit(X, self.directions, own)).labels
-            for X, own in zip((recent, sample), has, strict=True)
-        )
-        return cluster_shares_drifted(now, ever, settings.n_clusters) or explained_energy_drifted(
-            recent, sample, state.rng, self._explained_by, has
-        )
-
-    def _explained_by(
-        self, some: list[Block], others: list[Block], present: tuple[Presence, Presence]
-    ) -> NDArray[np.float64]:
-        """Return how much of the squared norm of others clusters of some rows explain."""
-        alone = self._alone(some, present[0])
-        V = self._solver.completed_matrices(alone, self._as_they_come)
-        P = _fit(others, unit_directions(V), present[1])
-        return np.square(best_cluster(P).weights, dtype=np.float64)
-
-    def _asks_recent(self, ranking: Ranking) -> bool:
-        """Tell whether the most recent rows are to have a share of the places."""
-        return ranking.recency > 0 and bool(self.recent_rows) and self.drifted
-
-    def _shared(self, own: Sequence[Array], ranking: Ranking) -> list[Array]:
-        """Return scores, given out anew so that recent rows have a share of the places."""
-        by_half = [self._scored_alone(*half, ranking) for half in self._recent_halves]
-        return [
-            share_places(own_v, worst_ranks(halves, len(own_v)), ranking.recency)
-            for own_v, *halves in zip(own, *by_half, strict=True)
-        ]
-
-    def _scored_alone(
-        self, columns: Sequence[Columns], alone: State, V: Sequence[Array], ranking: Ranking
-    ) -> list[tuple[Columns, Array]]:
-        """Return which features some rows have, and their scores if those were all rows."""
-        if callable(ranking.criterion):  # which may know features by their places
-            of_all = [np.zeros_like(V_v) for V_v in self.V]
-            for V_v, c, own in zip(of_all, columns, V, strict=True):
-                put_rows(V_v, c, own)
-            V, columns = of_all, [slice(None)] * len(V)
-        return list(zip(columns, relevances(alone, V, ranking, self._as_they_come), strict=True))
-
-    @cached_property
-    def _recent_halves(self) -> list[tuple[tuple[Columns, ...], State, list[Array]]]:
-        """What would be known if half of the recent rows were all, with its V; of both halves.
-
-        On the columns that the rows have.
-        """
-        recent, found = self.scaled(self.recent_rows), []
-        for half in (slice(0, None, 2), slice(1, None, 2)):
-            columns, held = zip(*(on_own_columns(X_v[half]) for X_v in recent), strict=True)
-            has = take(self.recent_present, half)
-            alone = self._solver.reclustered(self._alone(held, has), self._as_they_come)
-            V = self._solver.feature_matrices(alone, self._as_they_come)
-            found.append((columns, alone, V))
-        return found
-
-    def _alone(self, rows: Sequence[Block], present: Presence) -> State:
-        """Return what would be known if some rows were all that ever came."""
-        widths, dtype = [X_v.shape[1] for X_v in rows], rows[0].dtype
-        settings, rng = self._as_they_come, copy.deepcopy(self.state.rng)
-        empty = State.empty(widths, dtype, settings, rng)
-        return self._solver.step(empty, rows, settings, present=present).commit()
-
     @property
     def _as_they_come(self) -> Settings:
-        """Settings for rows that are scaled already."""
-        return self.told.unscaled
+        """Settings for rows that are scaled already, and as many clusters as are in force."""
+        return self.told.with_clusters(self.K).unscaled
 
     @cached_property
     def _electorate(self) -> tuple[Electorate, Array]:
@@ -441,8 +419,3 @@ class Queries:
         has = self.sample.present
         electorate = Electorate(rows, self._alike, self._settings.n_neighbors, has)
         return electorate, electorate.own_agreement()
-
-
-def _fit(X: Sequence[Block], directions: Sequence[Array], present: Presence) -> Array:
-    """Return the projections of rows on directions, over the views that each of them has."""
-    return Reach.of(directions, present).fit(project(X, directions))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Graph = Literal["neighbors", "gaussian", "none"]
-# A weight that the data decide.
+# What the data decide: a weight, or how many clusters there are.
 AUTO: Literal["auto"] = "auto"
 Weight = float | Literal["auto"] | None
 # What a chunk leaves of all before it at least, so that nothing is divided by 0.
@@ -23,10 +23,11 @@ class Settings:
 
     The letters are the paper's: K clusters, α graph weight, β sparsity, γ orthogonality, s window.
     A view of a weight is balanced, and its squares count by it; "auto" is 1 until the data decide
-    it, see `weighing`; a view of None is as it comes.
+    it, see `weighing`; a view of None is as it comes. What is asked for as "auto" clusters is a
+    number once rows have told it, see `with_clusters`.
     """
 
-    n_clusters: int
+    n_clusters: int | Literal["auto"]
     solver: Literal["constrained", "paper"]
     graph: Graph
     graph_weight: tuple[float, ...]
@@ -42,6 +43,16 @@ class Settings:
     max_iter: int
     tol: float
     detect_drift: bool = False
+
+    @property
+    def K(self) -> int:
+        """The number of clusters, known."""
+        assert self.n_clusters != AUTO
+        return self.n_clusters
+
+    def with_clusters(self, n_clusters: int) -> "Settings":
+        """Return the same for a number of clusters that is in force."""
+        return self if self.n_clusters == n_clusters else replace(self, n_clusters=n_clusters)
 
     def decay(self, n_rows: int) -> float:
         """Return ρ = ½^(rows / half-life), what so many rows leave of all before them."""

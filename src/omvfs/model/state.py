@@ -81,8 +81,12 @@ class State:
         rng: np.random.Generator,
         raises: bool = False,
     ) -> "State":
-        """Return what is known before the first chunk: nothing."""
-        K, paper = settings.n_clusters, settings.solver == "paper"
+        """Return what is known before the first chunk: nothing.
+
+        Where rows are to tell the number of clusters, it has one until they do.
+        """
+        K = 1 if settings.n_clusters == AUTO else settings.K
+        paper = settings.solver == "paper"
         return cls(
             statistics=Statistics.empty(
                 widths,
@@ -170,6 +174,24 @@ class State:
             window=self.window.place(places, widths),
         )
 
+    @property
+    def n_clusters(self) -> int:
+        """K, the number of clusters in force."""
+        return len(self.statistics.views[0].weight_sums)
+
+    def begun(self, n_clusters: int) -> "State":
+        """Return what is known of rows that are in no cluster yet, with another number of them."""
+        if n_clusters == self.n_clusters:
+            return self
+        none = np.zeros((self.n_clusters, n_clusters))
+        return replace(
+            self,
+            statistics=self.statistics.relabel(none),
+            reservoir=self.reservoir.relabel(n_clusters),
+            window=self.window.relabel(none),
+            B_sq_norms=self.B_sq_norms @ none,
+        )
+
     def shift(self, delta: Sequence[NDArray[np.float64]], settings: Settings) -> "State":
         """Return what would be known, under the same U, had every row come with columns raised.
 
@@ -198,7 +220,7 @@ def new_watch(n_views: int, settings: Settings) -> Watch | None:
     """Return the watch of a stream that begins; None if it is not to be watched."""
     if not settings.detect_drift:
         return None
-    return Watch(settings.n_clusters, n_views, until=settings.recent_rows)
+    return Watch(settings.K, n_views, until=settings.recent_rows)
 
 
 @dataclass(frozen=True)

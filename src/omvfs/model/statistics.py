@@ -201,8 +201,8 @@ class Statistics:
 
         Parameters
         ----------
-        moves : array of shape (K, K)
-            What share of each cluster goes to which other; rows sum to 1.
+        moves : array of shape (K, K')
+            What share of each cluster goes to which, of as many or another number; rows sum to 1.
         """
         moved = self._each(lambda a: a @ moves.astype(a.dtype, copy=False), ("weight_sums", "B"))
         return moved._each(lambda a: a @ moves if a.ndim == 1 else moves.T @ a @ moves, ("masses",))

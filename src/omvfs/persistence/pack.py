@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from itertools import accumulate, groupby
 from typing import Any
 
@@ -18,20 +18,20 @@ from omvfs.model.arrays import Block, stack
 from omvfs.model.constrained.view_weights import UNHEARD
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, below, take
-from omvfs.model.settings import Settings
+from omvfs.model.settings import AUTO
 from omvfs.model.state import B_sq_norms, State
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.model.stream.window import Window
 from omvfs.model.view_statistics import ViewStatistics
 from omvfs.persistence.names import pack_names, unpack_names
+from omvfs.persistence.params import generator_of, settings_of
 from omvfs.persistence.watching import pack_events, pack_watch, unpack_events, unpack_watch
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.growing import Growth
 from omvfs.selectors.keys import KEY_SIZE
 from omvfs.selectors.preparation import Preparation
 from omvfs.selectors.prepare_steps import Counted
-from omvfs.selectors.settings import resolve
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -141,9 +141,10 @@ class _Reader:
         self.arrays, self.meta = arrays, meta
         self._grows = meta.get("growth")
         self.schema = self._schema()
-        self.settings = _settings(meta["settings"], self.schema.names)
-        self.K, self._paper = self.settings.n_clusters, self.settings.solver == "paper"
+        self.settings = settings_of(meta["settings"], self.schema.names)
+        self._paper = self.settings.solver == "paper"
         self.dtype = np.dtype(self.arrays["B/0"].dtype)
+        self.K = self._n_clusters()
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"B is of dtype {self.dtype}; expected float32 or float64")
 
@@ -161,7 +162,7 @@ class _Reader:
             statistics=self._statistics(n_rows),
             reservoir=self._reservoir(n_rows),
             window=self._window(n_rows),
-            rng=_generator(self.meta["rng"]),
+            rng=generator_of(self.meta["rng"]),
             B_sq_norms=self._floats("B_sq_norms", (len(widths), K), np.float64),
             V=tuple(self._floats(f"V/{v}", (D, K)) for v, D in enumerate(widths))
             if self._paper
@@ -221,6 +222,15 @@ class _Reader:
         if not self.settings.decides_weights or not np.isin(weights, (UNHEARD, 1.0)).all():
             raise ValueError(f"the views weigh {weights.tolist()}")
         return tuple(weights.tolist())
+
+    def _n_clusters(self) -> int:
+        """Return how many clusters are in force, as asked for or as rows have told."""
+        if self.settings.n_clusters != AUTO:
+            return self.settings.K
+        shape = self.arrays["B/0"].shape
+        if len(shape) != 2 or not shape[1]:
+            raise ValueError(f"B/0 is of shape {shape}; expected features by clusters")
+        return int(shape[1])
 
     def _preparation(self, n_rows: int) -> Preparation:
         views, steps = self.schema.names, self.meta["prepare"]
@@ -406,26 +416,6 @@ class _Reader:
         if not np.isfinite(array).all() or (array < 0).any():
             raise ValueError(f"{name} has values that are not finite, or below 0")
         return array
-
-
-def _settings(values: Mapping[str, Any], views: Sequence[str]) -> Settings:
-    """Return settings that the parameters of an estimator could have come to."""
-    if set(values) != {field.name for field in fields(Settings)}:
-        raise ValueError(f"the settings are {sorted(values)}")
-    per_view = {
-        name: dict(zip(views, values[name], strict=True))
-        for name in ("graph_weight", "sparsity", "view_weight")
-    }
-    return resolve({**values, **per_view}, views)
-
-
-def _generator(state: Mapping[str, Any]) -> np.random.Generator:
-    # With an even one the generator comes around too soon, or stands still: who draws would wait.
-    if type(increment := state["state"]["inc"]) is not int or increment % 2 == 0:
-        raise ValueError(f"the random numbers go on by {increment!r}")
-    generator = np.random.default_rng(0)
-    generator.bit_generator.state = state
-    return generator
 
 
 def _kind(X: Block) -> str:

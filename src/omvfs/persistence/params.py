@@ -1,11 +1,13 @@
-"""The parameters of an estimator as values that JSON can hold, and back."""
+"""Parameters, settings and generators as values that JSON can hold, and back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from omvfs.selectors.settings import PARAMETERS
+from omvfs.model.settings import Settings
+from omvfs.selectors.settings import PARAMETERS, resolve
 
 
 def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,3 +93,24 @@ def _unpack(value: Any) -> Any:
             return slice(*value["slice"])
         return {key: _unpack(each) for key, each in value["pairs"]}
     return [_unpack(each) for each in value] if isinstance(value, list) else value
+
+
+def settings_of(values: Mapping[str, Any], views: Sequence[str]) -> Settings:
+    """Return settings that the parameters of an estimator could have come to."""
+    if set(values) != {field.name for field in fields(Settings)}:
+        raise ValueError(f"the settings are {sorted(values)}")
+    per_view = {
+        name: dict(zip(views, values[name], strict=True))
+        for name in ("graph_weight", "sparsity", "view_weight")
+    }
+    return resolve({**values, **per_view}, views)
+
+
+def generator_of(state: Mapping[str, Any]) -> np.random.Generator:
+    """Return a generator of random numbers that goes on from a state."""
+    # With an even one the generator comes around too soon, or stands still: who draws would wait.
+    if type(increment := state["state"]["inc"]) is not int or increment % 2 == 0:
+        raise ValueError(f"the random numbers go on by {increment!r}")
+    generator = np.random.default_rng(0)
+    generator.bit_generator.state = state
+    return generator

@@ -146,10 +146,10 @@ def unpack_watch(
         raise ValueError(f"it is watched for changes by {numbers!r}")
     if numbers["since"] > n_rows or numbers["n_tests"] > n_rows // BUCKET:
         raise ValueError(f"it was watched longer than it is: {numbers!r}")
-    watch = Watch(settings.n_clusters, len(schema.names), **numbers)
+    watch = Watch(settings.K, len(schema.names), **numbers)
     if not meta["measures"]:
         return watch
-    reader = _Pieces(arrays, settings.n_clusters, schema.widths)
+    reader = _Pieces(arrays, settings.K, schema.widths)
     watch = watch.by(reader.yardstick(dtype))
     cells = sum(watch.widths)
     read: dict[str, NDArray[Any]] = {
@@ -158,11 +158,11 @@ def unpack_watch(
         "before": reader.counts("before", (cells,)),
     }
     if "watch/levels" in arrays:
-        read["levels"] = reader.floats("levels", (settings.n_clusters + 1, LEVELS - 1))
+        read["levels"] = reader.floats("levels", (settings.K + 1, LEVELS - 1))
         if (read["levels"] > 1).any() or (np.diff(read["levels"]) < 0).any():
             raise ValueError("the levels of what is explained are none")
     else:
-        read["measured"] = _measured(reader, len(arrays["watch/measured"]), settings.n_clusters)
+        read["measured"] = _measured(reader, len(arrays["watch/measured"]), settings.K)
     _check_counts(watch, read, n_rows)
     for name, value in read.items():
         object.__setattr__(watch, name, value)

@@ -7,8 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.model.constrained.number import ClusterCurve
+from omvfs.model.settings import AUTO
 from omvfs.selectors.fitted import FittedState
 from omvfs.threads import alone, on_one_thread
+from omvfs.wording import Sentence, Setting
 
 
 class ClustersRows:
@@ -107,3 +110,28 @@ class ClustersRows:
         """What the squares of each view count by in the clusters; 0.01 if it is not heard."""
         check_is_fitted(self)
         return self._fitted.view_weights()
+
+    @property
+    @alone
+    @on_one_thread
+    def n_clusters_(self) -> int:
+        """Number of consensus clusters in force."""
+        check_is_fitted(self)
+        return self._fitted.queries.K
+
+    @property
+    @alone
+    @on_one_thread
+    def n_clusters_curve_(self) -> ClusterCurve:
+        """How far halves of the rows agree on clusters, by their number."""
+        check_is_fitted(self)
+        curve = self._fitted.queries.cluster_curve
+        if curve is None:
+            raise AttributeError(
+                Sentence(
+                    "n_clusters_curve_ is of rows that are asked how many clusters there are, by ",
+                    Setting("n_clusters", AUTO),
+                    "; here a number was given, or all rows are forgotten.",
+                )
+            )
+        return curve

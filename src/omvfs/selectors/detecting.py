@@ -130,6 +130,17 @@ half of which are the recent ones that a change is told by.
                 "recent ones that a change is told by.",
             )
         )
+    if params.get("n_clusters") == "auto":
+        raise ValueError(
+            Sentence(
+                "Got ",
+                Setting("detect_drift", True),
+                " with ",
+                Setting("n_clusters", "auto"),
+                "; expected a number of clusters: what is measured by one number of them cannot be "
+                "compared with another. Leave one of the two out.",
+            )
+        )
     if params.get("new_features") == "grow":
         raise ValueError(
             Sentence(

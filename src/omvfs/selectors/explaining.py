@@ -259,7 +259,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
         array([0.5, 0.5])
         """
         check_is_fitted(self)
-        K, n = self._journal.known.settings.n_clusters, whole("n", n, least=1)
+        K, n = self._journal.known.queries.K, whole("n", n, least=1)
         if k is None:
             return self._about(range(K), n)
         if not _is_number(k, below=K):

@@ -200,6 +200,15 @@ class FittedState:
                 "Got start_U or start_V with rows that lack views; expected rows that have every "
                 "view. Leave the start out."
             )
+        if self.settings.n_clusters == AUTO and not (start_U is None and start_V is None):
+            raise ValueError(
+                Sentence(
+                    "Got start_U or start_V with ",
+                    Setting("n_clusters", AUTO),
+                    "; expected a number of clusters, as both have a column for each. Give one, or "
+                    "leave the start out.",
+                )
+            )
         state, raised = self.state, self.raised
         if raised is not None:
             raised = self._raised_for(blocks)
@@ -322,7 +331,7 @@ class FittedState:
             by_view = [self.budget(ranking, n) for n in sizes]
         found = self.queries.agreements(ranking, tuple(by_view or sizes))
         if found is None:
-            K, n = self.settings.n_clusters, len(self.queries.sample)
+            K, n = self.queries.K, len(self.queries.sample)
             raise TooFewRowsError(
                 Sentence(
                     f"Got {n:,} rows to judge a selection by, those of the reservoir that are not "
@@ -402,7 +411,7 @@ class FittedState:
         return any(sp.issparse(blocks[v]) for blocks in self.state.window.chunks)
 
     def _start_u(self, U: Any, n: int) -> Array:
-        K = self.settings.n_clusters
+        K = self.settings.K
         U = _numbers("start_U", U, self.state.statistics.dtype)
         if U.shape != (n, K) or not np.isfinite(U).all() or (U < 0).any():
             raise ValueError(
@@ -413,7 +422,7 @@ class FittedState:
         return start
 
     def _start_v(self, V: Any) -> list[Array]:
-        K, dtype = self.settings.n_clusters, self.state.statistics.dtype
+        K, dtype = self.settings.K, self.state.statistics.dtype
         names, widths = self.schema.names, self.schema.widths
         if not isinstance(V, Mapping) or set(V) != set(names):
             got = f"views {listed(V)}" if isinstance(V, Mapping) else type(V).__name__

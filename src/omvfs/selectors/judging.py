@@ -7,16 +7,18 @@ from sklearn.utils.validation import check_is_fitted
 from omvfs.data.schema import Schema
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import AUTO
+from omvfs.parameters import number, whole
 from omvfs.selectors.base import sizes_by_view
 from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.quality import SelectionQuality, sizes_to_judge
+from omvfs.selectors.quality import SelectionQuality, TooFewRowsError, sizes_to_judge
 from omvfs.selectors.settings import checked, total_of
+from omvfs.selectors.stability import SelectionStability
 from omvfs.selectors.stream import Journal
 from omvfs.threads import alone, on_one_thread
 
 
 class JudgesSelection:
-    """Adds `selection_quality_` and `suggest_n_features` to the estimator."""
+    """Adds `selection_quality_`, `suggest_n_features` and `stability` to the estimator."""
 
     n_features_per_view: Any
     n_features_to_select: Any = None
@@ -64,6 +66,56 @@ class JudgesSelection:
             return quality.levels_off_at
         self.schema_.number_of(view)
         return quality.views[view].levels_off_at
+
+    @alone
+    @on_one_thread
+    def stability(self, n_resamples: int = 20, *, share: float = 0.5) -> SelectionStability:
+        """Return how much of the selection stays under other rows and other seeds.
+
+        Each time some rows of the reservoir are drawn, clustered from another seed into as many
+        clusters, and the features ranked by them alone. What was learned is not changed, and the
+        answer is the same every time.
+
+        Parameters
+        ----------
+        n_resamples : int, default=20
+            How often rows are drawn, at least twice.
+        share : float, default=0.5
+            Of the rows of the reservoir, those that are drawn, above 0 and at most 1. With 1 only
+            the seed differs.
+
+        Returns
+        -------
+        SelectionStability
+            By view the share of the resamples in which each feature is selected, and the stability
+            of Nogueira, Sechidis and Brown (2018): 1 if they select the same, about 0 if they agree
+            no more than by chance. Its interval takes resamples for independent, which those of one
+            reservoir are only in part.
+
+        Examples
+        --------
+        >>> from omvfs import OMVFS
+        >>> from omvfs.datasets import make_planted
+        >>> planted = make_planted(600, n_features=(300, 200), random_state=0)
+        >>> selector = OMVFS(5, n_features_per_view=20, random_state=0).fit(planted.views)
+        >>> found = selector.stability(5)
+        >>> found.index.value > 0.5, found.views["view_0"].frequencies.shape
+        (True, (300,))
+        """
+        check_is_fitted(self)
+        n_resamples = whole("n_resamples", n_resamples, least=2)
+        share = number("share", share, least=0.0, most=1.0, above=True)
+        sizes, known = self._sizes(), self._journal.known
+        order = [sizes[view] for view in self.schema_.names]
+        found = known.queries.selections(self._ranking, order, n_resamples, share)
+        if found is None:
+            n, K = len(known.queries.sample), known.queries.K
+            raise TooFewRowsError(
+                f"Got {n:,} rows to draw from, those of the reservoir that are not forgotten, and "
+                f"share={share:g} of them; expected to draw at least {max(2, K):,}, one for each "
+                "cluster. Learn from more rows, or with a larger sample."
+            )
+        return SelectionStability.of(dict(zip(self.schema_.names, found, strict=True)))
 
     @alone
     @on_one_thread

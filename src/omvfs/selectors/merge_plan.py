@@ -175,10 +175,9 @@ class Plan:
     def sums(self, i: int, part: Part, common: CommonClusters) -> Sums:
         """Return what part number i has in the common clusters, to be added `in_pairs`."""
         keyed = self._keyed(i, part)
-        window = keyed.state.window
         return Sums(
             common.moved(keyed),
-            window if i in self.recent else window.emptied(),
+            common.window(keyed) if i in self.recent else keyed.state.window.emptied(),
             self._preparation(part),
             part.history[-HISTORY:],
             part.known.state.n_chunks,

@@ -54,6 +54,18 @@ def _criterion(name: str, value: Any) -> Any:
     return value if callable(value) else one_of(name, value, get_args(Named))
 
 
+def _n_clusters(name: str, value: Any) -> Any:
+    if isinstance(value, str) and value == AUTO:
+        return AUTO
+    try:
+        return whole(name, value, least=1)
+    except ValueError:
+        counts = Clause("numbers of clusters", f"a whole number of at least 1, or {AUTO!r}")
+        raise ValueError(
+            Sentence("Got ", Setting(name, value), "; expected ", counts, ".")
+        ) from None
+
+
 def _size(name: str, value: Any) -> Any:
     if isinstance(value, str) and value == AUTO:
         return AUTO
@@ -81,7 +93,7 @@ _nonnegative = partial(number, least=0.0)
 _at_least_1 = partial(whole, least=1)
 
 PARAMETERS = {
-    "n_clusters": Parameter(_at_least_1, "learns"),
+    "n_clusters": Parameter(_n_clusters, "learns"),
     "n_features_per_view": Parameter(_size, "ranks", per_view=True),
     "n_features_to_select": Parameter(or_none(select_size), "ranks"),
     # Checked against the columns of X.
@@ -161,7 +173,9 @@ def check_judgeable(params: Mapping[str, Any], views: Sequence[str] | None = Non
     ValueError: Got n_features_per_view='auto' with sample_size=0; expected a number, or a sample \
 of at least 80 rows, 10 for each cluster.
     """
-    least, each = ROWS_PER_CLUSTER * params["n_clusters"], f", {ROWS_PER_CLUSTER} for each cluster"
+    n_clusters = params["n_clusters"]
+    least = ROWS_PER_CLUSTER * (1 if n_clusters == AUTO else n_clusters)
+    each = f", {ROWS_PER_CLUSTER} for each cluster"
     total = params.get("n_features_to_select")
     if total is not None:
         asked = Setting("n_features_to_select", total)
@@ -195,6 +209,42 @@ def _check_sampled(
                 " with ",
                 Setting("sample_size", params["sample_size"]),
                 f"; expected {instead}, or a sample of at least {least:,} rows{why}.",
+            )
+        )
+
+
+def check_countable(params: Mapping[str, Any]) -> None:
+    """Refuse to let the data tell how many clusters there are where they never can.
+
+    Parameters
+    ----------
+    params : mapping of str to object
+        Parameters of the estimator by name, each checked by itself.
+
+    Examples
+    --------
+    >>> check_countable({"n_clusters": "auto", "solver": "constrained", "sample_size": 0})
+    Traceback (most recent call last):
+    ValueError: Got n_clusters='auto' with sample_size=0; expected a number of clusters, or a \
+sample of rows to tell it.
+    """
+    if params["n_clusters"] != AUTO:
+        return
+    got = Sentence("Got ", Setting("n_clusters", AUTO))
+    if params.get("solver") == "paper":
+        raise ValueError(
+            Sentence(
+                got,
+                "; expected a number of clusters: OMVFSPaper keeps no rows that could tell it.",
+            )
+        )
+    if not params["sample_size"]:
+        raise ValueError(
+            Sentence(
+                got,
+                " with ",
+                Setting("sample_size", 0),
+                "; expected a number of clusters, or a sample of rows to tell it.",
             )
         )
 

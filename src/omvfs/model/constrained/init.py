@@ -84,7 +84,7 @@ def spectral_start(
     array([0, 1])
     """
     E = embedding(X, _DIMENSIONS * n_clusters, rng, present)
-    return mean_directions(X, _raced(E, n_clusters, rng, n_init), n_clusters, present)
+    return mean_directions(X, raced(E, n_clusters, rng, n_init), n_clusters, present)
 
 
 def graph_start(
@@ -123,7 +123,7 @@ def graph_start(
     (1, 1, 2)
     """
     E = graph_embedding(graphs, weights, _GRAPH_DIMENSIONS * n_clusters, rng)
-    return _raced(E, n_clusters, rng, n_init)
+    return raced(E, n_clusters, rng, n_init)
 
 
 def mean_directions(
@@ -148,8 +148,22 @@ def mean_directions(
     return unit_directions(sums)
 
 
-def _raced(E: Array, n_clusters: int, rng: np.random.Generator, n_init: int) -> IntArray:
-    """Return the clusters that explain most of the rows of an embedding, of several starts."""
+def raced(E: Array, n_clusters: int, rng: np.random.Generator, n_init: int) -> IntArray:
+    """Return the clusters that explain most of the rows of an embedding, of several starts.
+
+    Parameters
+    ----------
+    E : array of shape (n, n_dimensions)
+        The rows, of unit norm.
+    n_clusters : int
+    rng : Generator
+    n_init : int
+        Number of random starts; the better go on.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
     # Single precision is enough to tell starts apart.
     E = E.astype(np.float32)
     found = [
@@ -169,6 +183,19 @@ def embedding(
     present: Presence = None,
 ) -> Array:
     """Return the rows in their leading singular directions, of unit norm; zero rows stay zero.
+
+    See `singular_space`.
+    """
+    return unit(singular_space(X, n_dimensions, rng, present)).astype(X[0].dtype, copy=False)
+
+
+def singular_space(
+    X: Sequence[Block],
+    n_dimensions: int,
+    rng: np.random.Generator,
+    present: Presence = None,
+) -> Array:
+    """Return the rows in their leading singular directions, the leading first.
 
     Subspace iteration on Σ_v X_v X_vᵀ. It starts from random numbers per row, none per feature, so
     that the order of the features changes nothing. Rows that lack a view have the mean of the
@@ -195,8 +222,8 @@ def embedding(
     T = Q.T @ _gram_product(X, Q, filled)
     values, vectors = np.linalg.eigh((T + T.T) / 2)
     values[values < tie_width(values)] = 0
-    E = (Q @ vectors[:, ::-1][:, :r]) * np.sqrt(values[::-1][:r])
-    return _unit(E).astype(X[0].dtype, copy=False)
+    E: Array = (Q @ vectors[:, ::-1][:, :r]) * np.sqrt(values[::-1][:r])
+    return E
 
 
 def graph_embedding(
@@ -234,16 +261,16 @@ def graph_embedding(
     vectors = np.linalg.eigh((T + T.T) / 2)[1]
     E = Q @ vectors[:, ::-1][:, :r]
     E[W.sum(axis=1) == 0] = 0
-    return _unit(E)
+    return unit(E)
 
 
-def _unit(E: Array) -> Array:
-    """Return rows of unit norm; zero ones stay zero."""
+def unit(E: Array) -> Array:
+    """Return rows of an embedding with unit norm; those that are rounding error are zero."""
     norms = np.linalg.norm(E, axis=1, keepdims=True)
-    unit: Array = np.divide(
+    scaled: Array = np.divide(
         E, norms, out=np.zeros_like(E), where=norms > _NOTHING * norms.max(initial=0)
     )
-    return unit
+    return scaled
 
 
 def _filled(X: Sequence[Block], present: Presence) -> dict[int, tuple[Array, Array]]:

@@ -30,13 +30,19 @@ from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, in_clusters, unit_directions
 from omvfs.model.constrained.directions import completed
 from omvfs.model.constrained.half_steps import update_v
+from omvfs.model.constrained.number import cluster_curve
 from omvfs.model.constrained.reach import Reach
-from omvfs.model.constrained.recluster import clustered, decided_weights, moves
+from omvfs.model.constrained.recluster import (
+    clustered,
+    decided_weights,
+    moves,
+    nearest_moves,
+)
 from omvfs.model.constrained.step import anchors
 from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weighed
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, take
-from omvfs.model.settings import Settings
+from omvfs.model.settings import AUTO, Settings
 from omvfs.model.state import B_sq_norms, Scales, State, new_watch
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.reservoir import Reservoir
@@ -156,6 +162,16 @@ class CommonClusters:
         self._settings = settings = settings.weighing(self._weights)
         self._scales = Scales.of(sample.statistics, settings)
         V = known[0] if known else ()
+        if settings.n_clusters == AUTO:
+            # Nobody's number is that of all rows.
+            n_clusters = known[0][0].shape[1]
+            if len(live):
+                held = sample.reservoir.take(live)
+                X = self._scales.rows(held.blocks)
+                n_clusters = cluster_curve(X, rng, settings, present=held.present).best
+            settings = settings.with_clusters(n_clusters)
+            known = [each for each in known if each[0].shape[1] == n_clusters]
+        self._settings = settings
         if len(live):
             X, has = self._scales.rows(held.blocks), held.present
             U = clustered(X, known, rng, settings, present=has, heard=self._weights)
@@ -208,12 +224,21 @@ class CommonClusters:
             whole = whole.sharing(gone).relabel(shares)
         else:
             whole = known.copy().cleared()
+            if part.state.n_clusters != self._settings.K:
+                whole = whole.relabel(np.zeros((part.state.n_clusters, self._settings.K)))
         others = np.flatnonzero(~self._has(part)[live])
         some = [X_v[others] for X_v in rows]
         left, own_views = sample.shares[others], take(has, others)
         placed = whole.on(columns).placed(some, new.take(others), left, own_views)
         whole.put(columns, placed)
         return whole.sharing(placed).decay(part.left)
+
+    def window(self, part: KeyedPart) -> Window:
+        """Return the last chunks of a part, with as many clusters as are common."""
+        n_clusters, window = part.state.n_clusters, part.state.window
+        if n_clusters == self._settings.K:
+            return window
+        return window.relabel(np.eye(n_clusters, self._settings.K))
 
     def state(
         self, moved: Statistics, window: Window, n_chunks: int, rng: np.random.Generator
@@ -259,6 +284,4 @@ class CommonClusters:
 
     def _nearest(self, statistics: Statistics) -> Array:
         """Return where clusters go whose rows are gone: to the one that is most like them."""
-        B = completed(self._scales.features(statistics.B), statistics)
-        labels = best_cluster(project([B_v.T for B_v in B], self._directions)).labels
-        return np.eye(self._settings.n_clusters)[labels]
+        return nearest_moves(statistics, self._scales, self._directions)

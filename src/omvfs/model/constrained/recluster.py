@@ -15,14 +15,16 @@ from omvfs.model.arrays import Array, Block, in_ties, project, unit_rows
 from omvfs.model.columns import on_own_columns
 from omvfs.model.constrained.alternate import (
     PriorStatistics,
+    best_cluster,
     in_clusters,
     joined,
     solve,
     unit_directions,
 )
-from omvfs.model.constrained.directions import completed_matrices
+from omvfs.model.constrained.directions import completed, completed_matrices
 from omvfs.model.constrained.init import graph_start, mean_directions, spectral_start
 from omvfs.model.constrained.merit import merit
+from omvfs.model.constrained.number import ClusterCurve, cluster_curve
 from omvfs.model.constrained.view_weights import view_weights
 from omvfs.model.graph.term import graph_term, neighbour_graphs, no_graph
 from omvfs.model.indicator import Indicator
@@ -71,6 +73,21 @@ def reclustered(state: State, settings: Settings) -> State:
     return recluster(replace(state, rng=copy.deepcopy(state.rng)), settings)
 
 
+def number_of_clusters(
+    state: State, settings: Settings, on_the_way: bool = False
+) -> ClusterCurve | None:
+    """Return what the rows of the reservoir tell of how many clusters there are.
+
+    None if they are not asked, or are all forgotten. The generator is not drawn from.
+    """
+    live = state.reservoir.live
+    if settings.n_clusters != AUTO or not len(live):
+        return None
+    sample = state.reservoir.take(live)
+    rows = Scales.of(state.statistics, settings).rows(sample.blocks)
+    return cluster_curve(rows, state.rng, settings, on_the_way, sample.present)
+
+
 def fresh_start(
     X: Sequence[Block],
     rng: np.random.Generator,
@@ -80,7 +97,7 @@ def fresh_start(
 ) -> list[Array]:
     """Return directions to start from that owe nothing to those so far."""
     n_init = -(-settings.n_init // _STARTS) if on_the_way else settings.n_init
-    return spectral_start(X, settings.n_clusters, rng, n_init, present)
+    return spectral_start(X, settings.K, rng, n_init, present)
 
 
 def recluster(state: State, settings: Settings, on_the_way: bool = False) -> State:
@@ -88,6 +105,7 @@ def recluster(state: State, settings: Settings, on_the_way: bool = False) -> Sta
 
     Rows in the reservoir move exactly. The rest of the statistics, whose rows are gone, moves as
     the reservoir's rows of the same cluster did. Arrays are made anew; the generator is drawn from.
+    Where rows are to tell how many clusters there are, they are asked first.
     """
     live = state.reservoir.live
     if not len(live):
@@ -96,21 +114,34 @@ def recluster(state: State, settings: Settings, on_the_way: bool = False) -> Sta
     held, has = sample.blocks, sample.present
     state = replace(state, view_weights=decided_weights(held, settings, has))
     told = settings.weighing(state.view_weights)
-    scaled = Scales.of(statistics, told).rows(held)
-    known = [completed_matrices(state, settings)]
+    if (curve := number_of_clusters(state, told, on_the_way)) is not None:
+        settings, told = settings.with_clusters(curve.best), told.with_clusters(curve.best)
+    scales = Scales.of(statistics, told)
+    scaled = scales.rows(held)
+    # Other clusters than there are to be are no start.
+    as_many = state.n_clusters == told.K
+    known = [completed_matrices(state, settings)] if as_many else []
     found = clustered(scaled, known, state.rng, told, on_the_way, has, state.view_weights)
     old, new = sample.counted, _matched(found, sample.counted)
     rest = statistics.cleared()
     if statistics.n_rows > len(sample):
         without = statistics.without(Statistics.of_clusters(held, old, sample.shares, has))
         shares = moves(sample, new)
-        # Clusters that no row is of stay.
-        rest = without.relabel(shares + np.diag(shares.sum(axis=1) == 0))
+        unseen = shares.sum(axis=1) == 0
+        if as_many:
+            shares += np.diag(unseen)  # clusters that no row is of stay
+        elif unseen.any():
+            common = mean_directions(scaled, new.labels, new.n_clusters, has)
+            shares[unseen] = nearest_moves(without, scales, common)[unseen]
+        rest = without.relabel(shares)
+    elif not as_many:
+        rest = rest.relabel(np.zeros((state.n_clusters, settings.K)))
     statistics = rest.placed(held, new, sample.shares, has)
     return replace(
         state,
         statistics=statistics,
         reservoir=state.reservoir.recount(live, new),
+        window=state.window if as_many else state.window.relabel(moves(sample, new)),
         reclustered_at=statistics.n_rows,
         B_sq_norms=B_sq_norms(statistics, settings),
     )
@@ -166,7 +197,7 @@ def clustered(
     if present is not None:
         return clustered_in_part(X, begun, rng, settings, on_the_way, present, heard)
     max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
-    graphs, K = neighbour_graphs(X, settings), settings.n_clusters
+    graphs, K = neighbour_graphs(X, settings), settings.K
     graph, prior = graph_term(X, settings, graphs), PriorStatistics.none(X, K)
     starts: list[tuple[list[Array], Indicator | None]] = [(each, None) for each in begun]
     starts.append((fresh_start(X, rng, settings, on_the_way), None))
@@ -214,7 +245,7 @@ def clustered_in_part(
     heard : sequence of float
         What views weigh, if the rows have decided that.
     """
-    K, beta = settings.n_clusters, settings.sparsity
+    K, beta = settings.K, settings.sparsity
     max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
     prior = PriorStatistics.none(X, K)
     starts = [*begun, fresh_start(X, rng, settings, on_the_way, present)]
@@ -243,11 +274,11 @@ def moves(sample: Reservoir, new: Indicator) -> Array:
 
     Returns
     -------
-    array of shape (K, K)
+    array of shape (K, K')
         Rows sum to 1, or to 0 where no row is of the cluster.
     """
-    old, K = sample.counted, new.n_clusters
-    found = np.zeros((K, K))
+    old = sample.counted
+    found = np.zeros((old.n_clusters, new.n_clusters))
     np.add.at(found, (old.labels, new.labels), sample.shares * np.square(old.weights))
     totals = found.sum(axis=1, keepdims=True)
     shares: Array = np.divide(found, totals, out=found, where=totals > 0)
@@ -255,8 +286,35 @@ def moves(sample: Reservoir, new: Indicator) -> Array:
 
 
 def _matched(U: Indicator, old: Indicator) -> Indicator:
-    """Return U with its clusters numbered so that as much weight as possible keeps its number."""
-    overlap = np.zeros((U.n_clusters, U.n_clusters))
+    """Return U with its clusters numbered so that as much weight as possible keeps its number.
+
+    Of fewer clusters than before the numbers close up, of more the new ones come behind.
+    """
+    overlap = np.zeros((U.n_clusters, old.n_clusters))
     np.add.at(overlap, (U.labels, old.labels), np.square(old.weights))
-    _, numbers = linear_sum_assignment(-overlap)
+    own, numbers = linear_sum_assignment(-overlap)
+    if U.n_clusters != old.n_clusters:
+        before = np.full(U.n_clusters, old.n_clusters)
+        before[own] = numbers
+        numbers = np.argsort(np.argsort(before, kind="stable"), kind="stable")
     return Indicator(numbers[U.labels], U.weights, U.n_clusters)
+
+
+def nearest_moves(statistics: Statistics, scales: Scales, directions: Sequence[Array]) -> Array:
+    """Return where clusters go whose rows are gone: to the one that is most like them.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        With their sums.
+    scales : Scales
+    directions : sequence of array of shape (D_v, K')
+        Of the clusters to go to.
+
+    Returns
+    -------
+    array of shape (K, K')
+    """
+    B = completed(scales.features(statistics.B), statistics)
+    labels = best_cluster(project([B_v.T for B_v in B], directions)).labels
+    return np.eye(directions[0].shape[1])[labels]

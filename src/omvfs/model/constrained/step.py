@@ -21,6 +21,7 @@ from omvfs.model.constrained.alternate import (
     unit_directions,
 )
 from omvfs.model.constrained.directions import Directions, completed
+from omvfs.model.constrained.number import cluster_curve
 from omvfs.model.constrained.reach import Reach
 from omvfs.model.constrained.recluster import (
     ITERATIONS,
@@ -34,7 +35,7 @@ from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weigh
 from omvfs.model.indicator import Indicator
 from omvfs.model.objective import l21, squared_norm
 from omvfs.model.presence import Presence
-from omvfs.model.settings import Settings
+from omvfs.model.settings import AUTO, Settings
 from omvfs.model.state import B_sq_norms, ChunkInfo, Patch, Scales, State, Update
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.reservoir import Reservoir
@@ -74,8 +75,12 @@ def step(
     -------
     Update
     """
-    settings, told = settings.weighing(state.view_weights), settings
+    asked, settings = settings, settings.weighing(state.view_weights)
     rho = settings.decay(X[0].shape[0])
+    if asked.n_clusters == AUTO:
+        if not state.statistics.masses.any():
+            state = state.begun(_first_number(state, X, settings, present))
+        settings = settings.with_clusters(state.n_clusters)
     known = state.statistics.decay(rho).writable()
     draft = replace(
         state,
@@ -113,13 +118,20 @@ def step(
     if n_before and recluster_due(state, n_rows) and len(draft.reservoir.live):
         whole = draft.statistics.copy()
         whole.put(columns, part)
-        draft = recluster(replace(draft, statistics=whole), told, on_the_way=True)
+        draft = recluster(replace(draft, statistics=whole), asked, on_the_way=True)
         return Update(draft, replace(info, reclustered=True))
     if known is not state.statistics:
         # What has faded, or could not be written, is in arrays of its own already.
         known.put(columns, part)
         return Update(draft, info)
     return Update(draft, info, Patch(known, columns, before, part))
+
+
+def _first_number(state: State, X: Sequence[Block], settings: Settings, present: Presence) -> int:
+    """Return how many clusters the first rows tell of."""
+    rows = Scales.of(state.statistics.counted(X, present), settings).rows(X)
+    own = [on_own_columns(X_v)[1] for X_v in rows]
+    return cluster_curve(own, state.rng, settings, on_the_way=True, present=present).best
 
 
 def _off_chunk_sq_norms(
@@ -265,7 +277,7 @@ def anchors(reservoir: Reservoir, scales: Scales, settings: Settings) -> Elector
     live = reservoir.live
     spaced = np.linspace(0, len(live) - 1, min(_ANCHORS, len(live))).astype(np.intp)
     held = reservoir.take(live[spaced])
-    U = Indicator(held.counted.labels, held.shares, settings.n_clusters)
+    U = Indicator(held.counted.labels, held.shares, settings.K)
     return Electorate(scales.rows(held.blocks), U, settings.n_neighbors, held.present)
 
 

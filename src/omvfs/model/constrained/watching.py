@@ -158,11 +158,11 @@ def _directions_of(
     """
     columns, own = zip(*map(on_own_columns, rows), strict=True)
     U = clustered(own, [], copy.deepcopy(rng), settings.unscaled, True, present)
-    found = mean_directions(own, U.labels, settings.n_clusters, present)
-    directions = [np.zeros((X_v.shape[1], settings.n_clusters), X_v.dtype) for X_v in rows]
+    found = mean_directions(own, U.labels, settings.K, present)
+    directions = [np.zeros((X_v.shape[1], settings.K), X_v.dtype) for X_v in rows]
     for V_v, c, part in zip(directions, columns, found, strict=True):
         put_rows(V_v, c, part)
-    return directions, np.bincount(U.labels, minlength=settings.n_clusters).astype(np.float64)
+    return directions, np.bincount(U.labels, minlength=settings.K).astype(np.float64)
 
 
 def _judged(

@@ -45,7 +45,7 @@ def step(
     -------
     Update
     """
-    n, K, dtype = X[0].shape[0], settings.n_clusters, X[0].dtype
+    n, K, dtype = X[0].shape[0], settings.K, X[0].dtype
     rng = copy.deepcopy(state.rng)
     known = state.statistics.decay(settings.decay(n)).counted(X, present)
     if start_V is None and state.n_chunks == 0:

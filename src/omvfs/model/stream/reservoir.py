@@ -155,10 +155,25 @@ class Reservoir:
         )
 
     def recount(self, rows: IntArray, U: Indicator) -> "Reservoir":
-        """Return the reservoir with some of its rows counted anew."""
-        labels, weights = self.counted.labels.copy(), self.counted.weights.copy()
+        """Return the reservoir with some of its rows counted anew.
+
+        If in another number of clusters, then all of them but those that are forgotten.
+        """
+        counted = self.relabel(U.n_clusters).counted
+        labels, weights = counted.labels.copy(), counted.weights.copy()
         labels[rows], weights[rows] = U.labels, U.weights
         return replace(self, counted=Indicator(labels, weights, U.n_clusters))
+
+    def relabel(self, n_clusters: int) -> "Reservoir":
+        """Return the reservoir with another number of clusters, its rows yet to be counted.
+
+        Of rows that are forgotten nobody asks, so they may be in any.
+        """
+        counted = self.counted
+        if n_clusters == counted.n_clusters:
+            return self
+        labels = np.minimum(counted.labels, n_clusters - 1)
+        return replace(self, counted=Indicator(labels, counted.weights, n_clusters))
 
     def keyed(self, n_rows: float, rng: np.random.Generator) -> "Reservoir":
         """Return the reservoir with a random key for every row, ready to be merged.
@@ -193,7 +208,8 @@ class Reservoir:
         Parameters
         ----------
         other : Reservoir
-            Of the same capacity and views; both `keyed`.
+            Of the same capacity and views; both `keyed`. Its clusters may be others, and more or
+            fewer: the rows are yet to be counted in common ones.
 
         Examples
         --------
@@ -210,8 +226,8 @@ class Reservoir:
             raise ValueError("Reservoirs are merged by their keys; got one without. Use keyed().")
         if self._form != other._form and len(self) and len(other):
             raise ValueError(
-                f"Got reservoirs of capacity, clusters and widths {self._form} and {other._form}; "
-                "expected the same."
+                f"Got reservoirs of capacity and widths {self._form} and {other._form}; expected "
+                "the same."
             )
         if np.intersect1d(self.keys, other.keys).size:
             raise ValueError("Got reservoirs with keys of one generator; expected one for each.")
@@ -223,7 +239,7 @@ class Reservoir:
             Indicator(
                 np.concatenate([each.counted.labels for each in parts]),
                 np.concatenate([each.counted.weights for each in parts]),
-                self.counted.n_clusters,
+                max(each.counted.n_clusters for each in parts),
             ),
             np.concatenate([each.shares for each in parts]),
             tuple(a.below(b) for a, b in zip(self.rows, other.rows, strict=True)),
@@ -240,7 +256,7 @@ class Reservoir:
 
     @property
     def _form(self) -> tuple[int, ...]:
-        return self.capacity, self.counted.n_clusters, *(rows.width for rows in self.rows)
+        return self.capacity, *(rows.width for rows in self.rows)
 
     def grow(self, widths: Sequence[int]) -> "Reservoir":
         """Return the reservoir with columns that no row had so far behind those that are there."""

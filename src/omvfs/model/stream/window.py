@@ -134,6 +134,10 @@ class Window:
         )
         return replace(self, chunks=made)
 
+    def relabel(self, moves: Array) -> "Window":
+        """Return the window with the clusters moved, see `Statistics.relabel`."""
+        return replace(self, U=tuple(U @ moves.astype(U.dtype, copy=False) for U in self.U))
+
     def shift(self, delta: Sequence[NDArray[np.float64]]) -> "Window":
         """Return the window with the columns of its rows raised."""
         held = zip(self.chunks, self.presences, strict=True)

@@ -1,0 +1,309 @@
+"""The number of clusters may be left to the rows; all else follows it."""
+
+import pickle
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import omvfs
+from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs.datasets import make_planted
+from omvfs.model.constrained.recluster import recluster
+from omvfs.model.statistics import Statistics
+from omvfs.persistence.checkpoint import CheckpointError
+from omvfs.persistence.pack import pack, unpack
+from streams import learned, two_views
+from support import dense, fingerprint
+
+QUICK = {"n_init": 4, "max_iter": 3, "random_state": 0, "batch_size": 20}
+# Of forgetting, scaling and the rest, all that a stream may be learned by.
+WAYS = [
+    {},
+    {"half_life": 20.0},
+    {"half_life": 2.0},
+    {"scale_columns": True},
+    {"scale_columns": True, "half_life": 15.0},
+    {"graph": "none"},
+    {"graph": "gaussian"},
+    {"sample_size": 12},
+    {"sample_size": 1},
+    {"view_weight": None},
+    {"prepare": ["tfidf", "l2"]},
+    {"negative": "shift"},
+    {"criterion": "signal"},
+    {"window": None},
+]
+few = settings(max_examples=10, deadline=None)
+
+
+def lacking(views, seed=0, share=0.5):
+    """Return views of which some rows lack one."""
+    n = len(views["text"])
+    rng = np.random.default_rng(seed)
+    present = np.ones((n, 2), bool)
+    rows = np.flatnonzero(rng.random(n) < share)
+    present[rows, rng.integers(0, 2, len(rows))] = False
+    return Views(views, present={"text": present[:, 0], "image": present[:, 1]})
+
+
+def chunks(views, size=20):
+    whole = views if isinstance(views, Views) else Views(views)
+    return [whole[i : i + size] for i in range(0, len(whole), size)]
+
+
+def growing(n_before=60, n_after=240, seed=0):
+    """Return rows of two classes, then of six, all of them clear."""
+    rng = np.random.default_rng(seed)
+    labels = np.r_[rng.integers(2, size=n_before), rng.integers(6, size=n_after)]
+    views = {}
+    for name, width in (("text", 30), ("image", 24)):
+        own = np.arange(width) % 6 == labels[:, np.newaxis]
+        views[name] = rng.random((len(labels), width)) * (0.02 + own)
+    return views, labels
+
+
+def states_along(model, views, size=20):
+    for chunk in chunks(views, size):
+        model.partial_fit(chunk)
+        yield model._fitted.state
+
+
+@pytest.mark.parametrize("n_classes", [3, 5, 8])
+def test_as_many_clusters_are_found_as_were_planted(n_classes):
+    planted = make_planted(
+        1000, n_features=(300, 200), n_informative=(60, 60), n_classes=n_classes, random_state=1
+    )
+    model = OMVFS("auto", random_state=0).fit(planted.views)
+    assert model.n_clusters_ == n_classes == model.n_clusters_curve_.best
+    assert {V.shape[1] for V in model.V_.values()} == {n_classes}
+    assert len(model.cluster_shares_) == n_classes
+    assert set(model.labels_) == set(range(n_classes))
+    assert list(model.cluster_features()) == list(range(n_classes))
+    assert len(model.explain("view_0", 0).strengths) == n_classes
+    assert model.selection_quality_.agreement.max() > 0.8
+
+
+def test_a_number_that_is_given_is_in_force_and_has_no_curve():
+    model = OMVFS(3, **QUICK).fit(two_views(0, 60))
+    assert model.n_clusters_ == 3
+    assert not hasattr(model, "n_clusters_curve_")
+    with pytest.raises(AttributeError, match="n_clusters='auto'"):
+        model.n_clusters_curve_  # noqa: B018
+
+
+def test_the_curve_tells_what_was_tried_and_is_the_same_every_time():
+    model = OMVFS("auto", **QUICK).fit(two_views(0, 100))
+    curve = model.n_clusters_curve_
+    assert curve.n_clusters.tolist() == [2, 3, 4, 5, 6, 7, 8, 10]
+    most = curve.criterion.max()
+    near = curve.criterion >= most - 0.05 * abs(most)
+    assert model.n_clusters_ == curve.n_clusters[near].min()
+    assert (curve.shared >= 0).all()
+    assert (curve.unshared >= 0).all()
+    assert str(curve).count("<") == 1
+    again = OMVFS("auto", **QUICK).fit(two_views(0, 100)).n_clusters_curve_
+    np.testing.assert_array_equal(curve.criterion, again.criterion)
+
+
+@given(st.integers(0, 50), st.sampled_from(WAYS), st.booleans())
+@few
+def test_it_resumes_to_the_same_bits_whoever_asks_meanwhile(seed, params, lacks):
+    views = two_views(seed, 120)
+    rows = lacking(views, seed) if lacks else Views(views)
+    straight, stopped = OMVFS("auto", **QUICK, **params), OMVFS("auto", **QUICK, **params)
+    for i, chunk in enumerate(chunks(rows)):
+        straight.partial_fit(chunk)
+        if i in (1, 4):
+            stopped = OMVFS.from_bytes(stopped.to_bytes())
+            stopped.n_clusters_, stopped.scores_  # noqa: B018
+        stopped.partial_fit(chunk)
+    assert learned(straight) == learned(stopped)
+    loaded = OMVFS.from_bytes(straight.to_bytes())
+    np.testing.assert_array_equal(straight.scores_, loaded.scores_)
+    assert straight.n_clusters_ == loaded.n_clusters_
+    np.testing.assert_array_equal(straight.predict(rows), loaded.predict(rows))
+
+
+@pytest.mark.parametrize("lacks", [False, True], ids=["complete", "lacking"])
+@pytest.mark.parametrize("params", WAYS, ids=str)
+def test_every_way_to_learn_leaves_the_number_to_the_rows(params, lacks):
+    views = two_views(1, 120)
+    rows = lacking(views) if lacks else Views(views)
+    model = OMVFS("auto", **QUICK, **params).fit(rows)
+    K = model.n_clusters_
+    assert K >= 1
+    assert np.isfinite(model.scores_).all()
+    assert set(model.predict(rows)) <= set(range(K))
+    assert len(model.window_labels_)
+    assert 0 <= model.explained_share(rows) <= 1
+    assert np.isfinite(model.score(rows))
+    assert model.transform(rows).shape[0] == 120
+    state = model._fitted.state
+    assert {view.B.shape[1] for view in state.statistics.views} == {state.n_clusters}
+    assert state.B_sq_norms.shape == (2, state.n_clusters)
+    assert {U.shape[1] for U in state.window.U} == {state.n_clusters}
+
+
+def test_the_number_is_asked_again_as_the_stream_grows():
+    views, _ = growing()
+    model = OMVFS("auto", **QUICK)
+    numbers = [state.n_clusters for state in states_along(model, views)]
+    assert len(set(numbers)) > 1
+    assert model.n_clusters_ in (5, 6, 7)
+
+
+@given(st.integers(0, 30))
+@few
+def test_sums_are_those_of_the_clusters_if_the_reservoir_holds_all_rows(seed):
+    views, _ = growing(seed=seed)
+    for state in states_along(OMVFS("auto", **QUICK), views):
+        held = state.reservoir
+        if state.reclustered_at != state.statistics.n_rows:
+            continue
+        expected = Statistics.of_clusters(held.blocks, held.counted, held.shares)
+        for found, own in zip(state.statistics.views, expected.views, strict=True):
+            np.testing.assert_allclose(found.B, own.B, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(found.masses, own.masses, rtol=1e-9)
+            np.testing.assert_allclose(found.weight_sums, own.weight_sums, rtol=1e-9)
+
+
+@given(st.integers(0, 30), st.integers(1, 7), st.integers(1, 7))
+@few
+def test_rows_that_are_gone_move_to_another_number_of_clusters_as_the_others_do(seed, before, now):
+    model = OMVFS(before, **QUICK, sample_size=40).fit(two_views(seed, 160))
+    state, asked = model._fitted.state, model._fitted.settings.with_clusters(now)
+    moved = recluster(state, asked)
+    assert moved.n_clusters == now == moved.reservoir.counted.n_clusters
+    old, new = state.reservoir, moved.reservoir
+    for v, X in enumerate(old.blocks):
+        # What rows that are gone have left, cluster by cluster, and of all clusters together.
+        was = dense(X).T @ old.counted.dense()
+        gone = np.maximum(state.statistics.views[v].B - was, 0)
+        rest = moved.statistics.views[v].B - dense(X).T @ new.counted.dense()
+        np.testing.assert_allclose(rest.sum(axis=1), gone.sum(axis=1), rtol=1e-6, atol=1e-9)
+        shares = np.zeros((before, now))
+        np.add.at(shares, (old.counted.labels, new.counted.labels), old.counted.weights**2)
+        seen = shares.sum(axis=1) > 0
+        if seen.all():
+            shares /= shares.sum(axis=1, keepdims=True)
+            np.testing.assert_allclose(rest, gone @ shares, rtol=1e-6, atol=1e-9)
+
+
+def test_clusters_keep_their_numbers_when_others_join_them():
+    views, _ = growing(120, 120)
+    model = OMVFS(2, **QUICK).fit({name: X[:120] for name, X in views.items()})
+    state = model._fitted.state
+    more = recluster(state, model._fitted.settings.with_clusters(4))
+    old, new = state.reservoir.counted, more.reservoir.counted
+    overlap = np.zeros((2, 4))
+    np.add.at(overlap, (old.labels, new.labels), old.weights**2)
+    assert overlap[0, 0] + overlap[1, 1] >= overlap[0, 1] + overlap[1, 0]
+    fewer = recluster(more, model._fitted.settings.with_clusters(2))
+    assert set(fewer.reservoir.counted.labels) == {0, 1}
+
+
+@pytest.mark.parametrize("params", [{}, {"half_life": 50.0}, {"sample_size": 30}], ids=str)
+@given(st.integers(0, 30))
+@settings(max_examples=2, deadline=None)
+def test_parts_of_different_numbers_merge_to_the_same_bits_in_any_order_and_tree(params, seed):
+    three_rows, six = growing(3, 0, seed)[0], growing(0, 120, seed)[0]
+    parts = [
+        OMVFS("auto", **QUICK, **params).fit(three_rows),
+        OMVFS("auto", **QUICK, **params).fit(six),
+        OMVFS("auto", **QUICK, **params).fit(lacking(growing(20, 60, seed + 1)[0], seed)),
+    ]
+    assert parts[0]._fitted.state.n_clusters == 1 < parts[1]._fitted.state.n_clusters
+    merged = [a.merge(b, c) for a, b, c in list(permutations(parts))[::2]]
+    merged.append(parts[2].merge(parts[0]).merge(parts[1]))
+    merged.append(parts[1].merge(parts[0].merge(parts[2])))
+    first = fingerprint(merged[0]._fitted.state)
+    assert all(fingerprint(each._fitted.state) == first for each in merged)
+    K = merged[0].n_clusters_
+    assert {V.shape[1] for V in merged[0].V_.values()} == {K}
+    assert set(merged[0].predict(six)) <= set(range(K))
+    assert np.isfinite(merged[0].scores_).all()
+
+
+def test_parts_one_after_the_other_merge_with_their_windows(tmp_path):
+    parts = [OMVFS("auto", **QUICK).fit(growing(*sizes)[0]) for sizes in ((60, 0), (0, 120))]
+    merged = parts[0].merge(parts[1], order=True)
+    state = merged._fitted.state
+    assert {U.shape[1] for U in state.window.U} == {state.n_clusters}
+    for i, part in enumerate(parts):
+        part.save(tmp_path / f"{i}.omvfs")
+    files = omvfs.merge([tmp_path / "0.omvfs", tmp_path / "1.omvfs"], order=True)
+    assert fingerprint(files._fitted.state) == fingerprint(state)
+    files.partial_fit(growing(20, 20, 5)[0])
+    assert OMVFS.from_bytes(files.to_bytes()).n_clusters_ == files.n_clusters_
+
+
+@pytest.mark.parametrize("sizes", [[1] * 12, [3, 1, 1], [2], [1], [40, 1]], ids=str)
+def test_few_rows_are_enough_to_begin(sizes):
+    views = Views(two_views(0, sum(sizes)))
+    model, at = OMVFS("auto", **QUICK), 0
+    for n in sizes:
+        model.partial_fit(views[at : at + n])
+        at += n
+    assert 1 <= model.n_clusters_ <= max(2, sum(sizes) ** 0.5)
+    assert np.isfinite(model.scores_).all()
+
+
+def test_rows_without_anything_tell_nothing():
+    empty = {name: np.zeros_like(X) for name, X in two_views(0, 40).items()}
+    model = OMVFS("auto", **QUICK).fit(empty)
+    assert model.n_clusters_ == 2
+    model.partial_fit(two_views(0, 60))
+    assert np.isfinite(model.scores_).all()
+
+
+def test_what_cannot_be_told_is_refused():
+    views = two_views(0, 40)
+    with pytest.raises(ValueError, match=r"n_clusters='auto'; expected a number.*OMVFSPaper keeps"):
+        OMVFSPaper("auto").fit(views)
+    with pytest.raises(ValueError, match=r"n_clusters='auto' with sample_size=0; expected"):
+        OMVFS("auto", sample_size=0).fit(views)
+    with pytest.raises(ValueError, match=r"n_clusters='many'; expected a whole number .* 'auto'"):
+        OMVFS("many").fit(views)
+    with pytest.raises(ValueError, match=r"start_U or start_V with n_clusters='auto'"):
+        OMVFS("auto").partial_fit(views, start_U=np.ones((40, 3)))
+    model = OMVFS("auto", **QUICK).fit(views)
+    before = fingerprint(model._fitted)
+    with pytest.raises(ValueError, match=r"n_clusters=3, but .* n_clusters='auto'"):
+        model.set_params(n_clusters=3).partial_fit(views)
+    assert fingerprint(model._fitted) == before
+    with pytest.raises(ValueError, match=r"n_clusters=3.*n_clusters='auto'"):
+        model.set_params(n_clusters="auto").merge(OMVFS(3, **QUICK).fit(two_views(1, 40)))
+
+
+def test_it_is_cloned_pickled_and_searched_over():
+    views = two_views(0, 80)
+    model = OMVFS("auto", **QUICK).fit(views)
+    assert clone(model).n_clusters == "auto"
+    again = pickle.loads(pickle.dumps(model))
+    assert again.n_clusters_ == model.n_clusters_
+    np.testing.assert_array_equal(again.scores_, model.scores_)
+    X = np.hstack(list(views.values()))
+    search = GridSearchCV(OMVFS(views=[12, 7], **QUICK), {"n_clusters": [3, "auto"]}, cv=2).fit(X)
+    assert search.best_params_["n_clusters"] in (3, "auto")
+    assert search.best_estimator_.n_clusters_ >= 1
+
+
+def test_a_file_whose_clusters_do_not_fit_each_other_is_refused():
+    model = OMVFS("auto", **QUICK).fit(two_views(0, 80))
+    arrays, meta = pack(model._fitted)
+    for name, worse in (
+        ("B/1", arrays["B/1"][:, :-1]),
+        ("B/0", arrays["B/0"][:, :0]),
+        ("B/0", arrays["B/0"].ravel()),
+        ("masses/0", np.ones(99)),
+        ("B_sq_norms", np.ones((2, 99))),
+    ):
+        with pytest.raises(ValueError, match=r"expected|piece"):
+            unpack({**arrays, name: np.ascontiguousarray(worse)}, meta)
+    with pytest.raises(CheckpointError):
+        OMVFS.from_bytes(model.to_bytes()[:-9])
