@@ -103,7 +103,7 @@ def test_planted_features_stay_and_noise_does_not(planted):
         {"n_features_per_view": {"text": 0.5, "image": None}},
         {"sample_size": 40},
     ],
-    ids=str,
+    ids=lambda each: "-".join(map(str, each)),
 )
 @pytest.mark.parametrize("lacks", [False, True], ids=["complete", "lacking"])
 def test_asking_changes_nothing_and_is_the_same_every_time(params, lacks):

@@ -237,11 +237,11 @@ class Views(NamedBlocks):
         if new_features == "grow":
             first, *rest = _with_all_names([first, *rest])
         schema = first.schema
-        matched = [first, *(matched(part, schema) for part in rest)]
-        blocks = {name: vstack([part[name] for part in matched]) for name in first.names}
-        lacking = [view for view in first.names if any(view in part._present for part in matched)]
-        present = {view: np.concatenate([part.has(view) for part in matched]) for view in lacking}
-        index = joined([part._index for part in matched])
+        alike = [first, *(matched(part, schema) for part in rest)]
+        blocks = {name: vstack([part[name] for part in alike]) for name in first.names}
+        lacking = [view for view in first.names if any(view in part._present for part in alike)]
+        present = {view: np.concatenate([part.has(view) for part in alike]) for view in lacking}
+        index = joined([part._index for part in alike])
         # The sum of squares may overflow though that of each part does not.
         return cls._of(blocks, first._feature_names, READ, index, present, first._by_name)
 
