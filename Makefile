@@ -71,6 +71,6 @@ $(SPARK_STAMP): pyproject.toml constraints.txt constraints-spark.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "omvfs needs Python 3.11 or newer; set PYTHON=")'
 	rm -rf .venv-spark
 	$(PYTHON) -m venv .venv-spark
-	.venv-spark/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
+	.venv-spark/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-spark.txt hatchling editables setuptools wheel
 	.venv-spark/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-spark.txt --no-build-isolation -e '.[spark,test]'
 	touch $@
