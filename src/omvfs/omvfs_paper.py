@@ -88,6 +88,8 @@ class OMVFSPaper(OMVFS):
         "diversity": 0.0,
         "recency": 0.0,
         "detect_drift": False,
+        "drift_detector": None,
+        "on_drift": None,
     }
 
     def __init__(
