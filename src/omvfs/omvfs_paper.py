@@ -95,6 +95,8 @@ class OMVFSPaper(OMVFS):
         "recency": 0.0,
         "detect_drift": False,
         "n_features_to_select": None,
+        "drift_detector": None,
+        "on_drift": None,
     }
 
     def __init__(

@@ -167,7 +167,6 @@ def test_what_is_unknown_is_refused_by_its_name(data, name, remedy):
 @pytest.mark.parametrize(
     ("rows", "name"),
     [
-        ([{"a": 1}, {"a": 2}], "list that holds dict"),
         ([[1, 2], [3, Untouchable()]], r"list that holds stand_ins\.Untouchable"),
         (([1, 2], Untouchable()), r"tuple that holds stand_ins\.Untouchable"),
     ],

@@ -14,6 +14,16 @@ from omvfs.pipeline import run
 from omvfs.selectors.settings import PARAMETERS, check_all, checked
 from support import clustered, fingerprint
 
+
+class NoDrift:
+    """A detector that sees no change."""
+
+    drift_detected = False
+
+    def update(self, x):
+        """Take no notice."""
+
+
 # Of every parameter a value that is not its default.
 OTHER = {
     "n_clusters": 3,
@@ -41,11 +51,14 @@ OTHER = {
     "n_init": 2,
     "max_iter": 1,
     "tol": 0.1,
+    "detect_drift": True,
+    "drift_detector": NoDrift(),
+    "on_drift": print,
     "random_state": 1,
 }
 ROLES = {
     role: [name for name in OTHER if PARAMETERS[name].role == role]
-    for role in ("learns", "ranks", "reads", "seeds")
+    for role in ("learns", "ranks", "reads", "tells", "seeds")
 }
 
 
@@ -83,10 +96,10 @@ def test_what_ranks_changes_nothing_that_is_learned(name):
 
 
 @pytest.mark.parametrize("name", OMVFS().get_params())
-def test_a_run_goes_on_with_what_ranks_or_reads_and_with_nothing_else(name, tmp_path):
+def test_a_run_goes_on_with_what_ranks_reads_or_tells_and_with_nothing_else(name, tmp_path):
     path, others = tmp_path / "model", {name: OTHER[name]}
     run(ArraySource(rows()), model(), save_to=path)
-    if PARAMETERS[name].role in ("ranks", "reads"):
+    if PARAMETERS[name].role in ("ranks", "reads", "tells"):
         result = run(ArraySource(rows()), model(**others), save_to=path, resume=True)
         assert result.selector.get_params()[name] == OTHER[name]
     else:

