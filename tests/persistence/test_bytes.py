@@ -45,5 +45,5 @@ def test_bytes_that_are_no_state_are_refused(monkeypatch):
     with pytest.raises(NotFittedError):
         OMVFS(2).to_bytes()
     monkeypatch.setattr(checkpoint, "VERSION", checkpoint.VERSION + 1)
-    with pytest.raises(CheckpointError, match="The state is of version '4'; this library reads 5"):
+    with pytest.raises(CheckpointError, match="The state is of version '5'; this library reads 6"):
         OMVFS.from_bytes(state)

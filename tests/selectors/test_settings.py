@@ -51,6 +51,8 @@ OTHER = {
     "n_init": 2,
     "max_iter": 1,
     "tol": 0.1,
+    "new_features": "grow",
+    "max_features": 5,
     "detect_drift": True,
     "drift_detector": NoDrift(),
     "on_drift": print,

@@ -16,7 +16,7 @@ from safetensors.numpy import load, save
 from omvfs import disk
 
 FORMAT = "omvfs checkpoint"
-VERSION = 4
+VERSION = 5
 # A file that claims more is refused before anything is read into memory.
 MAX_HEADER_BYTES = 1 << 24
 MAX_BYTES = 1 << 36
