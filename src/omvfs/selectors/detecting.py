@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omvfs.model.settings import FEWEST_SAMPLED
-from omvfs.wording import Sentence, Setting
+from omvfs.wording import Clause, Sentence, Setting
 
 # Events that are kept: a stream may never end.
 EVENTS = 1000
@@ -61,7 +61,13 @@ def listener(name: str, value: Any) -> Any:
     if value is None or callable(value):
         return value
     raise ValueError(
-        Sentence("Got ", Setting(name, value), "; expected a callable, or None for nobody.")
+        Sentence(
+            "Got ",
+            Setting(name, value),
+            "; expected ",
+            Clause("listener", "a callable, or None for nobody"),
+            ".",
+        )
     )
 
 
@@ -85,8 +91,12 @@ as river's ADWIN(), or None.
         Sentence(
             "Got ",
             Setting(name, value),
-            "; expected an object with update(x) and drift_detected, such as river's ADWIN(), or "
-            "None.",
+            "; expected ",
+            Clause(
+                "detector",
+                "an object with update(x) and drift_detected, such as river's ADWIN(), or None",
+            ),
+            ".",
         )
     )
 
