@@ -411,3 +411,17 @@ def test_what_makes_no_sense_is_refused():
     model = watching().fit(rows)
     with pytest.raises(ValueError, match="detect_drift=False, but what was learned"):
         model.set_params(detect_drift=False).partial_fit(rows)
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ({"n_clusters": "auto"}, r"with n_clusters='auto'; expected a number of clusters"),
+        ({"new_features": "grow"}, r"with new_features='grow'; expected one of them"),
+        ({"sample_size": 10}, r"with sample_size=10; expected a sample of at least 80 rows"),
+    ],
+    ids=["auto", "grow", "sample"],
+)
+def test_what_cannot_be_compared_along_a_stream_is_refused(other, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        OMVFS(**{"n_clusters": 2, "detect_drift": True, **other}).fit(np.ones((90, 3)))

@@ -129,36 +129,21 @@ half of which are the recent ones that a change is told by.
                     )
                 )
         return
-    if params["sample_size"] < FEWEST_SAMPLED:
-        raise ValueError(
-            Sentence(
-                "Got ",
-                Setting("detect_drift", True),
-                " with ",
-                Setting("sample_size", params["sample_size"]),
-                f"; expected a sample of at least {FEWEST_SAMPLED} rows, half of which are the "
-                "recent ones that a change is told by.",
-            )
-        )
-    if params.get("n_clusters") == "auto":
-        raise ValueError(
-            Sentence(
-                "Got ",
-                Setting("detect_drift", True),
-                " with ",
-                Setting("n_clusters", "auto"),
-                "; expected a number of clusters: what is measured by one number of them cannot be "
-                "compared with another. Leave one of the two out.",
-            )
-        )
-    if params.get("new_features") == "grow":
-        raise ValueError(
-            Sentence(
-                "Got ",
-                Setting("detect_drift", True),
-                " with ",
-                Setting("new_features", "grow"),
-                "; expected one of them: what is measured by features of one time cannot be "
-                "compared with others. Hash the features, or leave one out.",
-            )
-        )
+    refused = {
+        "sample_size": f"a sample of at least {FEWEST_SAMPLED} rows, half of which are the recent "
+        "ones that a change is told by."
+        if params["sample_size"] < FEWEST_SAMPLED
+        else "",
+        "n_clusters": "a number of clusters: what is measured by one number of them cannot be "
+        "compared with another. Leave one of the two out."
+        if params.get("n_clusters") == "auto"
+        else "",
+        "new_features": "one of them: what is measured by features of one time cannot be compared "
+        "with others. Hash the features, or leave one out."
+        if params.get("new_features") == "grow"
+        else "",
+    }
+    for name, expected in refused.items():
+        if expected:
+            watched, other = Setting("detect_drift", True), Setting(name, params[name])
+            raise ValueError(Sentence("Got ", watched, " with ", other, f"; expected {expected}"))

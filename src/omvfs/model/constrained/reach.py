@@ -83,7 +83,3 @@ class Reach:
         seen = np.maximum(seen, usual / _MOST)
         weights = np.divide(U.weights, seen, out=np.zeros(len(seen)), where=seen > 0)
         return Indicator(U.labels, weights.astype(U.weights.dtype, copy=False), U.n_clusters)
-
-    def take(self, rows: Array) -> "Reach":
-        """Return what some of the rows see."""
-        return self if self.norms is None else Reach(self.norms[rows])
