@@ -43,6 +43,31 @@ def test_a_file_is_replaced_when_the_new_one_is_whole(tmp_path):
     assert names(path.parent) == ["x"]
 
 
+@pytest.mark.parametrize("call", ["open", "mkdir", "close", "unlink", "replace"])
+@pytest.mark.parametrize("write", ["file", "folder"])
+def test_a_signal_that_comes_during_a_call_leaves_nothing_behind(
+    tmp_path, monkeypatch, call, write
+):
+    """Python raises it as soon as the call is back, before what it gave has a name."""
+    real, calls = getattr(os, call), []
+
+    def interrupted(*args, **options):
+        given = real(*args, **options)
+        calls.append(args)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return given
+
+    with suppress(KeyboardInterrupt), monkeypatch.context() as patch:
+        patch.setattr(os, call, interrupted)
+        if write == "file":
+            put(tmp_path / "x", b"new")
+        else:
+            with disk.Staging(tmp_path / "x") as staging:
+                (staging.folder / "a").touch()
+    assert set(names(tmp_path)) <= {"x"}
+
+
 def test_others_may_read_what_they_may_read_of_any_file(tmp_path):
     (tmp_path / "usual").touch()
     put(tmp_path / "x", b"")

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import IO, Self, TypeAlias
 
 PathLike: TypeAlias = str | os.PathLike[str]
-
 _PART = ".part"
 # In a folder that was there before: what is being written into it, and what is whole and on its
 # way into it, to whose end any later writer brings it.
@@ -59,7 +58,7 @@ def sweep(path: PathLike) -> None:
 
 @contextmanager
 def replacing(
-    path: PathLike, mode: int = 0o666, before: Callable[[], None] = lambda: None
+    path: PathLike, mode: int = 0o666, before: Callable[[], None] = lambda: None, sync: bool = True
 ) -> Iterator[int]:
     """Give the descriptor of a file that replaces the one at `path` when the block is left.
 
@@ -73,6 +72,8 @@ def replacing(
         Who may read and write it, but for what the process denies to all its files.
     before : callable
         Called when the new file is whole, before it takes the place of the old one.
+    sync : bool, default=True
+        Whether to wait until it is on disk, so that it is whole after a failure of power too.
 
     Examples
     --------
@@ -89,12 +90,14 @@ def replacing(
         part, descriptor = _new_file(path, mode, stack)
         try:
             yield descriptor
-            os.fsync(descriptor)
+            if sync:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         before()
         os.replace(part, path)
-        sync_folder(path.parent)
+        if sync:
+            sync_folder(path.parent)
 
 
 @contextmanager
@@ -226,7 +229,11 @@ class Staging:
                 place = self.target
                 place.parent.mkdir(parents=True, exist_ok=True)
                 sweep(place)
-            self.folder = _new_folder(place, self._stack)
+            try:
+                self.folder = _new_folder(place, self._stack)
+            except BaseException:
+                self.close()
+                raise
 
     def publish(self) -> None:
         """Let the files appear in the target: by one rename, or, if it was there, to the end.
@@ -330,7 +337,7 @@ def _sync_file(path: Path, flags: int = os.O_RDWR) -> None:
 def _new_file(path: Path, mode: int, stack: contextlib.ExitStack) -> tuple[Path, int]:
     """Return a file of its own beside `path`, which the stack removes if it is still there."""
     while True:
-        part = _part_of(path)
+        part = _part_of(path, stack)
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             if _kept(part, stack):
@@ -343,14 +350,20 @@ def _new_file(path: Path, mode: int, stack: contextlib.ExitStack) -> tuple[Path,
 
 def _new_folder(path: Path, stack: contextlib.ExitStack) -> Path:
     while True:
-        part = _part_of(path)
+        part = _part_of(path, stack)
         part.mkdir()
         if _kept(part, stack):
             return part
 
 
-def _part_of(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{_PART}")
+def _part_of(path: Path, stack: contextlib.ExitStack) -> Path:
+    """Return a name beside `path`, which the stack frees last of all.
+
+    It is told before there is anything of the name: a signal may come as soon as there is.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_PART}")
+    stack.callback(_remove, part)
+    return part
 
 
 def _kept(part: Path, stack: contextlib.ExitStack) -> bool:
@@ -359,14 +372,10 @@ def _kept(part: Path, stack: contextlib.ExitStack) -> bool:
         held = _hold(part, wait=True)
     except FileNotFoundError:
         return False
-    except BaseException:
-        _remove(part)
-        raise
     if held is not None:
-        # Once more at the end, when there is an open file less.
-        stack.callback(_remove, part)
+        # Removed while it is held, and once more after, when there is an open file less.
         stack.callback(os.close, held)
-    stack.callback(_remove, part)
+        stack.callback(_remove, part)
     return True
 
 
