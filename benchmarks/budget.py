@@ -23,7 +23,7 @@ from omvfs.experiments.sets import load
 SETS = "mfeat", "reuters600", "fox", "bdgp"
 HELD_BACK = "citeseer", "mdn_en_fr", "openclipart"
 PERCENTS = (5, 10, 15, 20, 25, 30, 35, 40)
-WAYS = "by worth", "same part", "same number"
+WAYS = "as proved", "same part", "same number"
 
 
 def rounded(parts, total):

@@ -13,7 +13,7 @@ import sklearn
 from omvfs.experiments.timing import timed
 
 IMPORTS = {
-    "omvfs": "import omvfs",
+    "omvfs": "from omvfs import OMVFS",
     "sklearn.base, scipy.sparse": "import sklearn.base, scipy.sparse",
 }
 _MEASURED = """\

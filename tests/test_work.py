@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS
+from omvfs.model import queries
 from omvfs.model.constrained import directions, recluster, step
+from omvfs.model.ranking import request
 
 N, WORDS = 60, 5
 
@@ -87,9 +89,9 @@ def test_reclustering_on_the_way_is_rare(monkeypatch):
     times = []
     genuine = step.recluster
 
-    def counted(state, settings, on_the_way=False):
+    def counted(state, settings, on_the_way=False, **given):
         times.append((state.statistics.n_rows, on_the_way))
-        return genuine(state, settings, on_the_way)
+        return genuine(state, settings, on_the_way, **given)
 
     for module in (step, recluster):
         monkeypatch.setattr(module, "recluster", counted)
@@ -114,3 +116,32 @@ def test_a_chunk_allocates_next_to_nothing_for_features_that_it_lacks(graph_weig
         tracemalloc.stop()
     # A mark and a place for every feature, while they are looked up: far from B's 24 bytes.
     assert peaks[1] - peaks[0] < 8 * 990_000
+
+
+def counting(own, name, calls):
+    """Return a function that does what another does, and notes that it was called."""
+
+    def counted(*args, **kwargs):
+        calls.append(name)
+        return own(*args, **kwargs)
+
+    return counted
+
+
+def test_what_is_asked_again_is_not_worked_out_again(monkeypatch):
+    model, calls = begun(400), []
+    parts = (recluster, "clustered"), (queries, "relevances"), (request, "find_repetition")
+    for module, name in parts:
+        monkeypatch.setattr(module, name, counting(getattr(module, name), name, calls))
+    first = model.scores_
+    assert {name for _, name in parts} == set(calls)
+    calls.clear()
+    model.set_params(n_features_per_view=3)
+    model.get_support()
+    # No row of this stream differs from those before.
+    for params in ({"criterion": "separation"}, {"recency": 0.9}, {"n_features_per_view": 400}):
+        model.set_params(**params)
+        np.testing.assert_array_equal(model.scores_, first)
+    model.set_params(criterion="signal")
+    assert not np.array_equal(model.scores_, first)
+    assert not calls

@@ -14,7 +14,7 @@ from sklearn.feature_selection import SelectKBest
 from omvfs.baselines._graphs import neighbour_graph
 from omvfs.baselines.laplacian_score import LaplacianScore, laplacian_score
 from omvfs.datasets import make_planted
-from omvfs.model.graph import neighbours as model_graph
+from omvfs.model.graph import products
 from support import KINDS, counts
 
 WEIGHTS = ["heat", "binary", "cosine"]
@@ -193,7 +193,7 @@ def test_neighbours_equal_a_plain_sort(kind, weights, width, seed, n, k):
 def test_neighbours_do_not_depend_on_the_height_of_the_strips(kind, monkeypatch):
     X = kind(counts(np.random.default_rng(0), 50, 6))
     whole = neighbour_graph(X, 3, "heat", None).toarray()
-    monkeypatch.setattr(model_graph, "STRIP_ENTRIES", 120)
+    monkeypatch.setattr(products, "STRIP_ENTRIES", 120)
     np.testing.assert_allclose(neighbour_graph(X, 3, "heat", None).toarray(), whole, atol=1e-14)
 
 

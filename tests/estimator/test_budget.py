@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import omvfs
 from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.cli.commands import run_app
+from omvfs.datasets import make_planted
 from streams import two_views
 
 QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 30}
@@ -36,7 +37,7 @@ def fitted(X, **params):
 
 @pytest.mark.parametrize("params", WAYS, ids=lambda each: "-".join(each))
 def test_every_way_to_rank_selects_so_many_in_all(params):
-    X = rows()
+    X = rows(n=240)
     model = fitted(X, n_features_to_select=12, **params)
     counts = {view: int(mask.sum()) for view, mask in model.view_support_.items()}
     assert sum(counts.values()) == model.get_support().sum() == 12
@@ -44,9 +45,36 @@ def test_every_way_to_rank_selects_so_many_in_all(params):
     assert counts["noise"] < counts["text"]
     for view, ranks in model.view_ranking_.items():  # the best of each
         assert (ranks[model.view_support_[view]] <= counts[view]).all()
-    assert model.transform(X).shape == model.selection().transform(X).shape == (120, 12)
+    assert model.transform(X).shape == model.selection().transform(X).shape == (240, 12)
     assert model.ranking_table()["selected"].sum() == 12
     assert len(model.get_feature_names_out()) == 12
+
+
+def test_more_in_all_are_those_and_others():
+    model, before = fitted(rows()), np.zeros(34, bool)
+    for total in (3, 5, 8, 13, 21, 34):
+        now = model.set_params(n_features_to_select=total).get_support()
+        assert now.sum() == total
+        assert now[before].all()
+        before = now
+
+
+@pytest.mark.parametrize("kind", ["permuted", "words"])
+def test_a_view_of_noise_gives_less_than_views_that_tell(kind):
+    planted = make_planted(600, n_features=(300, 300), n_informative=(30, 30), random_state=0)
+    X, rng = dict(planted.views), np.random.default_rng(0)
+    view = X["view_0"]
+    X["noise"] = view[rng.permutation(600)] if kind == "permuted" else rng.poisson(0.2, (600, 300))
+    model = OMVFS(5, n_features_to_select=60, random_state=0).fit(X)
+    counts = [int(mask.sum()) for mask in model.view_support_.values()]
+    assert 2 * counts[2] < min(counts[:2])
+
+
+def test_what_too_few_rows_can_prove_is_the_same_part_of_each_view():
+    few = OMVFS(3, **QUICK).fit({name: X_v[:20] for name, X_v in rows().items()})
+    few.set_params(n_features_to_select=17)
+    counts = [int(mask.sum()) for mask in few.view_support_.values()]
+    np.testing.assert_allclose(counts, [6, 3.5, 7.5], atol=1)
 
 
 def test_the_ranking_is_that_of_numbers_by_view():

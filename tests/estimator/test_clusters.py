@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
+from omvfs.selectors import fitted
 from streams import every_dtype, few
 from support import counts
 
@@ -80,3 +81,12 @@ def test_settling_does_not_bring_back_what_was_forgotten(half_life, sample_size)
     assert model._fitted.queries.state.reclustered_at > model._fitted.state.reclustered_at
     last = {view: X[-300:] for view, X in stream.views.items()}
     assert clustering_accuracy(stream.labels[-300:], model.predict(last)) > 0.9
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_rows_are_told_part_by_part_as_all_at_once(missing, monkeypatch):
+    data = planted(random_state=0, missing=missing)
+    model = OMVFS(5, random_state=0).fit(data.views)
+    whole = model.predict(data.views)
+    monkeypatch.setattr(fitted, "_PLACED_AT_ONCE", 300)
+    np.testing.assert_array_equal(model.predict(data.views), whole)

@@ -73,6 +73,16 @@ def test_a_cluster_is_about_the_words_of_its_class(data, model, class_of):
     np.testing.assert_allclose(model.cluster_shares_, 0.2, atol=0.05)
 
 
+def test_what_one_view_says_of_clusters_is_what_all_say_without_the_others(data, model):
+    whole = model.cluster_features(n=1000)
+    for view in data.views:
+        own = {k: [each for each in found if each.view == view] for k, found in whole.items()}
+        assert model.cluster_features(n=1000, view=view) == own
+        assert model.cluster_features(2, n=3, view=view) == own[2][:3]
+    with pytest.raises(ValueError, match="Got view 'none'"):
+        model.cluster_features(view="none")
+
+
 def test_an_even_feature_stands_for_no_cluster_however_frequent():
     rng = np.random.default_rng(0)
     X = np.c_[clustered(rng, 300, 9)[0], np.full(300, 0.5)]

@@ -72,14 +72,11 @@ def grown(chunks, **params):
     return learned(chunks, new_features="grow", **params)
 
 
-def assert_same(a, b, exactly=True):
-    """Both have learned the same, to the bit or to the last digits of sums over columns."""
+def assert_same(a, b):
+    """Both have learned the same, to the bit."""
     assert a.schema_ == b.schema_
     for one, other in zip(pieces(a), pieces(b), strict=True):
-        if exactly:
-            np.testing.assert_array_equal(one, other)
-        else:
-            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(one, other)
 
 
 def pieces(model):
@@ -97,6 +94,8 @@ OPTIONS = {
     "forgetting": {"half_life": 60.0},
     "prepared": {"prepare": ["text:tfidf", "l2"]},
     "scaled": {"prepare": "scale"},
+    "columns of unit norm": {"scale_columns": True},
+    "columns of unit norm, forgetting": {"scale_columns": True, "half_life": 60.0},
     "without a sample": {"sample_size": 0},
     "as they come": {"view_weight": None, "graph": "none"},
     "clipped": {"negative": "clip"},
@@ -105,17 +104,16 @@ OPTIONS = {
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("lacking", [0.0, 0.3])
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=1, deadline=None)
 @given(seed=st.integers(0, 10**6))
-@example(seed=0)
+@example(seed=4)  # sums over columns depended on their number in the last digit
 def test_in_the_same_order_it_is_the_same_model(options, lacking, seed):
-    """To the bit; but sums over columns round by their number, which now and then shows."""
     chunks = stream(seed, lacking=lacking)
     names = names_of(chunks)
     wide = [known(chunk, names) for chunk in chunks]
     grows = grown(chunks, **options)
     oracle = learned(wide, **options)
-    assert_same(grows, oracle, exactly=seed == 0)
+    assert_same(grows, oracle)
     new = stream(seed + 1)[0]
     # Words that nobody knows are passed over.
     kept = [{w: x for w, x in row.items() if w in names} for row in new["text"]]
@@ -131,17 +129,6 @@ def test_in_another_order_words_of_several_chunks_rank_alike():
     place = {name: j for j, name in enumerate(grows.schema_.feature_names[0])}
     own = grows.view_scores_["text"][[place[name] for name in names]]
     assert spearmanr(own[often], oracle.view_scores_["text"][often])[0] >= 0.99
-
-
-def test_columns_scaled_to_unit_norm_rank_alike():
-    chunks = stream(4, n_chunks=8, n=80)
-    names = names_of(chunks)
-    often = [sum(any(w in row for row in c["text"]) for c in chunks) >= 3 for w in names]
-    # How many columns there are is a part of what they weigh together, so not to the bit.
-    options = {"scale_columns": True}
-    grows = grown(chunks, **options).view_scores_["text"]
-    oracle = learned([known(chunk, names) for chunk in chunks], **options).view_scores_["text"]
-    assert spearmanr(grows[often], oracle[often])[0] >= 0.95
 
 
 def test_frames_with_more_columns_are_matched_by_name():

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from omvfs.model import concordance as module
-from omvfs.model.concordance import concordance, likeness
+from omvfs.model.concordance import (
+    between_views,
+    chance_error,
+    concordance,
+    likeness,
+    rows_alone,
+    together,
+)
 
 # Whole numbers with many zeros, so that some rows have nothing and some are the same.
 rows = arrays(
@@ -48,6 +55,40 @@ def test_likeness_is_what_its_definition_says(X):
     np.testing.assert_allclose(likeness(X).sum(axis=0), 0, atol=1e-9)
 
 
+@given(rows, st.integers(1, 4), st.integers(0, 50))
+@settings(max_examples=100, deadline=None)
+def test_being_together_is_a_likeness_of_those_in_the_same_cluster(X, k, seed):
+    labels, L = np.random.default_rng(seed).integers(k, size=len(X)), likeness(X)
+    with_whom = module._centred((labels[:, np.newaxis] == labels).astype(float))
+    assert together(labels, L) == pytest.approx(correlation(with_whom, L), abs=1e-6)
+
+
+@given(rows, st.integers(0, 50))
+@settings(max_examples=50, deadline=None)
+def test_rows_alone_are_compared_with_each_other_only(X, seed):
+    L, rng = likeness(X), np.random.default_rng(seed)
+    assert rows_alone(L, None) is L
+    some = np.sort(rng.permutation(len(X))[: rng.integers(1, len(X) + 1)])
+    own = rows_alone(L, some)
+    np.testing.assert_allclose(own.sum(axis=0), 0, atol=1e-9)
+    if len(some) < 4:
+        assert not own.any()
+        assert together(np.zeros(len(some), np.intp), own) == 0
+        return
+    # What is taken from all rows alike, or from all that are compared with one, changes nothing.
+    shift = rng.random(len(X))
+    other = L + np.add.outer(shift, shift) * (1 - np.eye(len(X)))
+    np.testing.assert_allclose(rows_alone(other, some), own, atol=1e-9)
+
+
+def test_by_chance_clusters_vary_about_0_as_foretold():
+    rng = np.random.default_rng(0)
+    L = likeness(rng.random((60, 400)))
+    found = [together(rng.integers(4, size=60), L) for _ in range(400)]
+    assert abs(np.mean(found)) < 4 * chance_error(60) / 20
+    assert np.std(found) == pytest.approx(chance_error(60), rel=0.2)
+
+
 @given(rows, st.integers(0, 2**32 - 1))
 @settings(max_examples=25, deadline=None)
 def test_it_is_the_mean_correlation_with_all_other_views(X, seed):
@@ -63,6 +104,31 @@ def test_it_is_the_mean_correlation_with_all_other_views(X, seed):
     ]
     assert concordance(views, chosen) == pytest.approx(np.mean(expected), abs=1e-6)
     assert concordance(views, chosen) <= 1 + 1e-12
+
+
+@given(rows, st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_views_agree_as_their_likenesses_over_the_rows_that_have_both(X, seed):
+    rng = np.random.default_rng(seed)
+    views = [X, rng.poisson(1, (len(X), 5)), sp.csr_array(rng.poisson(2, (len(X), 4)))]
+    present = rng.random((len(X), 3)) < 0.8
+    whole, some = between_views(views), between_views(views, present)
+    dense = [each.toarray() if sp.issparse(each) else each for each in views]
+    for v in range(3):
+        assert whole[v, v] == some[v, v] == 1
+        for w in set(range(3)) - {v}:
+            both = correlation(*(slow_likeness(dense[u]) for u in (v, w)))
+            assert whole[v, w] == pytest.approx(both, abs=1e-6)
+            rows = np.flatnonzero(present[:, v] & present[:, w])
+            if len(rows) < 4:
+                assert np.isnan(some[v, w])
+                continue
+            both = correlation(*(slow_likeness(dense[u][rows]) for u in (v, w)))
+            assert some[v, w] == pytest.approx(both, abs=1e-6)
+
+
+def test_of_fewer_than_four_rows_nothing_is_known_of_other_views():
+    assert np.isnan(between_views([np.eye(3), np.eye(3)])[0, 1])
 
 
 def planted(seed, n=120, told=6, noise=10):

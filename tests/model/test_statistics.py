@@ -13,7 +13,10 @@ from omvfs.model.statistics import Statistics
 from support import counts, fingerprint
 
 K, WIDTHS = 3, (5, 4)
-SUMS = "masses", "weight_sums", "B", "sums", "squares", "decayed_n_rows", "energy", "filled_rows"
+SUMS = (
+    *("masses", "weight_sums", "B", "sums", "squares"),
+    *("decayed_n_rows", "energy", "filled_rows", "filled_columns"),
+)
 
 
 def rows(seed, n, kind=np.asarray):
@@ -90,6 +93,7 @@ def test_they_are_the_sums_that_they_are_called(seed, n):
         np.testing.assert_allclose(view.squares, (X_v**2).sum(axis=0))
         assert view.energy == pytest.approx(np.sum(X_v**2))
         assert view.filled_rows == X_v.any(axis=1).sum()
+        assert view.filled_columns == X_v.any(axis=0).sum()
 
 
 @given(a=statistics(), permutation=st.permutations(range(K)))

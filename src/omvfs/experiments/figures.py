@@ -9,20 +9,15 @@ import numpy as np
 from omvfs.disk import replacing_text
 from omvfs.experiments._base import Row
 from omvfs.experiments.rows import names, those
+from omvfs.plots.drawing import COLOURS, matplotlib
 
-# Of Okabe and Ito, and a marker each; ours is the first.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+# A marker for each colour; ours is the first.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def pyplot() -> Any:
     """Return matplotlib's pyplot, set up; without matplotlib, say how to get it."""
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "Figures need matplotlib. Install it: pip install 'omvfs[plots]'."
-        ) from error
+    mpl = matplotlib()
     mpl.use("Agg")
     mpl.rcParams.update({"svg.hashsalt": "omvfs", "svg.fonttype": "none", "font.size": 9})
     from matplotlib import pyplot as plt

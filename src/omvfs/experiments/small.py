@@ -11,7 +11,7 @@ from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._methods import EVERYTHING, FULL_GRAPH, METHODS, OURS, grid, make
 from omvfs.experiments._page import table
 from omvfs.experiments._small_claims import small_claims
-from omvfs.experiments.figures import COLOURS, MARKERS, line_against, pyplot
+from omvfs.experiments.figures import MARKERS, line_against, pyplot
 from omvfs.experiments.rows import (
     ACC,
     NMI,
@@ -25,6 +25,7 @@ from omvfs.experiments.rows import (
     those,
 )
 from omvfs.experiments.sets import SIZES, SMALL, at_hand, load, twins
+from omvfs.plots.drawing import COLOURS
 
 # The paper's, in a figure each; where one is not at hand its twin stands in.
 SHOWN = ("fox", "fox-twin", "cnn", "cnn-twin")

@@ -17,10 +17,11 @@ from omvfs.evaluation import (
 )
 from omvfs.experiments._base import Claim, Experiment, Place, Row, Task
 from omvfs.experiments._page import table
-from omvfs.experiments.figures import COLOURS, band, pyplot
+from omvfs.experiments.figures import band, pyplot
 from omvfs.experiments.rows import NMI, cell, judged, mean, names, those
 from omvfs.experiments.sets import LabelledSet, at_hand, load, planted_set
 from omvfs.model.settings import Graph
+from omvfs.plots.drawing import COLOURS
 
 GAMMAS, GRAPHS, PUBLISHED = (0.0, 1.0, 1e3, 1e7), ("gaussian", "none"), 1e7
 BATCH, SIZES, ORDERS = 200, (100, 300, 600), 3

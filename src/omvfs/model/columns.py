@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.arrays import Array, Block, IntArray
+from omvfs.model.arrays import Array, Block, IntArray, dense_if_full
 
 Columns: TypeAlias = IntArray | slice
 
@@ -14,12 +14,11 @@ Columns: TypeAlias = IntArray | slice
 def on_own_columns(X: Block) -> tuple[Columns, Block]:
     """Return the columns in which a CSR matrix has entries, and the matrix on these alone.
 
-    Of an array, all columns and the array.
+    That is an array if it is full enough. Of an array, all columns and the array.
 
     Examples
     --------
-    >>> columns, rows = on_own_columns(sp.csr_array([[0.0, 1.0, 2.0]]))
-    >>> columns, rows.toarray()
+    >>> on_own_columns(sp.csr_array([[0.0, 1.0, 2.0]]))
     (array([1, 2]), array([[1., 2.]]))
     """
     if not sp.issparse(X):
@@ -33,7 +32,7 @@ def on_own_columns(X: Block) -> tuple[Columns, Block]:
     place = np.empty(X.shape[1], np.int32)
     place[columns] = np.arange(len(columns), dtype=np.int32)
     parts = X.data, place.take(indices), X.indptr
-    return columns, sp.csr_array(parts, shape=(X.shape[0], len(columns)))
+    return columns, dense_if_full(sp.csr_array(parts, shape=(X.shape[0], len(columns))))
 
 
 def on_columns(X: Block, columns: Columns) -> Block:

@@ -18,18 +18,6 @@ def entropy(shares: NDArray[np.float64]) -> float:
     return max(0.0, -float(np.sum(held * np.log(held))))
 
 
-def information(a: IntArray, b: IntArray) -> float:
-    """Return the mutual information of two partitions, in nats.
-
-    Examples
-    --------
-    >>> information(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
-    0.0
-    """
-    found, _ = _information(a, b) if len(a) else (0.0, [])
-    return max(0.0, found)
-
-
 def shared_information(a: IntArray, b: IntArray) -> float:
     """Return the normalised mutual information of two partitions, I(a; b) / √(H(a) H(b)).
 

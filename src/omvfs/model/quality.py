@@ -56,8 +56,15 @@ class Rows:
 
     def on(self, columns: Sequence[IntArray]) -> "Rows":
         """Return the rows on some columns of each view, of unit norm there, or of its weight."""
-        held = [on_columns(X_v, c) for X_v, c in zip(self.X, columns, strict=True)]
-        unit = [unit_rows(X_v) for X_v in held]
+        return self.keeping(columns).of_unit_norm()
+
+    def keeping(self, columns: Sequence[IntArray]) -> "Rows":
+        """Return the rows on some columns of each view, as they are."""
+        return replace(self, X=[on_columns(X_v, c) for X_v, c in zip(self.X, columns, strict=True)])
+
+    def of_unit_norm(self) -> "Rows":
+        """Return the rows of unit norm in each view, or of its weight."""
+        unit = [unit_rows(X_v) for X_v in self.X]
         if self.weights:
             unit = [times(X_v, w**0.5) for X_v, w in zip(unit, self.weights, strict=True)]
         return replace(self, X=unit)

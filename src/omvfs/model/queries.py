@@ -8,24 +8,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, squared_row_norms, stack
-from omvfs.model.columns import Columns, on_columns, on_own_columns
+from omvfs.model.arrays import Array, Block, IntArray, dense_if_full, squared_row_norms
+from omvfs.model.columns import Columns, on_own_columns
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.constrained.number import ClusterCurve
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER, number_of_clusters
+from omvfs.model.graph.neighbours import nearest
+from omvfs.model.graph.term import asks_neighbours
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
-from omvfs.model.presence import Presence, having, of_those, take, who_has
+from omvfs.model.presence import Presence, having, take
 from omvfs.model.quality import Halved, Rows, Size, agreements, halves
 from omvfs.model.ranking.criteria import Criterion
-from omvfs.model.ranking.explanation import (
-    RULES,
-    leading_clusters,
-    membership_correlations,
-    place_of,
-    shares_of_rows,
-    strengths,
-)
 from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.recent import RecentQueries, fit_rows
@@ -68,15 +62,29 @@ class Queries(RecentQueries):
         self._solver = SOLVERS[settings.solver]
         self._agreements: dict[tuple[Ranking, tuple[Size, ...]], NDArray[np.float64]] = {}
         self._found: dict[Ranking, list[Repetition]] = {}
+        self._sets: dict[Ranking, list[Array]] = {}
+        self._own: dict[str, list[Array]] = {}
         self._proved: dict[float, bool] = {}
+        self._answered: dict[Ranking, list[Array]] = {}
 
     @cached_property
     def state(self) -> State:
         """The state, with its clusters as good as they can be."""
-        if self.cluster_curve is None:
-            return self._solver.reclustered(self._given, self._settings)
-        fixed = self._settings.with_clusters(self.cluster_curve.best)
-        return self._solver.reclustered(self._given, fixed)
+        settings = self._settings
+        if self.cluster_curve is not None:
+            settings = settings.with_clusters(self.cluster_curve.best)
+        return self._solver.reclustered(self._given, settings, self._near)
+
+    @cached_property
+    def _near(self) -> list[Block | None]:
+        """Who is near whom in the reservoir, by view; empty where it is asked of other rows."""
+        reservoir = self._given.reservoir
+        sample = reservoir.take(reservoir.live)
+        if not len(sample) or sample.present is not None or not asks_neighbours(self._settings):
+            return []
+        # What views weigh does not matter here, and may not be decided yet.
+        rows = Scales.of(self._given.statistics, self._settings).rows(sample.blocks)
+        return [nearest(on_own_columns(X_v)[1], self._settings.n_neighbors) for X_v in rows]
 
     @cached_property
     def cluster_curve(self) -> ClusterCurve | None:
@@ -118,6 +126,7 @@ class Queries(RecentQueries):
         present : array of shape (n, n_views), optional
             Which rows have which views; by default all.
         """
+        X = [dense_if_full(X_v) for X_v in X]
         P = fit_rows(X, self.directions, present)
         if self._settings.graph != "neighbors" or not len(self.state.reservoir.live):
             return best_cluster(P).labels
@@ -143,11 +152,22 @@ class Queries(RecentQueries):
 
     def scores(self, ranking: Ranking) -> list[Array]:
         """Return the score of every feature, per view."""
-        return [found.scores for found in self.repetition(ranking)]
+        asked, ranking = ranking, self._settled(ranking)
+        if ranking.asks_sets:
+            found = self._taken_as_set(ranking)
+        else:
+            found = [each.scores for each in self.repetition(ranking)]
+        if not callable(asked.criterion):  # which may answer otherwise the next time
+            self._answered[asked] = found
+        return found
+
+    def known_scores(self, ranking: Ranking) -> list[Array] | None:
+        """Return the same if it was asked for before; else None."""
+        return None if callable(ranking.criterion) else self._answered.get(ranking)
 
     def repetition(self, ranking: Ranking) -> list[Repetition]:
         """Return the score of every feature with what it repeats, per view."""
-        ranking = self._decided(ranking)
+        ranking = self._settled(ranking)
         if callable(ranking.criterion):
             # It may answer otherwise the next time.
             return self._scored(ranking)
@@ -155,20 +175,40 @@ class Queries(RecentQueries):
             self._found[ranking] = self._scored(ranking)
         return self._found[ranking]
 
+    def _settled(self, ranking: Ranking) -> Ranking:
+        """Return how to rank, with all that rows decide, so that what is the same is equal."""
+        ranking, drifted = self._decided(ranking), self._asks_recent(ranking)
+        if ranking.asks_sets and (drifted or not len(self.sample)):
+            # Then each feature is by itself.
+            ranking = replace(ranking, criterion="separation")
+        return ranking if drifted else replace(ranking, recency=0.0)
+
     def _scored(self, ranking: Ranking) -> list[Repetition]:
-        own = relevances(self.state, self.V, ranking, self._settings)
-        reservoir = self.state.reservoir
-        rows: Sequence[Block] = having(reservoir.blocks, reservoir.present)
-        drifted = self._asks_recent(ranking)
-        if drifted:
+        rows = self._correlated_rows(ranking)
+        if ranking.asks_sets:
+            return discounted(self._taken_as_set(ranking), rows, ranking, 0.0)
+        own = self._relevances(ranking)
+        if self._asks_recent(ranking):
             own = self._shared(own, ranking)
-            recent = having(self.recent_rows, self.recent_present)
-            rows = [stack(parts) for parts in zip(rows, recent, strict=True)]
-        found = discounted(own, rows, ranking)
-        if not ranking.asks_sets or not len(self.sample) or drifted:
-            return found
-        taken = as_set(found, own, self.state, ranking, self._settings)
-        return discounted(taken, rows, ranking, 0.0)
+        return discounted(own, rows, ranking)
+
+    def _taken_as_set(self, ranking: Ranking) -> list[Array]:
+        """Return scores of features taken as a set."""
+        if ranking not in self._sets:
+            found = self.repetition(replace(ranking, criterion="separation"))
+            own = self._relevances(ranking)
+            self._sets[ranking] = as_set(found, own, self.state, ranking, self._settings)
+        return self._sets[ranking]
+
+    def _relevances(self, ranking: Ranking) -> list[Array]:
+        """Return the score of every feature by itself."""
+        if callable(ranking.criterion):
+            return relevances(self.state, self.V, ranking, self._settings)
+        # Alike of all criteria that ask rows.
+        rule = "separation" if ranking.asks_rows else ranking.criterion
+        if rule not in self._own:
+            self._own[rule] = relevances(self.state, self.V, ranking, self._settings)
+        return self._own[rule]
 
     def _decided(self, ranking: Ranking) -> Ranking:
         """Return how to rank, with the rule that the rows decide for if that is left to them."""
@@ -278,6 +318,8 @@ class Queries(RecentQueries):
         if drawn < max(2, self.K):
             return None
         ranking = replace(self._decided(ranking), recency=0.0)
+        if not ranking.asks_sets:  # which looks at more features, the more are to be taken
+            ranking = replace(ranking, n_steps=max(sizes))
         seed = int(copy.deepcopy(self.state.rng).integers(2**63))
         found = [np.zeros((n_resamples, width), bool) for width in widths]
         scaled = self.scaled(self.sample.blocks)
@@ -320,11 +362,14 @@ class Queries(RecentQueries):
         )
 
     def _found_by(self, part: State, ranking: Ranking) -> tuple[list[Array], list[Repetition]]:
-        """Return scores of features by themselves, and discounted, as a part of the rows has it."""
+        """Return scores of features by themselves, and discounted, as a part of the rows has it.
+
+        The latter of those that are taken: no more than these are judged.
+        """
         V = self._solver.feature_matrices(part, self._as_they_come)
         own = relevances(part, V, ranking, self._as_they_come)
         rows = having(part.reservoir.blocks, part.reservoir.present)
-        return own, discounted(own, rows, ranking)
+        return own, discounted(own, rows, ranking, rest=False)
 
     @cached_property
     def sample(self) -> Reservoir:
@@ -341,71 +386,10 @@ class Queries(RecentQueries):
         """Whether there is a reservoir with rows."""
         return len(self.sample) > 0
 
-    def leading_clusters(self, v: int, features: Columns = slice(None)) -> IntArray:
-        """Return the cluster that features of a view stand for most, −1 if none."""
-        view = self.state.statistics.views[v]
-        return leading_clusters(view.B[features], view.weight_sums)
-
-    def strengths(self, v: int, features: IntArray) -> NDArray[np.float64]:
-        """Return how strongly some features of a view stand for each cluster; 1 is even."""
-        view = self.state.statistics.views[v]
-        return strengths(view.B[features], view.weight_sums)
-
-    def standing(
-        self, v: int, features: IntArray
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return strengths of some features of a view, and by what they compare with others.
-
-        That is their correlation with being in each cluster. Without rows it is what it would be
-        for a feature whose standard deviation is its mean.
-        """
-        strength = self.strengths(v, features)
-        if self.has_rows:
-            X, U = self._of_view(v)
-            return strength, membership_correlations(on_columns(X, features), U)
-        sums = self.state.statistics.views[v].weight_sums
-        rest = sums.sum() - sums
-        odds = np.divide(sums, rest, out=np.zeros_like(sums), where=rest > 0)
-        return strength, (strength - 1) * np.sqrt(odds)
-
-    def shares_of_rows(
-        self, v: int, zeros: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64] | None:
-        """Return the share of rows that have each feature of a view; None without a reservoir."""
-        if not self.has_rows:
-            return None
-        X, U = self._of_view(v)
-        return shares_of_rows(X, U.weights, zeros)
-
-    def ranks(self, v: int, j: int, ranking: Ranking) -> dict[str, int | None]:
-        """Return the rank of a feature by each rule, repetition not discounted.
-
-        None by a rule that asks rows where there are none.
-        """
-        found: dict[str, int | None] = {}
-        for rule in RULES:
-            plain = replace(ranking, criterion=rule, diversity=0.0)
-            known = self.has_rows or not plain.asks_rows
-            found[rule] = place_of(self.scores(plain)[v], j) if known else None
-        return found
-
-    def is_recent(self, v: int, j: int, own: float, ranking: Ranking) -> bool:
-        """Tell whether a feature owes its own score to the most recent rows."""
-        if not self._asks_recent(ranking):
-            return False
-        of_all = relevances(self.state, self.V, self._decided(ranking), self._settings)
-        return bool(own > of_all[v][j])
-
     @property
     def _alike(self) -> Indicator:
         """Clusters of the sample, rows by what forgetting has left of them."""
         return Indicator(self.sample.counted.labels, self.sample.shares, self.K)
-
-    def _of_view(self, v: int) -> tuple[Block, Indicator]:
-        """Return the rows of the sample that have a view, in it, and their clusters as `_alike`."""
-        rows, U = who_has(self.sample.present, v), self._alike
-        X = of_those(self.sample.rows[v].block(), rows)
-        return X, U if rows is None else U.take(rows)
 
     @property
     def _as_they_come(self) -> Settings:
@@ -415,7 +399,7 @@ class Queries(RecentQueries):
     @cached_property
     def _electorate(self) -> tuple[Electorate, Array]:
         """The rows of the reservoir, to be asked where rows near them belong; the say of views."""
-        rows = self.scaled(self.sample.blocks)
+        rows = self.scaled([dense_if_full(X_v) for X_v in self.sample.blocks])
         has = self.sample.present
         electorate = Electorate(rows, self._alike, self._settings.n_neighbors, has)
-        return electorate, electorate.own_agreement()
+        return electorate, electorate.own_agreement(self._near)

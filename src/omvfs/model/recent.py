@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, project
+from omvfs.model.arrays import Array, Block, project, stack
 from omvfs.model.columns import Columns, on_own_columns, put_rows
 from omvfs.model.constrained.alternate import best_cluster, unit_directions
 from omvfs.model.constrained.reach import Reach
-from omvfs.model.presence import Presence, take
+from omvfs.model.presence import Presence, having, take
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.scoring import relevances
 from omvfs.model.settings import Settings
@@ -36,6 +36,8 @@ class RecentQueries:
     directions: Any
     scaled: Any
     K: Any
+    _decided: Any
+    _relevances: Any
     _settings: Settings
     _solver: Solver
 
@@ -91,6 +93,20 @@ class RecentQueries:
     def _asks_recent(self, ranking: Ranking) -> bool:
         """Tell whether the most recent rows are to have a share of the places."""
         return ranking.recency > 0 and bool(self.recent_rows) and self.drifted
+
+    def is_recent(self, v: int, j: int, own: float, ranking: Ranking) -> bool:
+        """Tell whether a feature owes its own score to the most recent rows."""
+        if not self._asks_recent(ranking):
+            return False
+        return bool(own > self._relevances(self._decided(ranking))[v][j])
+
+    def _correlated_rows(self, ranking: Ranking) -> Sequence[Block]:
+        """Return the rows by which features repeat each other: also recent ones that differ."""
+        rows = having(self.state.reservoir.blocks, self.state.reservoir.present)
+        if not self._asks_recent(ranking):
+            return rows
+        recent = having(self.recent_rows, self.recent_present)
+        return [stack(parts) for parts in zip(rows, recent, strict=True)]
 
     def _shared(self, own: Sequence[Array], ranking: Ranking) -> list[Array]:
         """Return scores, given out anew so that recent rows have a share of the places."""

@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray
+from omvfs.model.arrays import Array, Block, IntArray, dense_if_full
+from omvfs.model.constrained.half_steps import inverse_roots, update_v
+from omvfs.model.objective import row_norms
 from omvfs.model.presence import of_those, who_has
+from omvfs.model.ranking.criteria import relevance
 from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.ranking.separation import (
@@ -17,7 +22,14 @@ from omvfs.model.ranking.separation import (
 )
 from omvfs.model.ranking.signal import score_in_order, signal_order
 from omvfs.model.settings import Settings
-from omvfs.model.state import Scales, State
+from omvfs.model.state import Scales, State, Update
+from omvfs.model.stream.snapshots import Snapshot, n_top, overlap
+from omvfs.model.view_statistics import ViewStatistics
+
+# On the way, features of a view that are scored: those of the largest contrast.
+_CANDIDATES = 1000
+# Features at a time, so that they stay in the cache.
+_PIECE = 4096
 
 
 def relevances(
@@ -76,13 +88,21 @@ def _means(state: State, settings: Settings) -> list[tuple[Block, Array, Cluster
 
 
 def discounted(
-    own: Sequence[Array], rows: Sequence[Block], ranking: Ranking, strength: float | None = None
+    own: Sequence[Array],
+    rows: Sequence[Block],
+    ranking: Ranking,
+    strength: float | None = None,
+    rest: bool = True,
 ) -> list[Repetition]:
-    """Return scores, repetition discounted as asked for, or by another strength."""
+    """Return scores, repetition discounted as asked for, or by another strength.
+
+    Of features that are not taken, only if the rest is asked for; see `find_repetition`.
+    """
     if not rows or ranking.diversity == 0:
         return [Repetition.none(scores) for scores in own]
     by = ranking if strength is None else replace(ranking, diversity=strength)
-    return [by.discount(scores, X_v) for scores, X_v in zip(own, rows, strict=True)]
+    pairs = zip(own, map(dense_if_full, rows), strict=True)
+    return [by.discount(scores, X_v, rest) for scores, X_v in pairs]
 
 
 def as_set(
@@ -100,3 +120,79 @@ def as_set(
         )
         for each, scores, (X_v, shares, means) in parts
     ]
+
+
+def with_snapshot(before: State, update: Update[State], settings: Settings) -> Update[State]:
+    """Return what a chunk changes, with a snapshot of the best features if one is due.
+
+    Of what the chunk left if the reservoir was clustered anew, as that costs more than ranking. Of
+    what it came upon, if there are rows enough since the last snapshot: what it left is not in
+    the arrays yet.
+
+    Parameters
+    ----------
+    before : State
+        What the chunk came upon.
+    update : Update
+        What it changes.
+    settings : Settings
+    """
+    assert update.info is not None
+    taken, widths = before.snapshots, [view.n_features for view in before.statistics.views]
+    due = taken.due(before.statistics.n_rows, widths, fast=settings.graph == "none")
+    if not due and not update.info.reclustered:
+        return update
+    now = snapshot(update.known if update.info.reclustered else before, settings)
+    share = overlap(taken.taken[-1].top, now.top) if taken.taken else np.nan
+    info = replace(update.info, overlap=None if np.isnan(share) else share)
+    return replace(update, known=replace(update.known, snapshots=taken.add(now)), info=info)
+
+
+def snapshot(state: State, settings: Settings) -> Snapshot:
+    """Return the best features as the statistics tell at once, repetition not discounted.
+
+    By the norm of V with the paper's solver, else by ``balanced``. A feature whose score is 0 is
+    not among them.
+    """
+    views, scales = state.statistics.views, Scales.of(state.statistics, settings)
+    top = np.full((len(views), n_top(len(views))), -1, np.int32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for v, own in enumerate(top):
+            features, scores = _scored_at_once(state, v, scales, settings)
+            order = np.argsort(-scores, kind="stable")[: len(own)]
+            order = order[scores[order] > 0]
+            own[: len(order)] = features[order]
+    return Snapshot(state.statistics.n_rows, top)
+
+
+def _scored_at_once(
+    state: State, v: int, scales: Scales, settings: Settings
+) -> tuple[IntArray, NDArray[np.floating[Any]]]:
+    """Return the features of a view that may be among the best, in rising order, and scores."""
+    if settings.solver == "paper":
+        return np.arange(len(state.V[v])), row_norms(state.V[v])
+    view = state.statistics.views[v]
+    by = None if scales.columns is None else scales.columns[v]
+    features = np.arange(view.n_features)
+    if len(features) > _CANDIDATES:
+        squares = _squared_contrasts(view)
+        squares = squares if by is None else squares * np.square(by)
+        features = np.sort(np.argpartition(-squares, _CANDIDATES)[:_CANDIDATES])
+    B = view.B[features] * scales.views[v]
+    if by is not None:
+        B *= by[features, np.newaxis]
+    V = update_v(view.masses, B, settings.sparsity[v])
+    return features, relevance(V, view.diagonal_masses, view.weight_sums, "balanced")
+
+
+def _squared_contrasts(view: ViewStatistics) -> NDArray[np.float64]:
+    """Return the squared `contrast` of every feature of a view, as fast as it can be read."""
+    roots = inverse_roots(view.masses, np.dtype(np.float64))
+    even = view.weight_sums * roots
+    even = even * roots / max(float(np.linalg.norm(even)), np.finfo(float).tiny)
+    found = np.empty(view.n_features)
+    for start in range(0, len(found), _PIECE):
+        B = view.B[start : start + _PIECE]
+        squares = np.square(B, dtype=np.float64) @ np.square(roots)
+        found[start : start + _PIECE] = squares - np.square(B @ even)
+    return found

@@ -20,7 +20,8 @@ class Solver:
     step : callable
         From a state, a chunk, settings, and a U and V to start from, to an `Update`.
     reclustered : callable
-        From a state to one whose clusters are as good as they can be.
+        From a state, settings and, if at hand, who is near whom in the reservoir to a state whose
+        clusters are as good as they can be.
     feature_matrices : callable
         From a state to its V, per view.
     completed_matrices : callable
@@ -28,7 +29,7 @@ class Solver:
     """
 
     step: Callable[..., Update[State]]
-    reclustered: Callable[[State, Settings], State]
+    reclustered: Callable[..., State]
     feature_matrices: Callable[[State, Settings], list[Array]]
     completed_matrices: Callable[[State, Settings], list[Array]]
 

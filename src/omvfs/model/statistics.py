@@ -194,7 +194,9 @@ class Statistics:
         if rho == 1:
             return self
         faded = self._each(lambda a: _of_dtype(rho * a, a), _ADDITIVE)
-        return replace(faded, decayed_n_rows=rho * self.decayed_n_rows)
+        # What fades may fade away.
+        views = tuple(view.recounted() for view in faded.views)
+        return replace(faded, views=views, decayed_n_rows=rho * self.decayed_n_rows)
 
     def relabel(self, moves: Array) -> "Statistics":
         """Return the statistics with the clusters moved.
@@ -340,11 +342,12 @@ class Statistics:
     def _paired(
         self, other: "Statistics", work: Callable[[Any, Any], Any], names: Sequence[str]
     ) -> "Statistics":
-        def both(view: ViewStatistics, own: ViewStatistics) -> ViewStatistics:
+        def paired(view: ViewStatistics, own: ViewStatistics) -> ViewStatistics:
             made = {n: work(getattr(view, n), getattr(own, n)) for n in names}
-            return replace(view, **made)
+            both = replace(view, **made)
+            return both if own.squares is None else both.recounted()
 
-        return self._by_view(both, other.views)
+        return self._by_view(paired, other.views)
 
 
 def _added(a: Any, b: Any) -> Any:

@@ -45,6 +45,9 @@ class ViewStatistics:
         Σ ‖x‖² of the rows, as far as they have not faded.
     filled_rows : float
         Those of the rows that are not empty, as far as they have not faded.
+    filled_columns : int
+        Columns that are not empty, if they are counted; also where these are sums over some of the
+        columns only.
     n_features : int
         D_v, also where these are sums over some of the columns only.
     """
@@ -57,6 +60,7 @@ class ViewStatistics:
     decayed_n_rows: float = 0.0
     energy: float = 0.0
     filled_rows: float = 0.0
+    filled_columns: int = 0
     n_features: int = field(kw_only=True)
 
     @property
@@ -90,11 +94,20 @@ class ViewStatistics:
         )
         if view.sums is None or view.squares is None:
             return view
+        squares = view.squares + column_sums(squared_entries(X))
+        new = int(np.count_nonzero(squares)) - int(np.count_nonzero(view.squares))
         return replace(
             view,
             sums=view.sums + column_sums(X),
-            squares=view.squares + column_sums(squared_entries(X)),
+            squares=squares,
+            filled_columns=view.filled_columns + new,
         )
+
+    def recounted(self) -> "ViewStatistics":
+        """Return the sums, which are of all columns, with those that are not empty counted anew."""
+        if self.squares is None:
+            return self
+        return replace(self, filled_columns=int(np.count_nonzero(self.squares)))
 
     def on(self, columns: Columns) -> "ViewStatistics":
         """Return copies on some columns."""
@@ -105,7 +118,9 @@ class ViewStatistics:
 
     def select(self, columns: IntArray | None) -> "ViewStatistics":
         """Return the sums of some columns alone, None for all."""
-        return self if columns is None else replace(self.on(columns), n_features=len(columns))
+        if columns is None:
+            return self
+        return replace(self.on(columns), n_features=len(columns)).recounted()
 
     def grow(self, width: int) -> "ViewStatistics":
         """Return the sums with columns that no row had so far."""
@@ -138,7 +153,7 @@ class ViewStatistics:
             sums=self.sums + n * d,
             squares=self.squares + added,
             B=self.B + np.outer(d, self.weight_sums).astype(self.B.dtype),
-        )
+        ).recounted()
 
 
 def _energy(X: Block) -> tuple[float, int]:

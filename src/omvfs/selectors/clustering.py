@@ -123,7 +123,7 @@ class ClustersRows:
     @alone
     @on_one_thread
     def n_clusters_curve_(self) -> ClusterCurve:
-        """How far halves of the rows agree on clusters, by their number."""
+        """How far views agree on clusters, by their number."""
         check_is_fitted(self)
         curve = self._fitted.queries.cluster_curve
         if curve is None:

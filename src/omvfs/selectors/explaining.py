@@ -224,7 +224,7 @@ class ExplainingSelector(StreamSelector[FittedState]):
     @alone
     @on_one_thread
     def cluster_features(
-        self, k: int | None = None, n: int = 10
+        self, k: int | None = None, n: int = 10, *, view: str | None = None
     ) -> list[ClusterFeature] | dict[int, list[ClusterFeature]]:
         """Return what clusters are about: the selected features that stand for them most.
 
@@ -241,6 +241,8 @@ class ExplainingSelector(StreamSelector[FittedState]):
             The cluster, as `predict` numbers it; None for all.
         n : int, default=10
             Features of a cluster at most.
+        view : str or None, default=None
+            Of this view only; None for the best of all views.
 
         Returns
         -------
@@ -260,11 +262,12 @@ class ExplainingSelector(StreamSelector[FittedState]):
         """
         check_is_fitted(self)
         K, n = self._journal.known.queries.K, whole("n", n, least=1)
+        views = [view] if view is not None else list(self.schema_.names)
         if k is None:
-            return self._about(range(K), n)
+            return self._about(range(K), n, views)
         if not _is_number(k, below=K):
             raise ValueError(f"Got k={k!r}; expected a cluster from 0 to {K - 1}, or None for all.")
-        return self._about([int(k)], n)[int(k)]
+        return self._about([int(k)], n, views)[int(k)]
 
     @property
     @alone
@@ -330,14 +333,17 @@ class ExplainingSelector(StreamSelector[FittedState]):
         """How features are ranked, by the parameters as they are now."""
         return resolve_ranking(self._all_params, self.schema_)
 
-    def _about(self, clusters: Sequence[int], n: int) -> dict[int, list[ClusterFeature]]:
-        """Return the features that stand for some clusters most, n of each at most."""
+    def _about(
+        self, clusters: Sequence[int], n: int, views: Sequence[str]
+    ) -> dict[int, list[ClusterFeature]]:
+        """Return the features of some views that stand for clusters most, n of each at most."""
         entries: list[tuple[str, str | int]] = []
         parts, sizes = [], self._sizes()
-        for v, (view, chosen) in enumerate(self.view_ranking_.items()):
-            size = sizes[view]
+        scores = self._journal.known.queries.scores(self._ranking)
+        for view in views:
+            v = self.schema_.number_of(view)
             # The better ranked first, so that it stays before others that stand as high.
-            features = np.argsort(chosen)[:size]
+            features = np.argsort(-scores[v], kind="stable")[: sizes[view]]
             entries += [(view, _name(self.schema_, v, j)) for j in features.tolist()]
             parts.append(self._journal.known.queries.standing(v, features))
         strength, height = (np.concatenate(each) for each in zip(*parts, strict=True))

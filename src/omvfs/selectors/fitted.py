@@ -19,11 +19,10 @@ from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.arrays import Array, Block
 from omvfs.model.columns import place_columns
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
-from omvfs.model.queries import Queries
-from omvfs.model.ranking.budget import share_budget
 from omvfs.model.ranking.request import Ranking
-from omvfs.model.scoring import worths
+from omvfs.model.scoring import with_snapshot
 from omvfs.model.settings import AUTO, Settings
+from omvfs.model.sharing import SharingQueries
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
@@ -38,6 +37,8 @@ from omvfs.wording import Sentence, Setting
 
 # Rows of the first chunk whose columns are looked at for what is hardly a feature.
 _LOOKED_AT = 1000
+# Rows whose clusters are told at once.
+_PLACED_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,7 @@ class FittedState:
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once, perhaps by a callable that does not pickle, can be worked out.
-        asked = "queries", "_worths"
-        return {name: value for name, value in vars(self).items() if name not in asked}
+        return {name: value for name, value in vars(self).items() if name != "queries"}
 
     @classmethod
     def empty(
@@ -104,9 +104,9 @@ class FittedState:
         return self.state.statistics.n_rows
 
     @cached_property
-    def queries(self) -> Queries:
+    def queries(self) -> SharingQueries:
         """What can be asked of it."""
-        return Queries(self.state, self.settings)
+        return SharingQueries(self.state, self.settings)
 
     @cached_property
     def key(self) -> bytes:
@@ -226,6 +226,8 @@ class FittedState:
                 update = step(state, blocks, self.settings, U, V, present, asked)
         after = replace(self, state=update.known, raised=raised, preparation=preparation)
         after.check_finite(None if update.patch is None else update.patch.after)
+        update = with_snapshot(state, update, self.settings)
+        after = replace(after, state=update.known)
         if state.watch is None or update.info is None:
             return Update(after, update.info, update.patch)
         info, event = update.info, update.info.drift
@@ -250,7 +252,10 @@ class FittedState:
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
         """Return the cluster of every row."""
-        return self.queries.place(self._rows(batch), batch.presence)
+        # Part by part: what it takes to prepare and compare rows does not grow with their number.
+        starts = range(0, max(1, batch.n_rows), _PLACED_AT_ONCE)
+        parts = (batch[start : start + _PLACED_AT_ONCE] for start in starts)
+        return np.concatenate([self.queries.place(self._rows(p), p.presence) for p in parts])
 
     def explained(self, batch: Views) -> float:
         """Return the share of the rows' squared norm that their nearest clusters explain."""
@@ -292,21 +297,7 @@ class FittedState:
                     ".",
                 )
             )
-        if callable(ranking.criterion):  # which may answer otherwise the next time
-            return share_budget(self._worths_of(ranking), total)
-        if ranking not in self._worths:
-            self._worths[ranking] = self._worths_of(ranking)
-        return share_budget(self._worths[ranking], total)
-
-    def _worths_of(self, ranking: Ranking) -> list[Array]:
-        """Return what features are worth beside those of other views, by their ranks."""
-        queries, plain = self.queries, replace(ranking, criterion="separation")
-        order = [np.argsort(-scores, kind="stable") for scores in queries.scores(ranking)]
-        return worths(queries.repetition(plain), order, queries.state, self.settings)
-
-    @cached_property
-    def _worths(self) -> dict[Ranking, list[Array]]:
-        return {}
+        return self.queries.budget(ranking, total)
 
     def view_weights(self) -> dict[str, float | None]:
         """Return what views weigh in the clusters, None as they come, by view name."""

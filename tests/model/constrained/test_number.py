@@ -6,14 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
+from hypothesis.extra.numpy import arrays
 
-from omvfs.model.constrained import number
+from omvfs.model.concordance import chance_error
 from omvfs.model.constrained.number import ClusterCurve, cluster_curve, numbers_to_try
-from omvfs.model.partitions import information
 from short_stream import SETTINGS
 from support import clustered, fingerprint
 
@@ -63,27 +61,59 @@ def test_numbers_rise_to_the_root_of_the_rows(n):
     assert tried[-1] <= max(1, min(n**0.5, 50))
 
 
-@given(st.integers(0, 100), st.integers(2, 6), st.integers(2, 6))
-@settings(deadline=None)
-def test_what_is_shared_and_what_is_not_make_up_the_entropy(seed, j, k):
-    rng = np.random.default_rng(seed)
-    a, b = rng.integers(j, size=200), rng.integers(k, size=200)
-    assert information(a, b) == pytest.approx(mutual_info_score(a, b), abs=1e-12)
-    shared, unshared = number._information(a, b)
-    entropies = [mutual_info_score(x, x) / np.log(2) for x in (a, b)]
-    assert shared + unshared == pytest.approx(np.mean(entropies))
-    # Of clusters that have nothing to do with each other, nothing beyond chance.
-    exact = expected_mutual_information(contingency_matrix(a, b), 200)
-    assert (j - 1) * (k - 1) / 400 == pytest.approx(exact, rel=0.15, abs=2e-3)
-    assert number._information(a, a)[0] > 0.9 * entropies[0]
+def test_clusters_that_one_view_alone_knows_do_not_count():
+    rng = np.random.default_rng(0)
+    labels, own = rng.integers(3, size=600), rng.integers(2, size=600)
+    finer = 2 * labels + own
+    one, other = (
+        rng.random((600, 36)) * (0.05 + (np.arange(36) % k == each[:, np.newaxis]))
+        for each, k in ((finer, 6), (labels, 3))
+    )
+    assert cluster_curve([one, other], rng, ASKED).best == 3
+    assert cluster_curve([one, one[:, ::-1].copy()], rng, ASKED).best == 6
 
 
-def test_of_numbers_that_are_as_good_the_least_is_taken():
-    tried, none = np.array([2, 3, 4, 5]), np.zeros(4)
-    assert ClusterCurve(tried, np.array([1.0, 2.0, 2.05, 1.9]), none, none).best == 3
-    assert ClusterCurve(tried, np.array([1.0, 1.8, 2.05, 1.9]), none, none).best == 4
-    assert ClusterCurve(tried, none, np.array([0.5, 0.6, 0.7, 0.8]), none).best == 2
-    assert ClusterCurve(tried, none, none, none).best == 2
+def test_of_views_that_have_nothing_to_do_with_each_other_halves_of_the_features_tell():
+    rng = np.random.default_rng(0)
+    X, noise = rows(0, 400, 4, widths=(24,))[0], rng.random((400, 24))
+    assert cluster_curve([X, noise], rng, ASKED).best == 4
+    alone = replace(ASKED, view_weight=(1.0,))
+    assert cluster_curve([X], rng, alone).best == 4
+
+
+@pytest.mark.parametrize("on_the_way", [False, True])
+def test_halves_agree_on_what_is_there_and_noise_is_told_by_chance(on_the_way):
+    told = cluster_curve(rows(0, 300, 3), np.random.default_rng(0), ASKED, on_the_way)
+    assert told.criterion.max() > 0.5
+    assert told.spread[told.criterion.argmax()] < 0.1
+    noise = [np.random.default_rng(v).random((300, 20)) for v in range(2)]
+    curve = cluster_curve(noise, np.random.default_rng(0), ASKED, on_the_way)
+    assert np.abs(curve.criterion).max() < 5 * chance_error(150)
+
+
+curves = arrays(float, (4, 6), elements=st.floats(-1, 1)).map(
+    lambda halves: ClusterCurve(np.arange(2, 8), halves)
+)
+
+
+@given(curves)
+def test_the_fewest_are_taken_that_are_within_an_error_of_the_most(curve):
+    most = curve.criterion.max()
+    assert curve.criterion[curve.n_clusters == curve.best] >= most - curve.error
+    assert (curve.criterion[curve.n_clusters < curve.best] < most - curve.error).all()
+    ahead = np.where(np.arange(6) == 3, curve.halves + 9, curve.halves)
+    assert ClusterCurve(curve.n_clusters, ahead).best == 5
+
+
+@given(curves, st.floats(-1, 1), st.integers(0, 9))
+def test_the_error_is_that_of_differences_whatever_halves_have_in_common(curve, shift, seed):
+    # Of any two numbers, the variance of their difference; mean over all pairs.
+    pairs = [curve.halves[:, i] - curve.halves[:, j] for i in range(6) for j in range(i)]
+    expected = np.sqrt(np.mean([each.var(ddof=1) for each in pairs]) / 4)
+    assert curve.error == pytest.approx(expected, abs=1e-9)
+    easier = np.random.default_rng(seed).random((4, 1)) + np.linspace(0, shift, 6)
+    other = ClusterCurve(curve.n_clusters, curve.halves + easier)
+    assert other.error == pytest.approx(curve.error, abs=1e-9)
 
 
 def test_one_clear_cluster_in_noise_is_not_many():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from omvfs.model.arrays import unit_rows
-from omvfs.model.graph import neighbours as module
-from omvfs.model.graph.neighbours import neighbours
+from omvfs.model.graph import products
+from omvfs.model.graph.neighbours import nearest, neighbours, normalised_neighbours
 
 KINDS = [np.asarray, sp.csr_array, sp.csr_matrix]
 
@@ -57,7 +57,7 @@ def test_neighbours_take_the_first_among_equals(kind):
 def test_neighbours_do_not_depend_on_the_height_of_the_strips(kind, monkeypatch):
     X = rows(0, n=40)
     whole = dense(neighbours(kind(X), 3))
-    monkeypatch.setattr(module, "STRIP_ENTRIES", 90)
+    monkeypatch.setattr(products, "STRIP_ENTRIES", 90)
     np.testing.assert_allclose(dense(neighbours(kind(X), 3)), whole, atol=1e-15)
 
 
@@ -96,3 +96,19 @@ def test_rows_with_unsorted_columns_are_left_as_they_are():
     unit.sort_indices()
     neighbours(X, 3)
     np.testing.assert_array_equal(X.toarray(), before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 40), k=st.integers(1, 6), ties=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_a_graph_of_those_found_near_is_the_graph(kind, seed, n, k, ties):
+    X = np.ceil(rows(seed, n, 4) * 3) if ties else rows(seed, n)
+    near = nearest(kind(X), k)
+    expected = normalised_neighbours([kind(X)], k)[0]
+    found = normalised_neighbours([kind(X)], k, [near])[0]
+    np.testing.assert_array_equal(found.toarray(), expected.toarray())
+
+
+def test_rows_that_are_all_alike_are_not_held_each_with_each():
+    assert nearest(np.ones((100, 2)), 1) is None
+    assert nearest(np.ones((3, 2)), 1) is not None

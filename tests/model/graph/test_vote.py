@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from omvfs import OMVFS
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.arrays import project
-from omvfs.model.graph import neighbours, vote
+from omvfs.model.graph import products, vote
+from omvfs.model.graph.neighbours import nearest
 from omvfs.model.graph.vote import Electorate, assign, weighed
 from omvfs.model.indicator import Indicator
 from support import KINDS, clustered, counts
@@ -47,7 +48,7 @@ def test_votes_are_those_of_the_nearest_rows(kind, seed, k):
 @pytest.mark.parametrize("few", [0, 256], ids=["in strips", "at once"])
 def test_many_rows_are_asked_as_few_are(monkeypatch, kind, few):
     monkeypatch.setattr(vote, "_FEW", few)
-    monkeypatch.setattr(neighbours, "STRIP_ENTRIES", 120)
+    monkeypatch.setattr(products, "STRIP_ENTRIES", 120)
     rng = np.random.default_rng(0)
     rows, labels = clustered(rng, 30, 8)
     X = rng.random((11, 8))
@@ -154,3 +155,15 @@ def test_predict_asks_the_reservoir_and_is_the_same_for_a_row_in_any_company():
         np.testing.assert_array_equal(selector.predict(part), found[rows])
     alone = OMVFS(3, sample_size=0, random_state=0).fit(X)
     assert clustering_accuracy(labels, alone.predict(X)) > 0.8
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 8), n=st.integers(3, 40))
+@quick
+def test_votes_of_rows_found_near_before_are_the_votes(kind, seed, k, n):
+    rng = np.random.default_rng(seed)
+    rows = kind(counts(rng, n, 6))
+    electorate = Electorate([rows], Indicator(rng.integers(3, size=n), rng.random(n), 3), k)
+    if (near := nearest(rows, k)) is not None:
+        own = electorate._cast(*[electorate._unit[0]] * 2, others=True)
+        np.testing.assert_allclose(electorate._cast_near(near), own, atol=1e-5)

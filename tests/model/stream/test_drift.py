@@ -154,7 +154,7 @@ def test_other_settings_follow_too(params):
     assert found(model.set_params(recency=1.0), data) > max(0.4, without)
 
 
-@pytest.mark.parametrize(("n_rows", "half_life"), [(100_000, 0.15), (10_000, 1)])
+@pytest.mark.parametrize(("n_rows", "half_life"), [(20_000, 0.15), (10_000, 1)])
 def test_forgetting_may_leave_fewer_rows_than_there_are_recent_ones(n_rows, half_life):
     rng = np.random.default_rng(0)
     model = OMVFS(2, sample_size=200, half_life=half_life, n_init=1, random_state=0)

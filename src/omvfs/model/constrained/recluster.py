@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
@@ -53,8 +54,17 @@ def recluster_due(state: State, n_rows: int) -> bool:
     return n_rows >= _GROWTH * state.reclustered_at
 
 
-def reclustered(state: State, settings: Settings) -> State:
+def reclustered(
+    state: State, settings: Settings, near: Sequence[sp.csr_array | None] = ()
+) -> State:
     """Return the state with its clusters as good as they can be, for what is asked of them.
+
+    Parameters
+    ----------
+    state : State
+    settings : Settings
+    near : sequence of (csr_array, or None)
+        What `nearest` has found of the live rows of the reservoir, by view, if it was asked.
 
     Examples
     --------
@@ -70,7 +80,7 @@ def reclustered(state: State, settings: Settings) -> State:
     >>> update.info.reclustered, state.reclustered_at, reclustered(state, settings).reclustered_at
     (False, 20, 60)
     """
-    return recluster(replace(state, rng=copy.deepcopy(state.rng)), settings)
+    return recluster(replace(state, rng=copy.deepcopy(state.rng)), settings, near=near)
 
 
 def number_of_clusters(
@@ -84,8 +94,9 @@ def number_of_clusters(
     if settings.n_clusters != AUTO or not len(live):
         return None
     sample = state.reservoir.take(live)
-    rows = Scales.of(state.statistics, settings).rows(sample.blocks)
-    return cluster_curve(rows, state.rng, settings, on_the_way, sample.present)
+    told = settings.weighing(decided_weights(sample.blocks, settings, sample.present))
+    rows = Scales.of(state.statistics, told).rows(sample.blocks)
+    return cluster_curve(rows, state.rng, told, on_the_way, sample.present)
 
 
 def fresh_start(
@@ -100,7 +111,12 @@ def fresh_start(
     return spectral_start(X, settings.K, rng, n_init, present)
 
 
-def recluster(state: State, settings: Settings, on_the_way: bool = False) -> State:
+def recluster(
+    state: State,
+    settings: Settings,
+    on_the_way: bool = False,
+    near: Sequence[sp.csr_array | None] = (),
+) -> State:
     """Cluster the reservoir anew, and move the statistics to the new clusters.
 
     Rows in the reservoir move exactly. The rest of the statistics, whose rows are gone, moves as
@@ -121,7 +137,7 @@ def recluster(state: State, settings: Settings, on_the_way: bool = False) -> Sta
     # Other clusters than there are to be are no start.
     as_many = state.n_clusters == told.K
     known = [completed_matrices(state, settings)] if as_many else []
-    found = clustered(scaled, known, state.rng, told, on_the_way, has, state.view_weights)
+    found = clustered(scaled, known, state.rng, told, on_the_way, has, state.view_weights, near)
     old, new = sample.counted, _matched(found, sample.counted)
     rest = statistics.cleared()
     if statistics.n_rows > len(sample):
@@ -173,6 +189,7 @@ def clustered(
     on_the_way: bool = False,
     present: Presence = None,
     heard: Sequence[float] = (),
+    near: Sequence[sp.csr_array | None] = (),
 ) -> Indicator:
     """Return clusters of rows, the best found from those that are known and from a fresh start.
 
@@ -191,13 +208,15 @@ def clustered(
         Which rows have which views; by default all.
     heard : sequence of float
         What views weigh, if the rows have decided that.
+    near : sequence of (csr_array of shape (n, n), or None)
+        What `nearest` has found of each view, if it was asked.
     """
     columns, X = zip(*map(on_own_columns, held), strict=True)
     begun = [unit_directions([V_v[c] for V_v, c in zip(V, columns, strict=True)]) for V in known]
     if present is not None:
         return clustered_in_part(X, begun, rng, settings, on_the_way, present, heard)
     max_iter = min(settings.max_iter, ITERATIONS) if on_the_way else settings.max_iter
-    graphs, K = neighbour_graphs(X, settings), settings.K
+    graphs, K = neighbour_graphs(X, settings, near), settings.K
     graph, prior = graph_term(X, settings, graphs), PriorStatistics.none(X, K)
     starts: list[tuple[list[Array], Indicator | None]] = [(each, None) for each in begun]
     starts.append((fresh_start(X, rng, settings, on_the_way), None))

@@ -12,7 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block, IntArray
-from omvfs.model.concordance import halves_of_features, likeness, likeness_correlation
+from omvfs.model.concordance import (
+    chance_error,
+    halves_of_features,
+    likeness,
+    likeness_correlation,
+)
 from omvfs.model.presence import Presence, having, take
 
 # Rows that are compared, each with each, at most, and at least for anything to be known. Of more
@@ -192,6 +197,4 @@ def _related(A: Block, B: Block) -> Correlation:
 
 
 def _correlation(K: NDArray[np.float64], L: NDArray[np.float64]) -> Correlation:
-    # Over all ways to pair the rows, of matrices whose rows sum to 0, this is the variance.
-    n = len(K)
-    return Correlation(likeness_correlation(K, L), float(np.sqrt(2 / (n * (n - 3)))))
+    return Correlation(likeness_correlation(K, L), chance_error(len(K)))

@@ -17,11 +17,18 @@ from omvfs.model.settings import Settings
 GraphTerm: TypeAlias = Callable[[Indicator], tuple[Block | None, float]]
 
 
-def neighbour_graphs(X: Sequence[Block], settings: Settings) -> list[sp.csr_array]:
+def asks_neighbours(settings: Settings) -> bool:
+    """Tell whether the neighbours of a row have a say."""
+    return settings.graph == "neighbors" and any(settings.graph_weight)
+
+
+def neighbour_graphs(
+    X: Sequence[Block], settings: Settings, near: Sequence[sp.csr_array | None] = ()
+) -> list[sp.csr_array]:
     """Return Ŵ of each view, see `normalised_neighbours`; none where neighbours have no say."""
-    if settings.graph != "neighbors" or not any(settings.graph_weight):
+    if not asks_neighbours(settings):
         return []
-    return normalised_neighbours(X, settings.n_neighbors)
+    return normalised_neighbours(X, settings.n_neighbors, near)
 
 
 def graph_term(

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.arrays import Array, Block, IntArray, near_largest, rows_divided, unit_rows
+from omvfs.model.arrays import Array, Block, IntArray, dense, near_largest, rows_divided, unit_rows
 from omvfs.model.columns import Columns, on_columns, on_own_columns
-from omvfs.model.graph.neighbours import product_strips
+from omvfs.model.graph.neighbours import NEAR
+from omvfs.model.graph.products import product_strips
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, can_judge, of_those
 
-# Relative difference up to which similarities in single precision are taken for equal.
-_NEAR = 1e-5
 # Numbers whose products, and sums of them, are far from the limits of single precision.
 _LEAST, _MOST = 1e-15, 1e15
 # Of so many rows or fewer, similarities are worked out at once.
@@ -80,7 +79,8 @@ class Electorate:
         n_neighbors: int,
         present: Presence = None,
     ) -> None:
-        self._unit = [unit_rows(X_v) for X_v in rows]
+        # Single precision is enough to tell who is near.
+        self._unit = [unit_rows(X_v).astype(np.float32, copy=False) for X_v in rows]
         self._U, self._k, self._present = U, n_neighbors, present
 
     def shares(self, X: Sequence[Block], columns: Sequence[Columns] | None = None) -> list[Array]:
@@ -103,10 +103,30 @@ class Electorate:
         # All columns count for the length of a row, those that X has for the products.
         return [self._cast(X_v, on_columns(unit, c)) for X_v, unit, c in asked]
 
-    def own_agreement(self) -> Array:
-        """Return the say of each view, if the rows ask one another."""
-        shares = [self._cast(unit, unit, others=True) for unit in self._unit]
+    def own_agreement(self, near: Sequence[sp.csr_array | None] = ()) -> Array:
+        """Return the say of each view, if the rows ask one another.
+
+        Parameters
+        ----------
+        near : sequence of (csr_array of shape (m, m), or None)
+            What `nearest` has found of each view, if it was asked.
+        """
+        shares = [
+            self._cast(unit, unit, others=True) if near_v is None else self._cast_near(near_v)
+            for unit, near_v in zip(self._unit, near or [None] * len(self._unit), strict=True)
+        ]
         return agreement_of_views(shares, self._U.labels, self._present)
+
+    def _cast_near(self, near: sp.csr_array) -> Array:
+        """Return the same as `_cast`, of similarities that are found."""
+        counts = np.diff(near.indptr)
+        rows = np.repeat(np.arange(len(counts)), counts)
+        largest = near.data[np.lexsort((-near.data, rows))]
+        enough, least = counts >= self._k, np.zeros(len(counts), near.dtype)
+        least[enough] = largest[near.indptr[:-1][enough] + self._k - 1]
+        data = np.where(near.data >= least[rows] * (1 - NEAR), near.data, 0)
+        kept = sp.csr_array((data, near.indices, near.indptr), shape=near.shape)
+        return _in_shares(kept @ self._U.dense())
 
     def _cast(self, X: Block, rows: Block, others: bool = False) -> Array:
         say = self._U.dense()
@@ -117,11 +137,17 @@ class Electorate:
             if self._k < S.shape[1]:
                 least = np.partition(S, -self._k, axis=1)[:, [-self._k]]
                 # Equal but for rounding error is equal.
-                S[least * (1 - _NEAR) > S] = 0
+                S[least * (1 - NEAR) > S] = 0
             cast = np.maximum(S, 0, out=S) @ say.astype(S.dtype, copy=False)
-            total = cast.sum(axis=1, keepdims=True)
-            found.append(np.divide(cast, total, out=np.zeros_like(cast), where=total > 0))
+            found.append(_in_shares(cast))
         return np.concatenate(found) if found else np.zeros((0, say.shape[1]), X.dtype)
+
+
+def _in_shares(cast: Array) -> Array:
+    """Return votes as shares of those of a row; zeros where there are none."""
+    total = cast.sum(axis=1, keepdims=True)
+    shares: Array = np.divide(cast, total, out=np.zeros_like(cast), where=total > 0)
+    return shares
 
 
 def agreement_of_views(
@@ -158,10 +184,11 @@ def weighed(shares: Sequence[Array], alpha: Sequence[float], say: Array) -> list
 
 def _similarities(X: Block, rows: Block) -> Iterator[tuple[int, Array]]:
     """Yield the products of X and rows in strips, each with its first row."""
+    X = _in_range(X).astype(np.float32, copy=False)
     if rows.shape[0] > _FEW:
         yield from product_strips(X, rows)
     elif X.shape[0]:
-        yield 0, _products(_in_range(X), rows)
+        yield 0, _products(X, rows)
 
 
 def _in_range(X: Block) -> Block:
@@ -181,14 +208,10 @@ def _in_range(X: Block) -> Block:
 
 
 def _products(X: Block, few: Block) -> Array:
-    """Return X times few rows transposed, in single precision: enough to tell who is near.
+    """Return X times few rows transposed.
 
     Few rows have entries in few columns. Made dense on these, they are quicker to multiply by than
     a sparse matrix; all other entries of X would add zeros, and are left out.
     """
-    if not sp.issparse(few):
-        return np.asarray(X.astype(np.float32, copy=False) @ few.T.astype(np.float32))
     columns, own = on_own_columns(few)
-    across = np.zeros((own.shape[1], own.shape[0]), np.float32)
-    across[own.indices, np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))] = own.data
-    return np.asarray(on_columns(X, columns).astype(np.float32, copy=False) @ across)
+    return np.asarray(on_columns(X, columns) @ np.ascontiguousarray(dense(own).T))

@@ -120,6 +120,6 @@ def feature_matrices(state: State, settings: Settings) -> list[Array]:
     return list(state.V)
 
 
-def reclustered(state: State, settings: Settings) -> State:
+def reclustered(state: State, settings: Settings, near: Sequence[Block | None] = ()) -> State:
     """Return the state as it is: the paper never looks back."""
     return state

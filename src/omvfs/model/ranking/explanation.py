@@ -60,6 +60,30 @@ def strengths(B: Array, sums: NDArray[np.float64]) -> NDArray[np.float64]:
     return ratios
 
 
+def heights(strength: NDArray[np.float64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return by what features of some strengths compare as those that stand for a cluster.
+
+    (strength − 1) √(p/(1 − p)) for a cluster of a share p: the correlation with being in it of a
+    feature whose standard deviation is its mean.
+
+    Parameters
+    ----------
+    strength : array of shape (D, K)
+    sums : array of shape (K,)
+        As `strengths` takes them.
+
+    Examples
+    --------
+    >>> heights(np.array([[1.0, 1.0], [2.0, 0.0]]), np.array([1.0, 1.0]))
+    array([[ 0.,  0.],
+           [ 1., -1.]])
+    """
+    rest = sums.sum() - sums
+    odds = np.divide(sums, rest, out=np.zeros_like(sums), where=rest > 0)
+    found: NDArray[np.float64] = (strength - 1) * np.sqrt(odds)
+    return found
+
+
 def leading_clusters(B: Array, sums: NDArray[np.float64]) -> IntArray:
     """Return the cluster that each feature stands for most.
 

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, column_sums, squared_entries
+from omvfs.model.arrays import Array, Block, IntArray
+from omvfs.model.ranking.correlations import PERFECT, Correlations
 
-# What is left of a feature after one that it repeats, up to rounding.
-_REPEATED = 1e-12
+# Features among which the next ones are looked for.
+_POOL = 512
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,20 @@ def discount_repetition(scores: Array, rows: Block, strength: float, n_steps: in
     return find_repetition(scores, rows, strength, n_steps).scores
 
 
-def find_repetition(scores: Array, rows: Block, strength: float, n_steps: int) -> Repetition:
+def find_repetition(
+    scores: Array, rows: Block, strength: float, n_steps: int, rest: bool = True
+) -> Repetition:
     """Return what `discount_repetition` returns, and what it found on the way.
 
     With a strength of 0 nothing is discounted, and what repeats what is found all the same.
+
+    Parameters
+    ----------
+    scores, rows, strength, n_steps
+        As of `discount_repetition`.
+    rest : bool, default=True
+        Whether to find what features that are not taken repeat. Without it their scores are as
+        they were when last looked at: behind those that are taken, and no more is known of them.
 
     Examples
     --------
@@ -93,40 +103,100 @@ def find_repetition(scores: Array, rows: Block, strength: float, n_steps: int) -
     (array([-1,  0, -1]), array([0., 1., 0.]))
     """
     worth = np.asarray(scores, dtype=np.float64).copy()
-    n = rows.shape[0]
-    if n < 3:
+    if rows.shape[0] < 3:
         return Repetition.none(worth)
-    means = column_sums(rows) / n
-    variances = column_sums(squared_entries(rows)) / n - means**2
-    # Rounding leaves a constant column a variance of about this.
-    varied = variances > 1e-12 * np.maximum(means**2, np.finfo(float).tiny)
-    deviations = np.where(varied, np.sqrt(np.maximum(variances, 0)), np.inf)
-    by_feature = rows.T.tocsr() if sp.issparse(rows) else rows.T
-
-    final = worth.copy()
-    left = np.ones(len(worth))
-    repeated, correlations = np.full(len(worth), -1, np.intp), np.zeros(len(worth))
-    value = np.where(worth > 0, worth, -1)
-    for _ in range(min(n_steps, int(np.count_nonzero(worth > 0)))):
-        j = int(value.argmax())
-        final[j], value[j] = value[j], -1
-        covariance = by_feature @ _dense_row(by_feature, j) / n - means * means[j]
-        r = covariance / (deviations * deviations[j])
-        own = 1 - r**2
-        # Rounding leaves a perfect repetition about this much, which a root would magnify.
-        own[own < _REPEATED] = 0
-        less = np.flatnonzero((own < left) & (value >= 0))
-        left[less], repeated[less], correlations[less] = own[less], j, r[less]
-        value[less] = final[less] = worth[less] * own[less] ** strength
-    return Repetition(worth, final, repeated, np.clip(correlations, -1, 1))
+    taking = _Taking(worth, Correlations(rows), strength)
+    taking.take(n_steps)
+    if rest:
+        taking.look(np.flatnonzero(taking.value >= 0))
+    final = np.where(taking.value >= 0, taking.value, taking.final)
+    return Repetition(worth, final, taking.repeated, np.clip(taking.r, -1, 1))
 
 
-def _dense_row(X: Block, i: int) -> Array:
-    """Return a row as an array; indexing a CSR matrix would take longer than the product."""
-    if not sp.issparse(X):
-        row: Array = X[i]
-        return row
-    entries = slice(X.indptr[i], X.indptr[i + 1])
-    row = np.zeros(X.shape[1], X.dtype)
-    row[X.indices[entries]] = X.data[entries]
-    return row
+class _Taking:
+    """Features taken one after another, each the one that is worth most beside those before it.
+
+    What a feature is worth only falls, so what it was worth when last looked at is a bound. The
+    features of the largest bounds are a pool: they are looked at, and those that come before all
+    outside whatever these are worth are taken by their correlations with each other alone.
+
+    Parameters
+    ----------
+    worth : array of shape (D,)
+    correlations : Correlations
+    strength : float
+    """
+
+    def __init__(
+        self, worth: NDArray[np.float64], correlations: Correlations, strength: float
+    ) -> None:
+        D = len(worth)
+        self._worth, self._correlations, self._strength = worth, correlations, strength
+        # What features were worth when last looked at; below 0 if they are taken, or worth nothing.
+        self.value, self.final = np.where(worth > 0, worth, -1), worth.copy()
+        self.repeated, self.r = np.full(D, -1, np.intp), np.zeros(D)
+        self._left, self._taken = np.ones(D), np.empty(0, np.intp)
+        # How many were taken when a feature was last looked at.
+        self._seen = np.zeros(D, np.intp)
+
+    def take(self, n_steps: int) -> None:
+        """Take so many features, if there are."""
+        missing = min(n_steps, int(np.count_nonzero(self.value >= 0)))
+        while missing > 0:
+            pool = _best(self.value, _POOL)
+            self.look(pool)
+            values, self.value[pool] = self.value[pool], -1
+            outside = int(self.value.argmax())
+            self.value[pool], bound = values, self.value[outside]
+            able = (values > bound) | ((values == bound) & (pool < outside))
+            missing -= self._take_of(np.sort(pool[able]), bound, outside, missing)
+
+    def _take_of(self, able: IntArray, bound: float, outside: int, most: int) -> int:
+        """Take features while they are worth more than any other may be; return how many."""
+        r = self._correlations.between(able, able)
+        own = _not_repeated(r)
+        value, left, worth = self.value[able], self._left[able], self._worth[able]
+        repeated, with_it = self.repeated[able], self.r[able]
+        taken: list[int] = []
+        while len(taken) < min(most, len(able)):
+            i = int(value.argmax())
+            if value[i] < bound or (value[i] == bound and able[i] > outside):
+                break
+            taken.append(i)
+            self.final[able[i]], value[i] = value[i], -1
+            less = np.flatnonzero((own[i] < left) & (value >= 0))
+            left[less], repeated[less], with_it[less] = own[i, less], able[i], r[i, less]
+            value[less] = worth[less] * own[i, less] ** self._strength
+        self.value[able], self._left[able] = value, left
+        self.repeated[able], self.r[able] = repeated, with_it
+        self._taken = np.append(self._taken, able[taken])
+        self._seen[able] = len(self._taken)
+        return len(taken)
+
+    def look(self, features: IntArray) -> None:
+        """Find what features are worth beside all that were taken."""
+        seen = self._seen[features]
+        for since in np.unique(seen[seen < len(self._taken)]):
+            those, taken = features[seen == since], self._taken[since:]
+            which, r = self._correlations.strongest(those, taken)
+            own = _not_repeated(r)
+            less = np.flatnonzero(own < self._left[those])
+            those, own = those[less], own[less]
+            self._left[those], self.r[those] = own, r[less]
+            self.repeated[those] = taken[which[less]]
+            self.value[those] = self._worth[those] * own**self._strength
+        self._seen[features] = len(self._taken)
+
+
+def _not_repeated(r: Array) -> Array:
+    """Return 1 − r²; rounding leaves a perfect repetition a little, which a root would magnify."""
+    own: Array = 1 - np.square(r)
+    own[own < PERFECT] = 0
+    return own
+
+
+def _best(value: Array, n: int) -> IntArray:
+    """Return where the n largest values are, those below 0 left out; of equal ones the first."""
+    least = np.partition(value, -n)[-n] if n < len(value) else 0.0
+    some = np.flatnonzero(value >= max(0.0, least))
+    return some[np.argsort(-value[some], kind="stable")[:n]]

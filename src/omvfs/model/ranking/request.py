@@ -49,6 +49,6 @@ class Ranking:
         """
         return relevance(V, masses, sums, "balanced" if self.asks_rows else self.criterion)
 
-    def discount(self, scores: Array, rows: Block) -> Repetition:
-        """Return the scores of a view, repetition discounted; see `discount_repetition`."""
-        return find_repetition(scores, rows, self.diversity, self.n_steps)
+    def discount(self, scores: Array, rows: Block, rest: bool = True) -> Repetition:
+        """Return the scores of a view, repetition discounted; see `find_repetition`."""
+        return find_repetition(scores, rows, self.diversity, self.n_steps, rest)

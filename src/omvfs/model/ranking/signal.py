@@ -65,12 +65,12 @@ def signal_order(
     if not len(C):
         return C
     apart, weights = _apart(means, C)
-    noise = _covariance(X, C, shares, means)
-    np.square(noise, out=noise)
-    own = np.diag(noise).copy()
+    covariance = _Covariance(X, C, shares, means)
+    own = np.square(means.variances[C])
     beside = np.argsort(-scores[C], kind="stable")[:_BESIDE]
     signal = np.maximum(apart[beside].sum(axis=0), np.finfo(float).tiny)
-    total, crossed = float(noise[np.ix_(beside, beside)].sum()), np.zeros(len(C))
+    between = np.stack([np.square(covariance.of(j)[beside]) for j in beside])
+    total, crossed = float(between.sum()), np.zeros(len(C))
     free, taken = np.ones(len(C), bool), np.empty(min(n_steps, len(C)), np.intp)
     # What a feature adds to the signal only falls as others are taken, so what it added some steps
     # ago is a bound: only the few of the largest bounds are worked out anew.
@@ -88,7 +88,7 @@ def signal_order(
         taken[step], free[j] = j, False
         signal += apart[j]
         total += own[j] + 2 * crossed[j]
-        crossed += noise[j]
+        crossed += np.square(covariance.of(j))
     return C[taken]
 
 
@@ -152,18 +152,32 @@ def _candidates(scores: Array, variances: NDArray[np.float64], n_steps: int) -> 
     return np.sort(good[np.union1d(best, most_varied)])
 
 
-def _covariance(X: Block, columns: IntArray, shares: Array, means: ClusterMeans) -> Array:
-    """Return the covariance of some features: variances of all rows, the rest by the sample."""
-    rows = on_columns(X, columns) / means.unit
-    p = shares.astype(np.float64) / shares.sum()
-    if sp.issparse(rows):
-        weighted = sp.diags_array(p) @ rows
-        C = (rows.T @ weighted).toarray()
-        mean = np.asarray(weighted.sum(axis=0)).ravel()
-    else:
-        rows = rows.astype(np.float64, copy=False)
-        C, mean = rows.T @ (rows * p[:, np.newaxis]), p @ rows
-    C -= np.outer(mean, mean)
-    np.fill_diagonal(C, means.variances[columns])
-    found: Array = C
-    return found
+class _Covariance:
+    """The covariance of some features: variances of all rows, the rest by the sample.
+
+    Of sparse rows it is written out for one feature at a time: few are asked for.
+    """
+
+    def __init__(self, X: Block, columns: IntArray, shares: Array, means: ClusterMeans) -> None:
+        rows = on_columns(X, columns) / means.unit
+        p = shares.astype(np.float64) / shares.sum()
+        if sp.issparse(rows):
+            weighted = sp.diags_array(p) @ rows
+            self._products = (rows.T @ weighted).tocsr()
+            self._mean = np.asarray(weighted.sum(axis=0)).ravel()
+        else:
+            rows = rows.astype(np.float64, copy=False)
+            self._products, self._mean = rows.T @ (rows * p[:, np.newaxis]), p @ rows
+        self._variances = means.variances[columns]
+
+    def of(self, j: int) -> Array:
+        """Return the covariance of a feature with all."""
+        if sp.issparse(self._products):
+            entries = slice(*self._products.indptr[j : j + 2])
+            row = np.zeros(len(self._mean))
+            row[self._products.indices[entries]] = self._products.data[entries]
+        else:
+            row = self._products[j].copy()
+        row -= self._mean[j] * self._mean
+        row[j] = self._variances[j]
+        return row

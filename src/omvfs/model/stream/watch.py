@@ -182,11 +182,12 @@ class Watch:
     def distance(
         self, labels: IntArray, explained: NDArray[np.float64], present: Presence
     ) -> tuple[float, int] | None:
-        """Return how far rows are from those before, and by which variable; None if none were.
+        """Return how far rows are from the first half of those before; None if none were.
 
-        The total variation of their cells, the largest of all variables.
+        The total variation of their cells, the largest of all variables, and by which of them. Not
+        from all before, which would soon be like rows after a change.
         """
-        before = self.total
+        before = self._first_half
         if self.levels is None or not before.any():
             return None
         cells = self._cells(labels, np.round(explained, _DIGITS), present)
@@ -198,6 +199,14 @@ class Watch:
         """All rows that were counted, by cell."""
         total: Counts = self.before + self.recent.sum(axis=0) + self.open
         return total
+
+    @property
+    def _first_half(self) -> Counts:
+        """The first half of the full buckets, or more if these are together; else what there is."""
+        n_before = int(self.before[: self.n_clusters + 1].sum()) // BUCKET
+        half = (n_before + len(self.recent)) // 2
+        first: Counts = self.before + self.recent[: max(0, half - n_before)].sum(axis=0)
+        return first if first.any() else self.total
 
     def last(self, n_rows: int) -> tuple[Counts, Counts]:
         """Return the last rows by cell, at least so many in whole buckets, and all before them."""

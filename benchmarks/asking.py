@@ -1,0 +1,70 @@
+"""What asking costs beside a pass: for a ranking, for another, and for what it is made of.
+
+    python benchmarks/asking.py --data DIR
+
+Reads rows of debian_large in one order, and asks; again and again in one process, in turn, in
+processor time. Every figure is a ratio to the pass of the same turn: median, lowest and highest.
+"""
+
+import argparse
+from pathlib import Path
+
+from measure import ratios
+
+from omvfs import OMVFS
+from omvfs.experiments.sets import Place, load
+from omvfs.experiments.timing import shown, timed
+
+CHUNK, CLUSTERS = 1000, 20
+# What is asked, one after another.
+ASKED = {
+    "a ranking": {},
+    "again, 77 features a view": {"n_features_per_view": 77},
+    "again, other recency": {"recency": 0.2},
+    "again, by separation": {"criterion": "separation"},
+    "again, by signal": {"criterion": "signal"},
+    "again, by norm": {"criterion": "norm"},
+    "again, 1,500 features a view": {"criterion": "auto", "n_features_per_view": 1500},
+}
+
+
+def turn(chunks, seed):
+    """Return the time of a pass, and of everything that is asked after it."""
+    model = OMVFS(CLUSTERS, batch_size=CHUNK, random_state=seed)
+
+    def learn():
+        for chunk in chunks:
+            model.partial_fit(chunk)
+
+    times = {"pass": timed(learn)[0]}
+    times["the clusters it is by"], _ = timed(lambda: model.V_)
+    for name, params in ASKED.items():
+        model.set_params(**params)
+        times[name], _ = timed(lambda: model.view_scores_)
+    # The first is asked with the clusters.
+    both = zip(times["a ranking"], times["the clusters it is by"], strict=True)
+    times["a ranking"] = tuple(map(sum, both))
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--rows", type=int, default=50_000)
+    parser.add_argument("--turns", type=int, default=5)
+    args = parser.parse_args()
+    rows = load("debian_large", Place(data=args.data), args.rows).views
+    chunks = [
+        {name: X[start : start + CHUNK] for name, X in rows.items()}
+        for start in range(0, args.rows, CHUNK)
+    ]
+    turns = [turn(chunks, seed) for seed in range(args.turns)]
+    learned = [each["pass"] for each in turns]
+    print(f"pass: {shown([run[0] for run in learned])} s")
+    for name in turns[0]:
+        if name != "pass":
+            print(f"{name}: {shown(ratios([each[name] for each in turns], learned))}")
+
+
+if __name__ == "__main__":
+    main()

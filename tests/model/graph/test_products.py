@@ -1,0 +1,143 @@
+"""Products of rows are the same whichever way they are worked out, and so are neighbours."""
+
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from omvfs.model.graph import products
+from omvfs.model.graph.neighbours import neighbours
+from omvfs.model.graph.products import product_strips
+
+# What costs nothing is always taken.
+COSTS = {
+    "sparse": {"_PAIR": 0, "_FOUND": 0},
+    "dense": {"_DENSE": 0, "_FILL": 0, "_SORT": 0},
+    "sparse by dense": {"_WIDE": 0, "_FILL": 0, "_SORT": 0},
+}
+
+
+def every_other_column(X, Y):
+    return np.arange(0, X.shape[1], 2), np.arange(1, X.shape[1], 2)
+
+
+@contextmanager
+def only(way):
+    """Multiply in one way, whatever it costs."""
+    if way == "both":
+        with patch.object(products, "_columns", every_other_column):
+            yield
+    else:
+        with patch.multiple(products, **COSTS[way]):
+            yield
+
+
+WAYS = [*COSTS, "both"]
+RELATIVE = {np.float64: 1e-12, np.float32: 1e-5}
+
+
+@st.composite
+def counts(draw, dtype=np.float64):
+    """Rows of small counts, so that ties are common; some empty, some equal, some huge or tiny."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, width = draw(st.integers(2, 30)), draw(st.integers(1, 12))
+    X = rng.integers(1, 4, (n, width)) * (rng.random((n, width)) < draw(st.floats(0, 1)))
+    X = X[rng.integers(n, size=n)] if draw(st.booleans()) else X
+    X[rng.random(n) < draw(st.sampled_from([0, 0.2]))] = 0
+    large = draw(st.sampled_from([1.0, 1e-30, 1e30]))
+    return (X * np.where(rng.random(n) < 0.3, large, 1.0)[:, np.newaxis]).astype(dtype)
+
+
+def cosines(X):
+    """All similarities at once, in double precision."""
+    largest = X.max(axis=1, keepdims=True).astype(float)
+    X = X / np.where(largest > 0, largest, 1)
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    unit = X / np.where(norms > 0, norms, 1)
+    return unit @ unit.T
+
+
+def nearest(X, k):
+    """The k nearest other rows of every row, one after another, the first among equals."""
+    S = cosines(X)
+    np.fill_diagonal(S, 0)
+    found = np.zeros(S.shape, bool)
+    for i, row in enumerate(np.round(S, 10)):
+        best = sorted(range(len(row)), key=lambda j: (-row[j], j))[:k]
+        found[i, [j for j in best if row[j] > 0]] = True
+    return np.where(found | found.T, S, 0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", RELATIVE)
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_products_are_those_of_arrays(way, dtype, data):
+    X, Y = data.draw(counts(dtype)), data.draw(counts(dtype))
+    width = min(X.shape[1], Y.shape[1])
+    X, Y = np.ascontiguousarray(X[:, :width]), np.ascontiguousarray(Y[:, :width])
+    expected = X.astype(np.float64) @ Y.T.astype(np.float64)
+    kinds = [(sp.csr_array, sp.csr_array), (np.asarray, sp.csr_array), (sp.csr_array, np.asarray)]
+    fits = expected <= np.finfo(dtype).max
+    entries = data.draw(st.sampled_from([1, 40, 1 << 21]))
+    for one, other in kinds:
+        with (
+            only(way),
+            patch.object(products, "STRIP_ENTRIES", entries),
+            np.errstate(over="ignore"),
+        ):
+            strips = [(start, S.copy()) for start, S in product_strips(one(X), other(Y))]
+        assert [start for start, _ in strips] == np.cumsum([0, *(len(S) for _, S in strips)])[
+            :-1
+        ].tolist()
+        S = np.concatenate([S for _, S in strips])
+        assert S.dtype == dtype
+        limits = np.finfo(dtype)
+        np.testing.assert_allclose(
+            S[fits], expected[fits], rtol=RELATIVE[dtype], atol=float(limits.tiny)
+        )
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(X=counts(), k=st.integers(1, 6))
+@example(X=np.ones((5, 3)), k=2)
+@settings(max_examples=60, deadline=None)
+def test_neighbours_are_the_same_in_every_way(way, X, k):
+    k, expected = min(k, len(X) - 1), nearest(X, min(k, len(X) - 1))
+    with only(way):
+        found = neighbours(sp.csr_array(X), k).toarray()
+    np.testing.assert_array_equal(found > 0, expected > 0)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_array_equal(neighbours(X, k).toarray() > 0, expected > 0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(X=counts(np.float32), k=st.integers(1, 6))
+@settings(max_examples=30, deadline=None)
+def test_neighbours_in_single_precision_are_as_near(way, X, k):
+    k, S = min(k, len(X) - 1), cosines(X)
+    with only(way):
+        found = neighbours(sp.csr_array(X), k, sp.csr_array(X)).toarray()
+    own = -np.sort(-found, axis=1)[:, :k]
+    np.testing.assert_allclose(own, -np.sort(-S, axis=1)[:, :k], atol=3e-5)
+
+
+@given(share=st.floats(0, 1), seed=st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None)
+def test_every_column_that_both_have_is_multiplied_once(share, seed):
+    rng = np.random.default_rng(seed)
+    X, Y = (sp.csr_array((rng.random((50, 30)) < rng.random(30) * share) * 1.0) for _ in range(2))
+    common, rest = products._columns(X, Y)
+    both = np.flatnonzero((X.sum(axis=0) > 0) & (Y.sum(axis=0) > 0))
+    np.testing.assert_array_equal(np.sort(np.concatenate([common, rest])), both)
+
+
+def test_columns_that_most_rows_have_are_dense_and_rare_ones_are_not():
+    rng = np.random.default_rng(0)
+    shares = np.concatenate([np.full(40, 0.9), np.full(4000, 0.001)])
+    X = sp.csr_array((rng.random((500, len(shares))) < shares) * 1.0)
+    np.testing.assert_array_equal(products._columns(X, X)[0], np.arange(40))
