@@ -155,6 +155,7 @@ def ask_everything(model, X):
         lambda: model.cluster_features(),
         lambda: model.suggest_n_features(),
         lambda: model.feature_notes(),
+        lambda: model.report(0).html(),
         lambda: pickle.dumps(model),
         lambda: model.partial_fit(X),
         lambda: model.scores_,

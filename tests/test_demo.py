@@ -7,9 +7,10 @@ import pytest
 from omvfs import demo
 
 
-def test_the_demo_shows_what_it_promises(capsys, monkeypatch):
+def test_the_demo_shows_what_it_promises(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "80")
-    demo.main(n_rows=4_000)
+    monkeypatch.setattr(demo, "N_RESAMPLES", 0)
+    demo.main(n_rows=4_000, page=tmp_path / "report.html")
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
 
     def the(pattern):
@@ -24,6 +25,10 @@ def test_the_demo_shows_what_it_promises(capsys, monkeypatch):
         the(rf"{place} +([a-z]+_\d+) +([a-z]+_\d+)$")
         the(rf"{place} +pixel r\dc\d +(row|column|falling|rising) \S+ +wave -?\d down, \d across$")
 
+    assert str(tmp_path / "report.html") in lines
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "4,000 rows" in page
+    assert all(topic in page for topic in ("sport_", "music_", "travel_"))
     the(r"omvfs info DATA, then omvfs select DATA .*--help")
 
     methods = "OMVFS", "column sum", "variance", "random", "all", "OMVFS's own clusters"

@@ -1,13 +1,18 @@
 """Online unsupervised multi-view feature selection."""
 
-from omvfs.data.door import as_views
-from omvfs.data.rechunk import rechunk
-from omvfs.data.suspects import SuspectColumnWarning
-from omvfs.data.transformer import ViewTransformer
-from omvfs.data.views import Views
-from omvfs.merging import merge
-from omvfs.omvfs import OMVFS
-from omvfs.omvfs_paper import OMVFSPaper
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omvfs.data.door import as_views
+    from omvfs.data.rechunk import rechunk
+    from omvfs.data.suspects import SuspectColumnWarning
+    from omvfs.data.transformer import ViewTransformer
+    from omvfs.data.views import Views
+    from omvfs.merging import merge
+    from omvfs.omvfs import OMVFS
+    from omvfs.omvfs_paper import OMVFSPaper
 
 __all__ = [
     "OMVFS",
@@ -20,3 +25,30 @@ __all__ = [
     "rechunk",
 ]
 __version__ = "0.1.0"
+
+# Read when they are asked for: what tells the version, or takes rows apart, needs no estimator.
+_HOMES = {
+    "OMVFS": "omvfs",
+    "OMVFSPaper": "omvfs_paper",
+    "SuspectColumnWarning": "data.suspects",
+    "ViewTransformer": "data.transformer",
+    "Views": "data.views",
+    "as_views": "data.door",
+    "merge": "merging",
+    "rechunk": "data.rechunk",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        found = getattr(import_module(f"omvfs.{_HOMES[name]}"), name)
+    elif name.isidentifier() and not name.startswith("_") and find_spec(f"omvfs.{name}"):
+        found = import_module(f"omvfs.{name}")
+    else:
+        raise AttributeError(f"module 'omvfs' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,14 +1,16 @@
 """The main job on data that needs no download: ``python -m omvfs.demo``, or ``make demo``.
 
 First a planted stream, of which the features that matter are known, drawn while it is read; then
-scikit-learn's handwritten digits, seen as several views.
+scikit-learn's handwritten digits, seen as several views. At the end a report on the stream.
 """
 
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,26 +44,31 @@ Labels = NDArray[np.intp]
 # Features of the digits to select per view, and runs of k-means to average over.
 N_SELECTED = 20
 N_RUNS = 5
+# How often rows are drawn for the report to tell what is chance.
+N_RESAMPLES = 3
 
 
-def main(n_rows: int = 50_000) -> None:
-    """Run both parts and print what came out.
+def main(n_rows: int = 50_000, page: Path | None = None) -> None:
+    """Run both parts, print what came out, and write a report.
 
     Parameters
     ----------
     n_rows : int
         Rows of the planted stream.
+    page : Path, default=None
+        Where the report goes; by default to a temporary folder.
     """
     console = Console(highlight=False)
     # The products are small: on a busy machine threads wait for each other longer than they work.
     with threadpool_limits(1):
-        show_stream(console, n_rows)
+        selector = show_stream(console, n_rows)
         show_digits(console)
+        show_report(console, selector, page)
     console.rule("[bold]Your data")
     console.print("omvfs info DATA, then omvfs select DATA -k 10 -n 100 -o out; omvfs --help.")
 
 
-def show_stream(console: Console, n_rows: int) -> None:
+def show_stream(console: Console, n_rows: int) -> OMVFS:
     """Select features over a planted stream, and tell how many of the planted ones were found."""
     console.rule("[bold]A stream whose truth is known")
     console.print(
@@ -92,7 +99,23 @@ def show_stream(console: Console, n_rows: int) -> None:
         "How many of them a ranking has among its first 1,000 words and 500 tags. Column sum\n"
         "puts the most frequent first, variance those that vary most.\n"
     )
-    console.print(_top_table(selectors["OMVFS"]))
+    selector: OMVFS = selectors["OMVFS"]
+    console.print(_top_table(selector))
+    return selector
+
+
+def show_report(console: Console, selector: OMVFS, page: Path | None) -> None:
+    """Write a report on the stream, and tell where it is."""
+    console.rule("[bold]The report")
+    if page is None:
+        page = Path(tempfile.mkdtemp(prefix="omvfs-demo-")) / "report.html"
+    try:
+        selector.report(N_RESAMPLES).save(page)
+    except ModuleNotFoundError as missing:
+        console.print(str(missing), markup=False)
+        return
+    console.print("What was learned of the stream, to read and to look into, is in")
+    console.print(str(page), markup=False, soft_wrap=True)
 
 
 def show_digits(console: Console) -> None:
@@ -243,4 +266,4 @@ def _peak_memory() -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(page=Path(sys.argv[1]) if len(sys.argv) > 1 else None)

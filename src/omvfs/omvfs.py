@@ -21,16 +21,19 @@ from omvfs.model.state import ChunkInfo, Update
 from omvfs.model.stream.event import DriftEvent
 from omvfs.parameters import seed_of
 from omvfs.persistence.saving import Persistent
+from omvfs.report.report import Reports
 from omvfs.selectors.base import SelectSize
 from omvfs.selectors.clustering import ClustersRows
 from omvfs.selectors.detecting import check_watched
 from omvfs.selectors.explaining import ExplainingSelector
 from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.glimpse import TellsAtOnce
 from omvfs.selectors.growing import check_growing
 from omvfs.selectors.growing_reader import GrowsFeatures
 from omvfs.selectors.judging import JudgesSelection
 from omvfs.selectors.merging import Mergeable
 from omvfs.selectors.preparation import Preparing
+from omvfs.selectors.rank_history import RemembersRanks
 from omvfs.selectors.settings import (
     NegativeMode,
     check_all,
@@ -40,13 +43,18 @@ from omvfs.selectors.settings import (
     checked,
     resolve,
 )
+from omvfs.selectors.showing import ShowsLearned
 from omvfs.selectors.telling import TellsDrift
 from omvfs.threads import alone, on_one_thread
 
 
 class OMVFS(
+    ShowsLearned,
     TellsDrift,
+    RemembersRanks,
+    TellsAtOnce,
     GrowsFeatures,
+    Reports,
     JudgesSelection,
     Persistent,
     Mergeable,
@@ -62,15 +70,16 @@ class OMVFS(
     ----------
     n_clusters : int or "auto", default=8
         Number of consensus clusters K. With "auto" the rows of the reservoir tell it: as many as
-        two halves of them find alike, asked again as the stream grows and when something is asked.
+        views agree on, asked again as the stream grows and when something is asked.
         Needs a reservoir, and takes no `start_U` nor `start_V`.
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
     n_features_to_select : int, float or None, default=None
-        Features to select in all, shared between the views by what they tell of the clusters: so
-        many, or a share of all features; at least one of each view. Then `n_features_per_view` is
-        not looked at. None for numbers by view.
+        Features to select in all: so many, or a share of all features; at least one of each view.
+        The same part of each view, unless rows of the reservoir prove that views should share by
+        what they tell of the clusters. More in all are those and others. Then
+        `n_features_per_view` is not looked at. None for numbers by view.
     views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
         for each view, see `as_views`. Not for input that comes as views already.
@@ -153,8 +162,9 @@ class OMVFS(
     drift_detector : object with ``update(x)`` and ``drift_detected``, default=None
         Who decides instead, such as ``river.drift.ADWIN()``, told a number between 0 and 1 for
         every chunk: the share of its rows that would have to be in other clusters, explained
-        otherwise, or of other views, to be as before. A copy of it is asked, and begins anew after
-        an event. Not saved: after `load` there is none, and one that is set begins anew.
+        otherwise, or of other views, to be as the first half of the rows before. A copy of it is
+        asked, and begins anew after an event. Not saved: after `load` there is none, and one that
+        is set begins anew.
     on_drift : callable or None, default=None
         Called with each event when its chunk is learned, which it stays if this raises. Not saved.
     random_state : int, RandomState instance or None, default=None
@@ -177,7 +187,7 @@ class OMVFS(
     n_clusters_ : int
         Number of consensus clusters in force: `n_clusters`, or what the rows have told.
     n_clusters_curve_ : ClusterCurve
-        With ``n_clusters="auto"``, the numbers tried and how far halves of the rows agree on each;
+        With ``n_clusters="auto"``, the numbers tried and how far views agree on each;
         ``print`` shows a table.
     V_ : dict of str to ndarray of shape (n_features_of_view, n_clusters)
         Feature matrices.
@@ -194,6 +204,10 @@ class OMVFS(
     history_ : deque of ChunkInfo
         One entry a chunk: terms of the objective, iterations, seconds, orthogonality error, and the
         change of the stream if one was noticed. The last 10,000 chunks are kept.
+    rank_history_ : RankHistory
+        The best features of each view along the stream, as ranked on the way: at most 99 snapshots,
+        taken when the reservoir is clustered anew and every so many rows, half as many as there are
+        features. A merged model begins anew.
     drift_ : list of DriftEvent
         Changes of the stream, in order, if `detect_drift` is on; the last 1,000 are kept.
     n_iter_ : int

@@ -16,7 +16,9 @@ from safetensors.numpy import load, save
 from omvfs import disk
 
 FORMAT = "omvfs checkpoint"
-VERSION = 5
+VERSION = 6
+# The oldest that is read: it has no ranks along the stream.
+_OLDEST = 5
 # A file that claims more is refused before anything is read into memory.
 MAX_HEADER_BYTES = 1 << 24
 MAX_BYTES = 1 << 36
@@ -239,9 +241,10 @@ def _check_sizes(name: str, head: bytes, size: int, max_bytes: int) -> None:
 def _check_format(name: str, metadata: Mapping[str, str]) -> None:
     if metadata.get("format") != FORMAT:
         raise CheckpointError(f"{name} is no checkpoint of this library.")
-    if metadata.get("version") != str(VERSION):
+    if metadata.get("version") not in [str(n) for n in range(_OLDEST, VERSION + 1)]:
         raise CheckpointError(
-            f"{name} is of version {metadata.get('version')!r}; this library reads {VERSION}. "
+            f"{name} is of version {metadata.get('version')!r}; this library reads {_OLDEST} to "
+            f"{VERSION}. "
             "Learn anew, or read it with the version of the library that wrote it."
         )
 

@@ -26,6 +26,7 @@ from omvfs.model.stream.window import Window
 from omvfs.model.view_statistics import ViewStatistics
 from omvfs.persistence.names import pack_names, unpack_names
 from omvfs.persistence.params import generator_of, settings_of
+from omvfs.persistence.ranks import pack_snapshots, unpack_snapshots
 from omvfs.persistence.watching import pack_events, pack_watch, unpack_events, unpack_watch
 from omvfs.selectors.fitted import FittedState
 from omvfs.selectors.growing import Growth
@@ -96,6 +97,7 @@ def pack(fitted: FittedState) -> tuple[Arrays, dict[str, Any]]:
             arrays[f"window/{r}/present"] = present
         runs.append({"kinds": window_kinds, "sizes": [len(each) for each in U]})
     watch = pack_watch(arrays, state.watch)
+    pack_snapshots(arrays, state.snapshots)
     return arrays, {
         "views": list(schema.names),
         "widths": list(schema.widths),
@@ -171,6 +173,7 @@ class _Reader:
                 self.arrays, self.meta["watch"], self.schema, self.settings, self.dtype, n_rows
             ),
             view_weights=self._view_weights(),
+            snapshots=unpack_snapshots(self.arrays, self.schema, n_rows),
             **counters,
         )
         with np.errstate(over="ignore"):
@@ -280,8 +283,9 @@ class _Reader:
                     self._floats(f"sums/{v}", (D,), np.float64) if counted else None,
                     self._floats(f"squares/{v}", (D,), np.float64) if counted else None,
                     **self._row_sums(v, n_rows),
+                    filled_columns=0,
                     n_features=D,
-                )
+                ).recounted()
                 for v, D in enumerate(widths)
             ),
             n_rows,

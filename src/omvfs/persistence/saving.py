@@ -1,5 +1,6 @@
 """An estimator that can be saved and loaded."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -238,13 +239,20 @@ class Persistent:
 
 
 # What happened in a chunk, in numbers; changes of the stream are kept apart.
-_NUMBERS = [each for each in fields(ChunkInfo) if each.name != "drift"]
+_NUMBERS = [each for each in fields(ChunkInfo) if each.name not in ("drift", "overlap")]
 
 
 def _numbers(info: ChunkInfo) -> list[float]:
-    return [getattr(info, each.name) for each in _NUMBERS]
+    numbers = [getattr(info, each.name) for each in _NUMBERS]
+    return [*numbers, math.nan if info.overlap is None else info.overlap]
 
 
 def _chunk_info(row: list[float]) -> ChunkInfo:
     kinds: list[Any] = [each.type for each in _NUMBERS]
-    return ChunkInfo(*(kind(value) for kind, value in zip(kinds, row, strict=True)))
+    *numbers, overlap = row if len(row) > len(kinds) else [*row, math.nan]  # which version 5 lacks
+    info = ChunkInfo(*(kind(value) for kind, value in zip(kinds, numbers, strict=True)))
+    if math.isnan(overlap):
+        return info
+    if not 0 <= overlap <= 1:
+        raise ValueError(f"a chunk has an overlap of {overlap!r}")
+    return replace(info, overlap=overlap)

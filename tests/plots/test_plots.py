@@ -1,0 +1,224 @@
+"""Pictures show what was found, under whatever names, and hold still while they are drawn."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from changing import chunks_of, stream, watching
+from omvfs import OMVFS, OMVFSPaper, plots
+from omvfs.baselines import Variance
+from streams import two_views
+
+mpl = pytest.importorskip("matplotlib")
+
+ALL = [getattr(plots, name) for name in plots.__all__]
+every_plot = pytest.mark.parametrize("plot", ALL, ids=plots.__all__)
+HOSTILE = [
+    "$x_{1}$",
+    "$",
+    "\\frac{1",
+    "a\nb\tc\x00",
+    "🙂 smile",
+    "日本語のとても長い名前で、枠に入りきらないものです。まだ続きます。",
+    "_hidden",
+    "<b>&amp;</b>",
+    "x" * 300,
+    "%d{}",
+    "\u202e right to left",
+    " ",
+]
+
+
+@pytest.fixture(autouse=True)
+def figures():
+    """Draw on nothing, and leave nothing open."""
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+def rows(n=400, names=None):
+    X = two_views(0, n, widths=(12, 6))
+    text, image = X["text"], X["image"]
+    return {"text": pd.DataFrame(text, columns=names), "image": image}
+
+
+@pytest.fixture(scope="module")
+def model():
+    names = [f"word {j}" for j in range(12)]
+    fitted = OMVFS("auto", random_state=0, max_iter=3, n_init=2, n_features_per_view=4)
+    for chunk in chunks_of(rows(1500, names)):
+        fitted.partial_fit(chunk)
+    return fitted
+
+
+def ticks(axis):
+    return [text.get_text() for text in axis.get_ticklabels()]
+
+
+def test_scores_are_those_of_the_best_and_grey_if_not_selected(model):
+    ax = plots.plot_scores(model, "text", n=7)
+    assert ticks(ax.yaxis) == model.top_features("text", 7)
+    widths = [bar.get_width() for bar in ax.patches]
+    assert_array_equal(widths, np.sort(model.view_scores_["text"])[::-1][:7])
+    colours = [bar.get_facecolor() for bar in ax.patches]
+    assert len(set(colours[:4])) == len(set(colours[4:])) == 1
+    assert colours[0] != colours[4]
+    # The best is on top, and by default the view is the first.
+    assert ax.yaxis_inverted()
+    assert plots.plot_scores(model).get_title() == "Best features of text"
+    assert len(plots.plot_scores(model, "image", n=100).patches) == 6
+
+
+def test_clusters_are_drawn_with_their_features_and_shares():
+    model = OMVFS(3, random_state=0, max_iter=3, n_init=2, n_features_per_view=4).fit(rows())
+    ax = plots.plot_clusters(model, n=2)
+    (image,) = ax.images
+    cells = np.asarray(image.get_array().filled(np.nan))
+    about = model.cluster_features(n=2)
+    assert cells.shape[1] == len(about) == model.n_clusters_
+    labels = ticks(ax.yaxis)
+    for k, own in about.items():
+        for each in own:
+            place = labels.index(f"{each.view}: {each.feature}")
+            assert cells[place, k] == each.correlation
+    assert len(labels) == len(set(labels))
+    shares = model.cluster_shares_
+    assert ticks(ax.xaxis) == [f"{k}\n{shares[k]:.0%}" for k in range(model.n_clusters_)]
+
+
+def test_agreement_is_the_quality_and_what_is_enough(model):
+    ax, quality = plots.plot_agreement(model), model.selection_quality_
+    together, *alone, enough = ax.lines
+    assert_array_equal(together.get_xdata(), quality.sizes)
+    assert_array_equal(together.get_ydata(), quality.agreement)
+    for line, (view, curve) in zip(alone, quality.views.items(), strict=True):
+        assert line.get_label() == view
+        assert_array_equal(line.get_ydata(), curve.agreement)
+    assert set(enough.get_xdata()) == {model.suggest_n_features()}
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["all views", "text", "image", f"{model.suggest_n_features():,} are enough"]
+
+
+def test_the_stream_is_its_chunks_and_changes():
+    watched = watching()
+    for chunk in chunks_of(stream("meaning")):
+        watched.partial_fit(chunk)
+    assert watched.drift_
+    ax = plots.plot_stream(watched)
+    objective, anew, *events = ax.lines
+    infos = watched.history_
+    assert_array_equal(objective.get_xdata(), np.cumsum([info.n_rows for info in infos]))
+    assert_array_equal(objective.get_ydata(), [info.objective / info.n_rows for info in infos])
+    assert len(anew.get_xdata()) == sum(info.reclustered for info in infos)
+    assert [line.get_xdata()[0] for line in events] == [event.row for event in watched.drift_]
+    assert [text.get_text() for text in ax.texts] == [event.kind for event in watched.drift_]
+
+
+def test_ranks_are_those_of_the_history_with_the_best_on_top(model):
+    ax, history = plots.plot_ranks(model, "text", n=5), model.rank_history_
+    best = history.top["text"][-1, :5]
+    assert len(ax.lines) == 5
+    for j, line in zip(best.tolist(), ax.lines, strict=True):
+        ranks = history.ranks("text", [j])[:, 0]
+        assert_array_equal(line.get_xdata(), history.n_rows)
+        assert_array_equal(line.get_ydata(), np.where(ranks == 0, np.nan, ranks))
+    named = [f"{i}  {history.names['text'][j]}" for i, j in enumerate(best.tolist(), start=1)]
+    assert ticks(ax.yaxis) == named
+    assert ax.yaxis_inverted()
+
+
+def test_numbers_of_clusters_are_the_curve(model):
+    ax, curve = plots.plot_n_clusters(model), model.n_clusters_curve_
+    criterion, best = ax.lines
+    assert_array_equal(criterion.get_xdata(), curve.n_clusters)
+    assert_array_equal(criterion.get_ydata(), curve.criterion)
+    (band,) = ax.collections
+    edges = band.get_paths()[0].vertices[:, 1]
+    assert edges.min() == (curve.criterion - curve.spread).min()
+    assert edges.max() == (curve.criterion + curve.spread).max()
+    assert set(best.get_xdata()) == {curve.best}
+    with pytest.raises(AttributeError, match="n_clusters='auto'"):
+        plots.plot_n_clusters(OMVFS(2, random_state=0).fit(rows(40)["image"]))
+
+
+@every_plot
+def test_axes_that_are_given_are_drawn_on_and_others_are_new(model, figures, plot):
+    figure, ax = figures.subplots()
+    assert plot(model, ax=ax) is ax
+    assert plot(model).figure is not figure
+    # Two pictures side by side do not disturb each other.
+    figure.canvas.draw()
+
+
+@every_plot
+@pytest.mark.parametrize("view", ["_view $x$\n🙂", "v" * 200])
+def test_hostile_names_are_drawn_as_they_are(plot, view):
+    fitted = OMVFS("auto", random_state=0, max_iter=2, n_init=1)
+    X = rows(200, HOSTILE)
+    fitted.fit({view: X["text"], "_": X["image"]})
+    ax = plot(fitted)
+    ax.figure.canvas.draw()  # where a glyph that lacks, or mathematics that is none, would show
+    texts = ax.figure.findobj(mpl.text.Text)
+    assert all(len(text.get_text()) < 60 for text in texts)
+    shown = [text for text in texts if "$" in text.get_text()]
+    assert not any(text.get_parse_math() for text in shown)
+    if plot in (plots.plot_scores, plots.plot_ranks):
+        assert shown
+
+
+def test_fonts_that_have_a_character_draw_it():
+    from omvfs.plots.drawing import labeller
+
+    label = labeller()
+    assert label("größe β") == "größe β"
+    assert label("🙂\n日") == "□ □"
+    assert label("x" * 29) == "x" * 27 + "…"
+    assert label(7) == "7"
+    assert label("\ud800") == "□"
+
+
+def test_few_rows_few_features_and_no_reservoir():
+    one = OMVFS(2, random_state=0, sample_size=0).fit(np.eye(4) + 1)
+    for plot in (plots.plot_scores, plots.plot_clusters, plots.plot_stream, plots.plot_ranks):
+        plot(one).figure.canvas.draw()
+    paper = OMVFSPaper(2, random_state=0, max_iter=2).fit(rows(30))
+    for plot in (plots.plot_scores, plots.plot_stream, plots.plot_ranks):
+        plot(paper, ax=None).figure.canvas.draw()
+    # Of one cluster nothing is telling.
+    alone = OMVFS(1, random_state=0).fit(rows(30))
+    for plot in (plots.plot_scores, plots.plot_clusters, plots.plot_ranks):
+        plot(alone).figure.canvas.draw()
+
+
+def test_scores_of_any_selector():
+    ax = plots.plot_scores(Variance().fit(rows()), "image", n=3)
+    assert len(ax.patches) == 3
+
+
+@every_plot
+def test_it_needs_a_fit(plot):
+    with pytest.raises(NotFittedError):
+        plot(OMVFS("auto"))
+
+
+def test_wrong_views_and_numbers_are_named(model):
+    with pytest.raises(ValueError, match=r"'audio'.*'text'"):
+        plots.plot_scores(model, "audio")
+    with pytest.raises(ValueError, match=r"'audio'.*'text'"):
+        plots.plot_ranks(model, "audio")
+    with pytest.raises(ValueError, match="n=0"):
+        plots.plot_scores(model, n=0)
+
+
+@every_plot
+def test_without_matplotlib_it_says_what_to_install(model, plot, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'omvfs\[plots\]'"):
+        plot(model)

@@ -1,0 +1,301 @@
+"""What a report says is what the model says; it changes nothing, and ranks nothing again."""
+
+import html
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+from changing import BEFORE, changing_rows, stacked, watching
+from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs.model.queries import Queries
+from omvfs.report import Report
+from reported import QUICK, hostile_model, planted_model
+from streams import taken, two_views
+from support import clustered, fingerprint
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return planted_model(detect_drift=True)
+
+
+@pytest.fixture(scope="module")
+def summary(model):
+    return model.report(3).summary
+
+
+def test_features_are_those_of_the_ranking(model, summary):
+    table = model.to_frame()
+    for view in summary["features"]:
+        own = table[(table["view"] == view["view"]) & table["selected"]]
+        assert view["n_selected"] == len(own) == 60
+        rows = view["features"]
+        assert [each["rank"] for each in rows] == own["rank"].tolist()
+        assert [each["name"] for each in rows] == own["name"].tolist()
+        assert [each["number"] for each in rows] == own["feature"].tolist()
+        np.testing.assert_allclose([each["score"] for each in rows], own["score"], rtol=1e-5)
+        shares = [each["share_of_rows"] for each in rows]
+        np.testing.assert_allclose(shares, own["share_of_rows"], atol=1e-6)
+        for each, cluster, repeats in zip(rows, own["cluster"], own["repeats"], strict=True):
+            why = model.explain(view["view"], each["name"])
+            assert [own["cluster"] for own in each["clusters"][:1]] == [int(cluster)]
+            for own in each["clusters"]:
+                assert own["strength"] == pytest.approx(why.strengths[own["cluster"]], rel=1e-5)
+            assert each["repeats"] == (repeats if isinstance(repeats, str) else None)
+
+
+def test_clusters_are_the_largest_first_and_named_by_what_tells_them(model, summary):
+    shares = [each["share"] for each in summary["clusters"]]
+    assert shares == sorted(shares, reverse=True)
+    np.testing.assert_allclose(sorted(shares), sorted(model.cluster_shares_), rtol=1e-5)
+    for own in summary["clusters"]:
+        best = model.cluster_features(own["cluster"], n=3)
+        assert [each["name"] for each in own["name"]] == [each.feature for each in best]
+        for view in own["views"]:
+            told = model.cluster_features(own["cluster"], n=6, view=view["view"])
+            assert [each["name"] for each in view["features"]] == [each.feature for each in told]
+
+
+def test_a_cluster_that_no_selected_feature_stands_for_has_no_name():
+    X, _ = clustered(np.random.default_rng(0), 300, 12)
+    report = OMVFS(3, n_features_per_view=1, **QUICK).fit({"text": X}).report(0)
+    assert min(len(own["name"]) for own in report.summary["clusters"]) == 0
+    told = [f for own in report.summary["clusters"] for v in own["views"] for f in v["features"]]
+    assert told
+    assert all(each["strength"] > 1 for each in told)
+    assert "No selected feature stands for it" in report.html()
+
+
+def test_a_cluster_is_named_by_words_rather_than_by_what_all_rows_have():
+    rng = np.random.default_rng(0)
+    pixels, labels = clustered(rng, 300, 12)
+    words = np.zeros((300, 30))
+    words[np.arange(300), labels * 10 + rng.integers(10, size=300)] = 1
+    names = {"text": [f"word{j}" for j in range(30)], "image": [f"pixel{j}" for j in range(12)]}
+    views = Views({"text": sp.csr_array(words), "image": pixels + 0.5}, feature_names=names)
+    found = OMVFS(3, **QUICK).fit(views).report(0).summary["clusters"]
+    assert all(each["name"].startswith("word") for own in found for each in own["name"])
+    assert {view["view"] for own in found for view in own["views"]} == {"text", "image"}
+
+
+def test_judgements_are_those_of_the_model(model, summary):
+    quality, stability = model.selection_quality_, model.stability(3)
+    told = summary["quality"]
+    np.testing.assert_allclose(told["agreement"], quality.agreement, rtol=1e-5)
+    assert (told["enough"], told["selected"]) == (model.suggest_n_features(), 60)
+    assert told["levels_off"]  # all features are judged
+    assert summary["stability"]["n_resamples"] == 3
+    np.testing.assert_allclose(summary["stability"]["index"], stability.index, rtol=1e-5)
+    for view in summary["features"]:
+        kept = [each["kept"] for each in view["features"]]
+        numbers = [each["number"] for each in view["features"]]
+        expected = stability.views[view["view"]].frequencies[numbers]
+        np.testing.assert_allclose(kept, expected, rtol=1e-5)
+    assert [each["weight"] for each in summary["views"]] == list(model.view_weights_.values())
+    agreement = np.array(summary["agreement"])
+    np.testing.assert_array_equal(agreement, agreement.T)
+    assert agreement[0, 1] > 0.1  # the classes are in both views
+
+
+def test_rows_that_lack_views_and_empty_ones_are_counted():
+    blocks = {"text": np.eye(4).repeat(30, axis=0), "image": np.ones((120, 3))}
+    present = np.ones(120, bool)
+    present[:30] = False
+    blocks["text"][60:72] = 0
+    views = Views(blocks, present={"image": present})
+    text, image = OMVFS(2, **QUICK).fit(views).report(0).summary["views"]
+    assert (text["has_view"], image["has_view"]) == (1.0, 0.75)
+    assert (text["empty"], image["empty"]) == (0.1, 0.0)
+    assert text["nonzero"] == pytest.approx(0.225)
+    assert (text["n_features"], text["named"]) == (4, False)
+
+
+def test_the_stream_is_told_chunk_by_chunk(model, summary):
+    told = summary["stream"]
+    assert told["n_chunks"] == len(model.history_) == 8
+    expected = [each.objective / each.n_rows for each in model.history_]
+    np.testing.assert_allclose(told["objective"]["per_row"], expected, rtol=1e-5)
+    assert told["objective"]["rows"] == list(range(200, 1601, 200))
+    assert told["events"] == []
+    assert model.set_params(detect_drift=False).report(0).summary["stream"]["events"] is None
+    model.set_params(detect_drift=True)
+
+
+def test_changes_of_the_stream_are_told_with_what_came_and_went():
+    rng = np.random.default_rng(0)
+    # A class that is gone takes its features along.
+    rows = stacked(changing_rows(rng, BEFORE), changing_rows(rng, 800, shares=(0.5, 0.5, 0.0)))
+    names = {view: [f"<{j}>" for j in range(X.shape[1])] for view, X in rows.items()}
+    model = watching(batch_size=100).fit(Views(rows, feature_names=names))
+    report = model.report(0)
+    told, (event, *_) = report.summary["stream"], model.drift_
+    assert told["n_events"] == len(model.drift_)
+    first = told["events"][0]
+    assert (first["row"], first["since"], first["kind"]) == (event.row, event.since, event.kind)
+    for way in ("came", "went"):
+        expected = {view: list(own[:5]) for view, own in getattr(event, way).items() if own}
+        assert {own["view"]: own["features"] for own in first[way]} == expected
+    assert first["went"]
+    text = report.html().partition('id="stream"')[2].partition("</section>")[0]
+    assert f"Row {event.row:,}: " in text
+    assert html.escape(first["went"][0]["features"][0]) in text
+
+
+def test_ranks_along_the_stream_are_those_that_were_remembered(model, summary):
+    history = model.rank_history_
+    assert len(history.n_rows) > 2
+    for view in summary["features"]:
+        numbers = [each["number"] for each in view["features"]]
+        ranks = history.ranks(view["view"], numbers).T.tolist()
+        told = [each["ranks"] or [0] * len(history.n_rows) for each in view["features"]]
+        assert told == ranks
+    told = summary["stream"]["overlap"]
+    assert told["rows"] == history.n_rows.tolist()
+    for own in told["views"]:
+        sets = [set(row[row >= 0].tolist()) for row in history.top[own["view"]]]
+        expected = [len(sets[-1] & each) / len(sets[-1]) for each in sets]
+        np.testing.assert_allclose(own["shares"], expected, rtol=1e-5)
+
+
+def test_it_is_plain_values_that_json_holds(summary):
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert json.loads(Report(summary).json()) == summary
+
+
+def test_nothing_is_ranked_or_clustered_again_for_it(monkeypatch):
+    model = planted_model()
+    _ = model.ranking_, model.selection_quality_
+    done = []
+
+    def counted(owner, name):
+        real = getattr(owner, name)
+
+        def work(*given, **named):
+            done.append(name)
+            return real(*given, **named)
+
+        monkeypatch.setattr(owner, name, work)
+
+    for name in ("__init__", "_scored", "_scored_of"):
+        counted(Queries, name)
+    report = model.report(0)
+    report.html()
+    assert done == []
+    model.report(2)
+    assert done.count("_scored_of") == 2
+
+
+def test_a_report_changes_nothing_and_is_the_same_again():
+    model = planted_model()
+    before = fingerprint(model._journal)
+    text = model.report(2).html()
+    assert fingerprint(model._journal) == before
+    assert model.report(2).html() == text
+    assert OMVFS.from_bytes(model.to_bytes()).report(2).html() == text
+
+
+def models():
+    rows = two_views(0, 60)
+    first, second = (OMVFS(3, **QUICK).fit(two_views(seed, 60)) for seed in (1, 2))
+    return {
+        "no reservoir": OMVFS(3, sample_size=0, **QUICK).fit(rows),
+        "one row": OMVFS(3, **QUICK).fit({"a": np.ones((1, 4)), "b": np.ones((1, 2))}),
+        "one view": OMVFS(3, **QUICK).fit(next(iter(rows.values()))),
+        "one cluster": OMVFS(1, **QUICK).fit(rows),
+        "as printed": OMVFSPaper(3, **taken(OMVFSPaper, **QUICK)).fit(rows),
+        "in all": OMVFS(3, n_features_to_select=4, **QUICK).fit(rows),
+        "all": OMVFS(3, n_features_per_view=None, **QUICK).fit(rows),
+        "forgotten": OMVFS(3, half_life=1, **QUICK).fit(rows),
+        "merged": OMVFS.merge(first, second),
+        "counted": OMVFS("auto", **QUICK).fit(rows),
+        "zeros": OMVFS(3, **QUICK).fit({"a": np.zeros((40, 3)), "b": np.zeros((40, 2))}),
+        "growing": OMVFS(2, new_features="grow", **QUICK).fit({"a": [{"x": 1.0}, {"y": 2.0}] * 9}),
+        "weighed": OMVFS(2, view_weight=None, **QUICK).fit(rows),
+    }
+
+
+def test_there_is_a_report_of_any_model():
+    for name, model in models().items():
+        text = model.report(0).html()
+        assert "How it was made" in text, name
+        if name in ("no reservoir", "as printed", "one row"):
+            assert "Not known." in text.partition('id="enough"')[2].partition("</section>")[0]
+            assert "Not known." in model.report(2).html().partition('id="stability"')[2]
+
+
+def test_what_is_not_asked_for_is_not_said_to_be_known():
+    text = planted_model().report(0).html().partition('id="stability"')[2].partition("</section>")
+    assert "Not asked for." in text[0]
+
+
+def test_rows_are_shown_by_what_they_are_called():
+    examples = {0: [{"key": f"page {i}", "title": "<b>News"} for i in range(9)]}
+    text = planted_model().report(0, examples=examples).html()
+    assert text.count("<bdi>page ") == 3
+    assert "&lt;b&gt;News" in text
+
+
+def test_how_it_was_made_is_shown_as_text_whatever_is_in_it():
+    harm = "<script>1</script>\x1b[2J\u202e"
+    run = {"command": harm, harm: [harm, {harm: 1}], "long": "x" * 10**6}
+    run |= {str(i): i for i in range(1000)}
+    text = planted_model().report(0, run=run).html()
+    assert "<script>1" not in text
+    assert "\x1b" not in text
+    assert "&lt;script&gt;1&lt;/script&gt;\\x1b[2J\\u202e" in text
+    assert len(text) < 200_000
+
+
+def test_page_and_values_are_saved_beside_each_other(tmp_path):
+    report = hostile_model()[0].report(0)
+    report.save(tmp_path / "deep" / "fox.html")
+    assert (tmp_path / "deep" / "fox.html").read_text(encoding="utf-8") == report.html()
+    assert json.loads((tmp_path / "deep" / "fox.json").read_text()) == report.summary
+    assert len(list((tmp_path / "deep").iterdir())) == 2
+    with pytest.raises(ValueError, match=r"expected the name of a page, as report\.html"):
+        report.save(tmp_path / "fox.json")
+
+
+def test_it_opens_in_the_browser_of_the_system(monkeypatch):
+    asked = []
+    monkeypatch.setattr("webbrowser.open", asked.append)
+    path = planted_model().report(0).open()
+    assert asked == [path.as_uri()]
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_what_has_learned_nothing_has_no_report():
+    with pytest.raises(NotFittedError):
+        OMVFS().report()
+    with pytest.raises(ValueError, match="Got n_resamples=-1"):
+        planted_model().report(-1)
+
+
+def test_without_jinja2_one_sentence_tells_the_remedy():
+    code = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        "from omvfs import OMVFS\n"
+        "OMVFS(1).fit([[1.0, 2.0]]).report()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last == "ModuleNotFoundError: A report needs jinja2: pip install 'omvfs[report]'"
+
+
+def test_the_wheel_has_the_parts_of_the_page(tmp_path):
+    pytest.importorskip("hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    held = zipfile.ZipFile(wheel).namelist()
+    assert {f"omvfs/report/page.{kind}" for kind in ("html", "css", "js")} <= set(held)

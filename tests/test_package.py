@@ -1,0 +1,40 @@
+"""The package: its names are there, and read when they are asked for."""
+
+import subprocess
+import sys
+
+import pytest
+
+import omvfs
+
+
+def run(script):
+    """Return what a script prints, in a process of its own."""
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def read_by(script):
+    """Return which packages a script reads."""
+    modules = run(f"{script}; import sys; print(*sys.modules)").split()
+    return {name.partition(".")[0] for name in modules}
+
+
+def test_every_name_is_there_and_listed():
+    for name in omvfs.__all__:
+        found = getattr(omvfs, name)
+        assert found.__module__.startswith("omvfs.")
+        assert found.__name__ == name
+    assert set(omvfs.__all__) <= set(dir(omvfs))
+    assert sorted(omvfs._HOMES) == sorted(omvfs.__all__)
+
+
+def test_rooms_are_there_when_they_are_asked_for():
+    assert run("import omvfs; print(omvfs.formats.__name__)") == "omvfs.formats\n"
+    with pytest.raises(AttributeError, match="'omvfs' has no attribute 'nothing'"):
+        _ = omvfs.nothing
+    assert not any(hasattr(omvfs, name) for name in ("a.b", "", "no name"))
+
+
+def test_the_package_by_itself_reads_nothing_of_others():
+    assert not read_by("import omvfs") & {"numpy", "scipy", "sklearn"}
