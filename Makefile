@@ -4,15 +4,24 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 SPARK_STAMP := .venv-spark/.installed
+AXE    := build/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test test-spark test-faults lint format bench bench-quick bench-full experiments experiments-quick clean
+.PHONY: demo test test-browser test-spark test-faults lint format bench bench-quick bench-full experiments experiments-quick clean
 
 demo: $(STAMP)
-	$(BIN)/python -m omvfs.demo
+	$(BIN)/python -m omvfs.demo build/demo/report.html
 
 # The same examples every time; pytest called by hand draws new ones.
 test: lint
 	$(BIN)/pytest -n 2 --hypothesis-profile=ci
+
+# Reports in a real browser, which `make test` also does where it is there: Debian's chromium, and axe-core by npm.
+test-browser: $(STAMP) $(AXE)
+	command -v chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; }
+	$(BIN)/pytest tests/browser
+
+$(AXE):
+	npm install --no-save --prefix build/browser axe-core@4
 
 # Fits over Spark, on two cores of this machine; needs Java 17, ends by itself. Spark is large: it has an
 # environment of its own.

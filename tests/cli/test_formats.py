@@ -352,8 +352,9 @@ def commands_of(section, data):
     lines = (shlex.split(line, comments=True) for line in block.splitlines())
     for program, *arguments in lines:
         assert program == "omvfs"
-        place = arguments.index("DATA")
-        yield [*arguments[:place], *shlex.split(data), *arguments[place + 1 :]]
+        yield [
+            part for each in arguments for part in (shlex.split(data) if each == "DATA" else [each])
+        ]
 
 
 def promised():
@@ -391,7 +392,8 @@ def here(every_file, tmp_path, monkeypatch):
 
 def run_section(data, capsys, *, n_rows=60):
     done = list(commands_of(SECTION, data))
-    assert [each[0] for each in done] == ["info", "select", "select", "transform", "convert"]
+    names = ["info", "select", "select", "report", "transform", "convert"]
+    assert [each[0] for each in done] == names
     for arguments in done:
         assert run_app(arguments) == 0, capsys.readouterr().err
     said = capsys.readouterr().out
@@ -399,6 +401,7 @@ def run_section(data, capsys, *, n_rows=60):
     assert OMVFS.load("out/model.omvfs").n_samples_seen_ == n_rows
     for written in ("out", "reduced", "folder"):
         assert os.listdir(written)
+    assert os.path.getsize("report.html")
     assert run_app(["info", "folder"]) == 0
 
 

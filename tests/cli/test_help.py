@@ -1,10 +1,14 @@
 """What ``--help`` shows: plain words, the common options first, nothing cut off."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 from typer.main import get_command
 
+from omvfs.cli import main
+from omvfs.cli._front import front
 from omvfs.cli.commands import app, run_app
 
 COMMANDS = get_command(app).commands
@@ -61,3 +65,47 @@ def test_exit_codes_are_told(capsys):
     told = " ".join(help_of(capsys).split()).partition("Exit codes: ")[2]
     for code in (0, 1, 2, 3, 4, 130, 143):
         assert re.search(rf"\b{code}\b", told)
+
+
+@pytest.mark.parametrize("typed", [[], ["--help"], ["--version"], ["--help", "--debug"]])
+def test_what_is_said_without_the_commands_is_what_they_say(typed, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["omvfs", *typed])
+    with pytest.raises(SystemExit) as end:
+        main()
+    said = capsys.readouterr()
+    # The name of the program is that of the one which runs.
+    assert (end.value.code, said) == (run_app(typed), capsys.readouterr())
+    assert "\\n" not in said.out + said.err
+
+
+def test_a_line_is_completed_by_all_options(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["omvfs"])
+    for name, value in {
+        "_OMVFS_COMPLETE": "complete_bash",
+        "COMP_WORDS": "omvfs select --neg",
+        "COMP_CWORD": "2",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out.split() == ["--negative"]
+
+
+def test_commands_have_the_same_purpose_without_their_options():
+    short = get_command(front()).commands
+    assert {name: each.get_short_help_str(200) for name, each in short.items()} == {
+        name: each.get_short_help_str(200) for name, each in COMMANDS.items()
+    }
+
+
+@pytest.mark.parametrize("typed", ["--help", "--version"])
+def test_little_is_read_for_what_the_program_says_of_itself(typed):
+    script = (
+        "import sys; from omvfs.cli import main; sys.argv = ['omvfs', sys.argv[1]]\n"
+        "try: main()\n"
+        "finally: print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    run = [sys.executable, "-c", script, typed]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    read = {name.partition(".")[0] for name in done.stderr.split()}
+    assert not read & {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "h5py", "dask"}

@@ -149,7 +149,7 @@ def test_what_cannot_be_merged_is_told_in_a_sentence(parts, tmp_path, capsys):
 
 def test_a_part_of_another_version_is_refused(parts, tmp_path, capsys, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoint, "VERSION", checkpoint.VERSION - 1)
+        patched.setattr(checkpoint, "VERSION", checkpoint.VERSION - 2)
         arrays, meta = OMVFS(2, random_state=0).fit(np.eye(4)), None
         arrays.save(tmp_path / "old.omvfs", meta)
     expected = f"{tmp_path / 'old.omvfs'} is of version"

@@ -31,6 +31,14 @@ def _run() -> int:
         import typer  # noqa: F401
     except ImportError:
         sys.exit("The command line needs typer and rich: pip install omvfs[cli]")
+    from omvfs.cli._front import asks_front, front
+
+    arguments = sys.argv[1:]
+    given = [each for each in arguments if each != "--debug"]
+    if asks_front(given):
+        from omvfs.cli._ending import ended
+
+        return ended(lambda: front()(given, standalone_mode=False), arguments, dict)
     from omvfs.cli.commands import run_app
 
-    return run_app(sys.argv[1:])
+    return run_app(arguments)

@@ -13,6 +13,7 @@ from omvfs import OMVFS
 from omvfs.cli._output import WRITTEN
 from omvfs.formats.destinations import Destination
 from omvfs.formats.inputs import read_input
+from omvfs.live.content import stamp
 from omvfs.selectors.detecting import check_watched
 from omvfs.selectors.settings import check_all, check_countable, check_judgeable
 from omvfs.wording import sentence_of
@@ -174,14 +175,14 @@ def telling_of_checkpoint(out: Destination) -> Iterator[None]:
         Folder of the checkpoint.
     """
     model = out.here / MODEL
-    before = _stamp(model)
+    before = stamp(model)
     try:
         yield
     except BaseException as error:
-        if _stamp(model) not in (None, before):
+        if stamp(model) not in (None, before):
             with contextlib.suppress(Exception):
                 out.publish(MODEL)
-        if _stamp(model) not in (None, before) and out.has_brought(MODEL):
+        if stamp(model) not in (None, before) and out.has_brought(MODEL):
             error.add_note(f"What was learned so far is in {out / MODEL}: go on with --resume.")
         raise
 
@@ -189,12 +190,3 @@ def telling_of_checkpoint(out: Destination) -> Iterator[None]:
 def _shown(folder: Path) -> list[Path]:
     """Return the files of a folder, without what a killed write may have left."""
     return [file for file in folder.iterdir() if not file.name.startswith(".")]
-
-
-def _stamp(file: Path) -> tuple[int, int] | None:
-    """Return what tells whether a file was written anew, None if there is none."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns

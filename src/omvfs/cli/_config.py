@@ -21,6 +21,7 @@ _OTHERWISE = {
     "features": "n_features_per_view",
     "total": "n_features_to_select",
     "seed": "random_state",
+    "resamples": "n_resamples",
 }
 # What an option is by default that is a parameter.
 DEFAULTS: dict[str, Any] = OMVFS().get_params()

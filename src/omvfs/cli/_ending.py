@@ -44,7 +44,8 @@ def ended(
     except typer.Exit as done:
         return done.exit_code
     except _ClickError as error:
-        if isinstance(error.message, str):
+        # Where nothing is typed it is the help, of many lines.
+        if arguments and isinstance(error.message, str):
             error.message = shown(discreet(worded(error.message, options), arguments))
         try:
             error.show()
@@ -56,22 +57,39 @@ def ended(
         return failed("Interrupted.", end.code)
     except (typer.Abort, KeyboardInterrupt):
         return failed("Interrupted.", INTERRUPTED)
-    except ImportError as error:
-        return failed(of_missing(error), USAGE)
     except (SystemExit, BrokenPipeError) as end:
         # Typer exits when a pipe breaks, be it that of the output, whose reader has enough.
         broken = end if isinstance(end, BrokenPipeError) else end.__context__
         if not isinstance(broken, BrokenPipeError):
             raise
         return 0 if _has_no_reader() else failed(of_system(broken), BAD_FILE)
-    except (BusyError, ClusterError) as error:
-        return failed(str(error), FAILED)
-    except OSError as error:
-        return failed(of_system(error), BAD_FILE)
-    except (ValueError, TypeError) as error:
-        return failed(sentence_of(error), BAD_DATA)
-    except Exception as error:  # what nobody thought of is a sentence too
-        return failed(of_anything(error), FAILED)
+    except Exception as error:
+        return failed(*said_of(error))
+
+
+def said_of(error: Exception) -> tuple[str, int]:
+    """Return what is said of an error, and the exit code.
+
+    Parameters
+    ----------
+    error : Exception
+
+    Examples
+    --------
+    >>> said_of(ValueError("Got -1."))
+    ('Got -1.', 3)
+    """
+    if isinstance(error, _ClickError):
+        return str(error.message), int(error.exit_code)
+    if isinstance(error, ImportError):
+        return of_missing(error), USAGE
+    if isinstance(error, BusyError | ClusterError):
+        return str(error), FAILED
+    if isinstance(error, OSError):
+        return of_system(error), BAD_FILE
+    if isinstance(error, ValueError | TypeError):
+        return sentence_of(error), BAD_DATA
+    return of_anything(error), FAILED  # what nobody thought of is a sentence too
 
 
 def _has_no_reader() -> bool:

@@ -7,25 +7,13 @@ from collections.abc import Sequence
 
 import typer
 
-from omvfs.formats.addresses import without_secrets
+from omvfs.wording import shown as shown
 
 # A scheme is short, and begins where no word goes on: else long names would take long.
 _ADDRESS = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\"<>]+")
-# Control characters, ends of lines, what turns the direction of text, and half a surrogate pair.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _EXTRAS = {"pyarrow": "files", "h5py": "files", "fsspec": "remote"}
-_EXTRAS |= {"dask": "dask", "distributed": "dask"}
-
-
-def shown(text: str) -> str:
-    r"""Return a text as a terminal may see it, on one line, what cannot be seen escaped.
-
-    Examples
-    --------
-    >>> print(shown("wörd\x1b[2J\n"))
-    wörd\x1b[2J\n
-    """
-    return _UNSEEN.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
+_EXTRAS |= {"dask": "dask", "distributed": "dask", "jinja2": "report"}
+_EXTRAS |= {"starlette": "live", "uvicorn": "live"}
 
 
 def say(text: str, err: bool = False) -> None:
@@ -55,12 +43,21 @@ def discreet(text: str, arguments: Sequence[str] = ()) -> str:
     "Got 'https://host/x.csv'."
     """
     for given in arguments:
-        clean = without_secrets(given)
+        clean = _clean(given)
         # Some tell the place only.
         for secret, bare in ((given, clean), (_place(given), _place(clean))):
             if secret != bare:
                 text = text.replace(secret, bare)
-    return _ADDRESS.sub(lambda address: without_secrets(address[0]), text)
+    return _ADDRESS.sub(lambda address: _clean(address[0]), text)
+
+
+def _clean(given: str) -> str:
+    if "://" not in given:
+        return given
+    # All formats come with it: not before there is something to clean.
+    from omvfs.formats.addresses import without_secrets
+
+    return without_secrets(given)
 
 
 def _place(address: str) -> str:

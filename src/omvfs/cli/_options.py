@@ -169,8 +169,8 @@ Total = Annotated[
         "--total",
         parser=in_all,
         metavar="N",
-        help="Features to select in all instead, shared between the views by what they tell: a"
-        " number (500), or a share of all features (0.1).",
+        help="Features to select in all instead, the same part of each view, or by what views tell"
+        " where rows prove that better: a number (500), or a share of all features (0.1).",
     ),
 ]
 Prepare = Annotated[
@@ -302,6 +302,41 @@ WriteData = Annotated[
         rich_help_panel=RUNS,
         help="Also write all rows with the selected features only, to FOLDER/data.",
     ),
+]
+WithReport = Annotated[
+    bool,
+    typer.Option(
+        "--report",
+        rich_help_panel=RUNS,
+        help="Also write a page on what was learned, to FOLDER/report.html.",
+    ),
+]
+Watch = Annotated[
+    bool,
+    typer.Option(
+        "--watch",
+        rich_help_panel=RUNS,
+        help="Show the run in the browser while it goes, at the address that is said first; "
+        "afterwards omvfs watch FOLDER does.",
+    ),
+]
+Watched = Annotated[
+    Any,
+    typer.Argument(
+        parser=destination, metavar="FOLDER", help="Folder of a run: what select was given as -o."
+    ),
+]
+Host = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Name or number of this machine to listen at; 0.0.0.0 for all of its networks, which "
+        "needs a token that the address has.",
+    ),
+]
+Port = Annotated[
+    int,
+    typer.Option(min=0, max=65_535, metavar="N", help="Port to listen at; 0 for a free one."),
 ]
 Config = Annotated[
     Path | None,

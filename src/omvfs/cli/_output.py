@@ -2,7 +2,6 @@
 
 import csv
 import json
-import platform
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,18 +9,18 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 import numpy as np
-import scipy
-import sklearn
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from omvfs import OMVFS, __version__
+from omvfs import OMVFS
 from omvfs.disk import Staging
 from omvfs.formats import Source
 from omvfs.formats.addresses import without_secrets
+from omvfs.live.process import peak_memory
 from omvfs.model.settings import AUTO
 from omvfs.persistence.watching import pack_events
 from omvfs.pipeline.loop import Result, Status
+from omvfs.report.summary import versions
 
 # The files of `write_results`.
 WRITTEN = ("ranking.csv", "ranking.json", "run.json")
@@ -149,13 +148,7 @@ def _about(result: Result, inputs: Sequence[str]) -> dict[str, Any]:
         "parameters": selector.get_params(),
         **({"features_forgotten": lost} if any(lost.values()) else {}),
         **({"drift": pack_events(tuple(selector.drift_))} if selector.detect_drift else {}),
-        "versions": {
-            "omvfs": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-        },
+        "versions": versions(),
         "byte_order": sys.byteorder,
     }
 
@@ -210,9 +203,5 @@ def _ranked(
 
 def _memory() -> str:
     """Return the most memory that the process has used, where the system tells."""
-    try:
-        import resource
-    except ImportError:
-        return ""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return f", {peak * (1 if sys.platform == 'darwin' else 1024) / 1e6:,.0f} MB"
+    peak = peak_memory()
+    return "" if peak is None else f", {peak / 1e6:,.0f} MB"

@@ -43,6 +43,12 @@ class Reading:
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: given for name, given in own.items() if given and name != "inputs"}
 
+    @property
+    def names_rows(self) -> bool:
+        """Whether rows can be read again, and have something to be called by."""
+        again = not any(each.rpartition("=")[2] == "-" for each in self.inputs)
+        return again and bool(self.key or self.keep)
+
     def options(
         self, schema: Schema | None = None, new_features: NewFeatures = "error"
     ) -> dict[str, Any]:

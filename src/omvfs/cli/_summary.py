@@ -12,16 +12,12 @@ from omvfs import OMVFS
 from omvfs.cli._messages import say, shown
 from omvfs.formats.destinations import Destination
 from omvfs.model.settings import AUTO
+from omvfs.report.sentences import KINDS, verdict
 
 # Features of a view, views, and letters of a name that are shown; the rest is in the files.
 MOST_FEATURES, MOST_VIEWS, MOST_LETTERS = 10, 20, 40
-# Changes of the rows that are told in a line, and what has changed.
+# Changes of the rows that are told in a line.
 MOST_EVENTS = 5
-KINDS = {
-    "shares": "other shares of clusters",
-    "meaning": "features of other meaning",
-    "views": "other views",
-}
 
 
 def summarise(
@@ -83,35 +79,6 @@ def changes(selector: OMVFS) -> str:
     times = "once" if len(events) == 1 else f"{len(events):,} times"
     rows = "row" if len(events) == 1 else "rows"
     return f"The rows have changed {times}, noticed at {rows} {told}{more}; run.json tells more."
-
-
-def verdict(selector: OMVFS) -> str:
-    """Tell how good the selection is and how many features would do; nothing if nobody can.
-
-    Nor if views differ in the number of their features that are selected, but for those that have
-    no more.
-
-    Parameters
-    ----------
-    selector : OMVFS
-    """
-    sizes = [int(mask.sum()) for mask in selector.view_support_.values()]
-    in_all = selector.n_features_to_select is not None
-    asked = sum(sizes) if in_all else max(sizes)
-    alike = [min(asked, width) for width in selector.schema_.widths]
-    if (sizes != alike and not in_all) or not hasattr(selector, "selection_quality_"):
-        return ""
-    quality = selector.selection_quality_
-    enough, most = quality.levels_off_at, int(quality.sizes[-1])
-    best, there = (f"{100 * quality.at(n):.0f} %" for n in (asked, enough))
-    named = f"{asked:,} feature{'s' if asked > 1 else ''}"
-    if asked > most:
-        named = f"The best {most:,} of {named}"
-    of = "in all" if in_all else "a view"
-    sentence = f"{named} {of} reproduce{'s' if asked == 1 else ''} {best} of the clusters"
-    if enough < min(asked, most):
-        return f"{sentence}; {enough:,} would do for {there}."
-    return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
 
 
 def _lines(selector: OMVFS, chosen: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

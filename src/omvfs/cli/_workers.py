@@ -20,6 +20,7 @@ from omvfs.distributed.errors import ClusterError
 from omvfs.distributed.files import Failure, parts_of
 from omvfs.distributed.runs import Kept, Outcome, run_parts
 from omvfs.formats.destinations import Destination
+from omvfs.live.status import StatusFile
 from omvfs.persistence import checkpoint
 from omvfs.pipeline.loop import Result
 
@@ -104,6 +105,7 @@ def learned(
     scheduler: str | None,
     order: bool,
     skip_damaged: bool,
+    told: StatusFile,
 ) -> tuple[Result, dict[str, Any]]:
     """Return what was learned of all parts, and what is to be told of them.
 
@@ -119,6 +121,8 @@ def learned(
         Whose to take instead.
     order, skip_damaged : bool
         As for `run_parts`.
+    told : StatusFile
+        Told how many parts are done, and of how many.
     """
     parts = parts_of(reading.inputs, reading.options())
     if len(parts) == 1:
@@ -134,6 +138,15 @@ def learned(
             ) as bar,
         ):
             task = bar.add_task("", total=len(parts))
+
+            def listener(done: int, total: int) -> None:
+                bar.update(task, completed=done, total=total)
+                told.parts(done, total)
+
+            def should_stop() -> bool:
+                told.waiting()
+                return stop()
+
             found = run_parts(
                 client,
                 selector,
@@ -141,8 +154,8 @@ def learned(
                 kept,
                 order=order,
                 skip_damaged=skip_damaged,
-                listener=lambda done, total: bar.update(task, completed=done, total=total),
-                should_stop=stop,
+                listener=listener,
+                should_stop=should_stop,
             )
     if not found.finished:
         left = (

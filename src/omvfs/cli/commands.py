@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.main import get_command
 
-from omvfs import OMVFS, __version__
+from omvfs import OMVFS
 from omvfs.cli._about import COLUMNS, figures, remarked, remarks
 from omvfs.cli._checks import (
     MODEL,
@@ -33,6 +33,7 @@ from omvfs.cli._config import (
     table_of,
 )
 from omvfs.cli._ending import ended
+from omvfs.cli._front import new_app
 from omvfs.cli._logged import saying_what_is_logged
 from omvfs.cli._messages import say, shown
 from omvfs.cli._models import merge, rank
@@ -66,14 +67,18 @@ from omvfs.cli._options import (
     Total,
     View,
     Vocabulary,
+    Watch,
+    WithReport,
     Workers,
     WriteData,
 )
 from omvfs.cli._output import Bar, write_results
 from omvfs.cli._reading import Reading, of_parts
+from omvfs.cli._report import PAGE, command_of, pages_for, replace_report, report
 from omvfs.cli._rows import as_they_came, chunks_of, no_rows, write_rows
 from omvfs.cli._signals import Stop
 from omvfs.cli._summary import summarise
+from omvfs.cli._watching import told_in, watch_run
 from omvfs.cli._workers import (
     PARTS,
     check_same_kind,
@@ -87,34 +92,11 @@ from omvfs.data.schema import NewFeatures, Schema
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
 from omvfs.formats.destinations import Destination
+from omvfs.live.status import StatusFile
 from omvfs.persistence import checkpoint
 from omvfs.pipeline.loop import Result, run
 
-app = typer.Typer(
-    name="omvfs",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong command or option, 3 data that cannot be used, "
-    "4 a file that cannot be read or written, 130 and 143 stopped by Ctrl-C or SIGTERM.",
-)
-
-
-@app.callback(invoke_without_command=True)
-def omvfs(
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where in the program an error comes from.")
-    ] = False,
-) -> None:
-    """Pick the informative features of data without labels, in one pass.
-
-    Data have views: several kinds of features of the same rows, such as the words and the pixels
-    of web pages. Begin with: omvfs info DATA. Then: omvfs select DATA -k 20 -n 200 -o out.
-    """
-    if version:
-        typer.echo(f"omvfs {__version__}")
-        raise typer.Exit
+app = new_app()
 
 
 @app.command(cls=Grouped)
@@ -165,6 +147,8 @@ def select(
     prepare: Prepare = DEFAULTS["prepare"],
     negative: Negative = DEFAULTS["negative"],
     write_data: WriteData = False,
+    with_report: WithReport = False,
+    watch: Watch = False,
     view: View = None,
     drop: Drop = None,
     key: Key = None,
@@ -198,6 +182,7 @@ def select(
     selector = OMVFS(**parameters_of(context))
     check_parameters(selector)
     check_key(inputs, key)
+    pages = pages_for(with_report)
     if resume and overwrite:
         raise typer.BadParameter("--resume goes on, --overwrite begins anew: give one of them.")
     to: Destination = context.with_resource(Destination(out))
@@ -207,7 +192,7 @@ def select(
         check_out(to, inputs, write_data)
         stack.enter_context(locked(out))
         kept = kept_in(to)
-        check_free(to, resume, overwrite, [PARTS] if kept else [])
+        check_free(to, resume, overwrite, [PARTS, *pages] if kept else pages)
         check_same_kind(to, many, resume)
         settle(out)
         sweep(out / "data")
@@ -216,6 +201,7 @@ def select(
         else:
             kept.remove()
         stack.enter_context(telling_of_checkpoint(to))
+        status = stack.enter_context(told_in(context, to))
         warned: list[str] = []
         if many:
             result, about = learned(
@@ -226,19 +212,29 @@ def select(
                 scheduler,
                 order,
                 skip_damaged,
+                status,
             )
         else:
             with remarked(inputs) as warned:
-                result, about = _learned_here(context, selector, to), {}
-        reading = {"reading": Reading.of(context).asked}
-        chosen = write_results(out, result, inputs, reading | about)
+                result, about = _learned_here(context, selector, to, status), {}
+        status.enter("ranking")
+        reading = Reading.of(context)
+        told = {"command": command_of(context), "reading": reading.asked, **about}
+        chosen = write_results(out, result, inputs, told)
+        if write_data or with_report:
+            status.enter("writing")
         if write_data:
-            _write_selected(result.selector, Reading.of(context), out / "data")
-        to.publish(*RESULTS, "data")
+            _write_selected(result.selector, reading, out / "data")
+        if pages or resume or overwrite:
+            replace_report(pages, out, result.selector, reading, _opened)
+        to.publish(*RESULTS, *pages, "data")
         kept.remove()
+        status.finished(result.selector, chosen)
     tell_of_damaged(about)
     asked = is_given(context, "clusters")
     summarise(result.selector, chosen, to, warned, asked_clusters=asked, wrote_data=write_data)
+    if with_report:
+        say(f"Report: {to / PAGE}")
 
 
 @app.command(cls=Grouped)
@@ -276,6 +272,8 @@ def transform(
 
 app.command(cls=Grouped)(merge)
 app.command(cls=Grouped)(rank)
+app.command(cls=Grouped)(report)
+app.command("watch", cls=Grouped)(watch_run)
 
 
 @app.command(cls=Grouped)
@@ -348,7 +346,9 @@ def experiment(
     run_experiments(names, out, data, page, quick, again, jobs)
 
 
-def _learned_here(context: typer.Context, selector: OMVFS, to: Destination) -> Result:
+def _learned_here(
+    context: typer.Context, selector: OMVFS, to: Destination, told: StatusFile
+) -> Result:
     """Return what was learned from all rows, one after another, in this process."""
     given, model = context.params, to.here / MODEL
     if given["resume"] and checkpoint.kept(model) == checkpoint.previous(model):
@@ -359,6 +359,11 @@ def _learned_here(context: typer.Context, selector: OMVFS, to: Destination) -> R
     if opened.grows:
         # Words that the rows bring later are learned too, those of a longer file among them.
         selector.set_params(new_features=wanted)
+
+    def should_stop() -> bool:
+        told.waiting()
+        return stop()
+
     with opened as source, Stop() as stop, Bar(Console(stderr=True), source) as bar:
         result = run(
             source,
@@ -366,8 +371,8 @@ def _learned_here(context: typer.Context, selector: OMVFS, to: Destination) -> R
             save_to=model,
             save_every=given["checkpoint_every"],
             resume=given["resume"],
-            listeners=(bar, lambda status: to.publish(MODEL) if status.saved else None),
-            should_stop=stop,
+            listeners=(bar, told, lambda status: to.publish(MODEL) if status.saved else None),
+            should_stop=should_stop,
         )
     to.publish(MODEL)
     began = hasattr(result.selector, "schema_")

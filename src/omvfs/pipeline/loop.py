@@ -41,6 +41,8 @@ class Status:
         Whether a checkpoint was just written.
     drift : DriftEvent or None
         The change of the stream that was noticed in the last chunk, if any.
+    selector : OMVFS or None
+        As it is after the chunk; what it is asked takes time from the run.
     """
 
     n_rows: int
@@ -49,6 +51,7 @@ class Status:
     seconds: float
     saved: bool
     drift: DriftEvent | None = None
+    selector: OMVFS | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ def run(
         events = selector.drift_
         drift = events[-1] if events and events[-1].row > seen - len(chunk.views) else None
         for listener in listeners:
-            listener(Status(seen, seen - before, source.n_rows, seconds, save, drift))
+            listener(Status(seen, seen - before, source.n_rows, seconds, save, drift, selector))
         if stop:
             finished = False
             break

@@ -1,0 +1,232 @@
+"""Reports at the command line: of a run and of a model, and what stands in their way."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from omvfs.cli._output import write_results
+from omvfs.cli._summary import summarise
+from omvfs.cli.commands import run_app
+from omvfs.formats.destinations import Destination
+from omvfs.pipeline.loop import Result
+from reported import HOSTILE, hostile_model
+from support import clustered
+
+QUICK = ["-k", "3", "-n", "4", "--prepare", "l2"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run with a report; returns its folder and the rows."""
+    folder = tmp_path_factory.mktemp("run")
+    np.save(folder / "x.npy", clustered(np.random.default_rng(0), 150, 12)[0])
+    command = ["select", f"x={folder / 'x.npy'}", *QUICK, "-o", str(folder / "out"), "--report"]
+    assert run_app(command) == 0
+    return folder / "out", folder / "x.npy"
+
+
+def test_a_run_ends_with_a_report_and_says_where_it_is(run, tmp_path, capsys):
+    folder, rows = run
+    names = {"model.omvfs", "ranking.csv", "ranking.json", "run.json", "status.json"}
+    names |= {"report.html", "report.json"}
+    assert {each.name for each in folder.iterdir()} == names
+    out = tmp_path / "out"
+    capsys.readouterr()
+    assert run_app(["select", f"x={rows}", *QUICK, "-o", str(out), "--report"]) == 0
+    assert capsys.readouterr().out.endswith(f"\nReport: {out / 'report.html'}\n")
+
+
+def test_the_report_of_a_model_is_that_of_its_run(run, tmp_path, capsys):
+    folder, _ = run
+    out = tmp_path / "deep" / "page.html"
+    capsys.readouterr()
+    assert run_app(["report", str(folder / "model.omvfs"), "-o", str(out)]) == 0
+    assert capsys.readouterr() == (f"150 rows; report in {out}\n", "")
+    assert out.read_bytes() == (folder / "report.html").read_bytes()
+    assert out.with_suffix(".json").read_bytes() == (folder / "report.json").read_bytes()
+    assert len(list(out.parent.iterdir())) == 2
+
+
+def test_the_command_that_a_report_tells_makes_the_same_results(run, tmp_path):
+    folder, rows = run
+    told = json.loads((folder / "report.json").read_text())["made"]["run"]
+    assert told["command"] == json.loads((folder / "run.json").read_text())["command"]
+    words = told["command"].split()
+    assert words[:3] == ["omvfs", "select", f"x={rows}"]
+    assert "--report" in words
+    assert "-o" not in words
+    assert run_app([*words[1:], "-o", str(tmp_path / "again")]) == 0
+    again = json.loads((tmp_path / "again" / "report.json").read_text())["made"]
+    made = json.loads((folder / "report.json").read_text())["made"]
+    for digest in ("rows_digest", "ranking_digest"):
+        assert again[digest] == made[digest]
+
+
+def test_as_many_features_and_draws_as_are_asked_for(run, tmp_path):
+    model, out = run[0] / "model.omvfs", tmp_path / "a.html"
+    assert run_app(["report", str(model), "-n", "2", "--resamples", "0", "-o", str(out)]) == 0
+    told = json.loads((tmp_path / "a.json").read_text())
+    assert told["stability"] is None
+    assert [len(view["features"]) for view in told["features"]] == [2]
+    # The run was asked for others, and is still the run.
+    assert "command" in told["made"]["run"]
+
+
+def test_a_report_goes_to_an_address_too(run, capsys):
+    model, to = str(run[0] / "model.omvfs"), "memory://me:word@bucket/deep/a.html"
+    command = ["report", model, "-o", to, "--resamples", "0"]
+    assert run_app(command) == 0
+    assert "word" not in capsys.readouterr().out
+    with fsspec.open(to, "rb") as file:
+        assert file.read().startswith(b"<!doctype html>")
+    with fsspec.open(to.replace(".html", ".json"), "rb") as file:
+        assert json.loads(file.read())["rows"] == 150
+    assert run_app(command) == 4
+    assert "is there already" in capsys.readouterr().err
+    assert run_app([*command, "--overwrite"]) == 0
+
+
+def test_how_another_model_was_made_is_not_told(run, tmp_path):
+    told = json.loads((run[0] / "run.json").read_text())
+    (tmp_path / "model.omvfs").write_bytes((run[0] / "model.omvfs").read_bytes())
+    for spoilt in (
+        json.dumps(told | {"rows": 149}),
+        json.dumps(told | {"parameters": told["parameters"] | {"random_state": 1}}),
+        "[]",
+        '{"rows": 150}',
+        "no json",
+        "[" * 100_000,
+    ):
+        (tmp_path / "run.json").write_text(spoilt)
+        command = ["report", str(tmp_path / "model.omvfs"), "-o", str(tmp_path / "a.html")]
+        assert run_app([*command, "--resamples", "0", "--overwrite"]) == 0
+        made = json.loads((tmp_path / "a.json").read_text())["made"]["run"]
+        assert "command" not in made
+        assert len(made["SHA-256"]) == 64
+
+
+def test_rows_that_have_names_are_examples_of_their_clusters(tmp_path):
+    X, _ = clustered(np.random.default_rng(0), 90, 9)
+    names = [f"page {i:02d}" for i in range(90)]
+    columns = {"id": names, "title": [f"<i>{i}</i>" for i in range(90)]}
+    columns |= {f"c{j}": X[:, j] for j in range(9)}
+    parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    out = tmp_path / "out"
+    command = ["select", str(tmp_path / "rows.parquet"), "--keep", "title", "--key", "id"]
+    assert run_app([*command, *QUICK, "-o", str(out), "--report"]) == 0
+    clusters = json.loads((out / "report.json").read_text())["clusters"]
+    rows = [row for own in clusters for row in own["examples"]]
+    assert len(rows) == 9
+    for row in rows:
+        assert row["key"] == names[int(row["row"])]
+        assert row["title"] == f"<i>{int(row['row'])}</i>"
+    assert "<i>" not in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_what_stands_in_the_way_is_told_before_anything_is_done(run, tmp_path, capsys):
+    model, out = str(run[0] / "model.omvfs"), tmp_path / "a.html"
+
+    def refused(code, said, *arguments):
+        capsys.readouterr()
+        assert run_app(["report", *map(str, arguments)]) == code
+        error = capsys.readouterr().err
+        assert said in " ".join(error.replace("│", " ").split()), error
+        assert "Traceback" not in error
+
+    refused(4, "No such file", tmp_path / "none.omvfs", "-o", out)
+    (tmp_path / "other.omvfs").write_text("something else")
+    refused(3, "other.omvfs", tmp_path / "other.omvfs", "-o", out)
+    refused(2, "expected a file that ends in .html", model, "-o", tmp_path / "page")
+    (tmp_path / "folder.html").mkdir()
+    refused(2, "is a folder", model, "-o", tmp_path / "folder.html")
+    refused(2, "--resamples", model, "-o", out, "--resamples", "-1")
+    refused(3, "Got --resamples 1", model, "-o", out, "--resamples", "1")
+    assert not out.exists()
+    for there in (out, out.with_suffix(".json")):
+        there.write_text("mine")
+        refused(2, "is there already: take another file, or --overwrite", model, "-o", out)
+        assert there.read_text() == "mine"
+        there.unlink()
+    out.write_text("mine")
+    assert run_app(["report", model, "-o", str(out), "--overwrite", "--resamples", "0"]) == 0
+    assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("command", ["report", "select"])
+def test_without_jinja2_nothing_is_begun(run, tmp_path, command):
+    out = tmp_path / "out"
+    given = {
+        "report": ["report", str(run[0] / "model.omvfs"), "-o", str(out / "a.html")],
+        "select": ["select", f"x={run[1]}", *QUICK, "-o", str(out), "--report"],
+    }
+    code = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        f"from omvfs.cli.commands import run_app\nsys.exit(run_app({given[command]!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "omvfs: This needs jinja2: pip install 'omvfs[report]'\n"
+    assert not out.exists()
+
+
+def test_a_page_of_a_run_before_does_not_stay_beside_other_results(run, tmp_path, capsys):
+    out = tmp_path / "out"
+    select = ["select", f"x={run[1]}", *QUICK, "-o", str(out)]
+    assert run_app([*select, "--report"]) == 0
+    assert run_app([*select, "--report"]) == 2
+    assert run_app([*select, "--seed", "1", "--overwrite"]) == 0
+    assert not (out / "report.html").exists()
+    assert not (out / "report.json").exists()
+    # What is not such a page stays, whatever it is called, and is not written over.
+    (out / "report.html").write_text("mine")
+    assert run_app([*select, "--overwrite"]) == 0
+    assert (out / "report.html").read_text() == "mine"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "report.html").write_text("mine")
+    assert run_app([*select[:-1], str(other), "--report"]) == 2
+    assert (other / "report.html").read_text() == "mine"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """What is written of hostile names: rows of ranking.csv, and what is said."""
+    model, _ = hostile_model()
+    out = tmp_path_factory.mktemp("hostile")
+    chosen = write_results(out, Result(model, finished=True), ["x"])
+    with (out / "ranking.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    return model, out, chosen, rows
+
+
+def test_hostile_names_come_back_from_tables_and_no_spreadsheet_computes_them(hostile):
+    model, out, _, (head, *rows) = hostile
+    named = [head.index(each) for each in ("view", "name", "repeats")]
+    for row in rows:
+        assert not [row[i] for i in named if row[i].startswith(("=", "+", "-", "@", "\t", "\r"))]
+    lossy = {name.encode("utf-8", "backslashreplace").decode() for name in HOSTILE}
+    found = {row[named[1]] for row in rows}
+    assert lossy <= {name.removeprefix("'") for name in found}
+    assert json.loads((out / "ranking.json").read_text(encoding="utf-8"))["selected"].keys() == {
+        *model.schema_.names
+    }
+
+
+def test_a_terminal_sees_hostile_names_spelt_out(hostile, capsys):
+    model, out, chosen, _ = hostile
+    # What is no text cannot be saved.
+    hostile_model(names=[name for name in HOSTILE if "\ud800" not in name])[0].save(
+        out / "model.omvfs"
+    )
+    assert run_app(["report", str(out / "model.omvfs"), "-o", str(out / "a.html")]) == 0
+    summarise(model, chosen, Destination(out), (), asked_clusters=True, wrote_data=False)
+    said = "".join(capsys.readouterr())
+    assert not [each for each in said if each != "\n" and (each < " " or "\x7f" <= each < "\xa0")]
+    assert "\u202e" not in said
