@@ -6,7 +6,9 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["criterion", "measure", "plots", "scaling", "stream_memory"])
+@pytest.mark.parametrize(
+    "name", ["criterion", "measure", "plots", "scaling", "stream_memory", "watching"]
+)
 def test_examples(name):
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted
