@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.arrays import project
-from omvfs.model.constrained import init
-from omvfs.model.constrained.alternate import best_cluster, unit_directions
+from omvfs.model.constrained import init, race
+from omvfs.model.constrained.alternate import best_cluster
 from support import counts
 
 kinds = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -102,18 +102,42 @@ def test_alternating_never_explains_less(seed, n_clusters):
     rng = np.random.default_rng(seed)
     X = counts(rng, 15, 10)
     total = np.sum(X**2)
-    begin = init.kmeans_plusplus_directions(X, n_clusters, rng)
-    energies = [init.alternate(X, begin, i).energy for i in range(6)]
-    assert (np.diff(energies) >= -1e-9 * total).all()
-    assert energies[-1] <= total * (1 + 1e-12)
+    begin = race.kmeans_plusplus_directions(X, n_clusters, rng, 3)
+    energies = np.array([race.alternate(X, begin, i).energies for i in range(6)])
+    assert (np.diff(energies, axis=0) >= -1e-9 * total).all()
+    assert (energies[-1] <= total * (1 + 1e-12)).all()
+
+
+@given(seed=st.integers(0, 2**32), n_clusters=st.integers(1, 5), n_iter=st.integers(0, 6))
+@settings(max_examples=30, deadline=None)
+def test_starts_do_not_know_of_each_other(seed, n_clusters, n_iter):
+    rng = np.random.default_rng(seed)
+    X = counts(rng, 15, 10)
+    begin = race.kmeans_plusplus_directions(X, n_clusters, rng, 3)
+    together = race.alternate(X, begin, n_iter)
+    for i in range(3):
+        alone = race.alternate(X, begin[[i]], n_iter)
+        np.testing.assert_array_equal(alone.labels[0], together.labels[i])
+        np.testing.assert_allclose(alone.energies[0], together.energies[i], rtol=1e-12)
+
+
+@given(seed=st.integers(0, 2**32), n_clusters=st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_rows_are_placed_as_one_start_at_a_time_places_them(seed, n_clusters):
+    rng = np.random.default_rng(seed)
+    X = counts(rng, 15, 10)
+    begin = race.kmeans_plusplus_directions(X, n_clusters, rng, 2)
+    found = race.alternate(X, begin, 0)
+    for directions, labels, energy in zip(begin, found.labels, found.energies, strict=True):
+        expected = best_cluster(X @ directions.T)
+        np.testing.assert_array_equal(labels, expected.labels)
+        assert energy == pytest.approx(expected.masses.sum())
 
 
 def test_an_empty_cluster_is_given_the_row_least_explained():
     # Two directions that are the same: one cluster stays empty, and takes over the odd row.
     X = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.1], [1.0, 2.0]])
-    begin = unit_directions([np.array([[1.0, 1.0], [0.0, 0.0]])])[0]
-    found = init.alternate(X, begin, 10)
-    labels = best_cluster(X @ found.directions).labels
+    labels = race.alternate(X, np.array([[[1.0, 0.0], [1.0, 0.0]]]), 10).labels[0]
     assert labels[3] not in labels[:3]
     assert len(set(labels[:3])) == 1
 
@@ -123,20 +147,19 @@ def test_an_empty_cluster_is_given_the_row_least_explained():
 def test_seeds_are_rows_and_different_ones(seed):
     rng = np.random.default_rng(seed)
     X = counts(rng, 8, 8, density=0.7) + 0.01
-    directions = init.kmeans_plusplus_directions(X, 4, rng)
-    assert_sound([directions], [X], 4)
-    cosines = X @ directions / np.linalg.norm(X, axis=1, keepdims=True)
-    rows = cosines.argmax(axis=0)
-    np.testing.assert_allclose(cosines[rows, np.arange(4)], 1, atol=1e-9)
-    assert len(set(rows)) == 4
+    for drawn in race.kmeans_plusplus_directions(X, 4, rng, 3):
+        assert_sound([drawn.T], [X], 4)
+        cosines = X @ drawn.T / np.linalg.norm(X, axis=1, keepdims=True)
+        rows = cosines.argmax(axis=0)
+        np.testing.assert_allclose(cosines[rows, np.arange(4)], 1, atol=1e-9)
+        assert len(set(rows)) == 4
 
 
 def test_seeds_prefer_what_is_unexplained():
     # Nine rows along one direction and one along another: two seeds are always one of each.
     X = np.vstack([np.tile([1.0, 0.0], (9, 1)), [0.0, 1.0]])
-    for seed in range(50):
-        directions = init.kmeans_plusplus_directions(X, 2, np.random.default_rng(seed))
-        assert sorted(directions.argmax(axis=0)) == [0, 1]
+    for drawn in race.kmeans_plusplus_directions(X, 2, np.random.default_rng(0), 50):
+        assert sorted(drawn.argmax(axis=1)) == [0, 1]
 
 
 def cliques(n_cliques, size, isolated=0):

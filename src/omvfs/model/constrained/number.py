@@ -22,7 +22,8 @@ from omvfs.model.concordance import (
     together,
 )
 from omvfs.model.constrained.alternate import best_cluster
-from omvfs.model.constrained.init import mean_directions, raced, singular_space, unit
+from omvfs.model.constrained.init import mean_directions, singular_space, unit
+from omvfs.model.constrained.race import raced
 from omvfs.model.constrained.reach import Reach
 from omvfs.model.constrained.view_weights import Correlation
 from omvfs.model.presence import Presence, can_judge, of_those, take
