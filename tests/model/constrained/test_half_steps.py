@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from omvfs.model.constrained.half_steps import gain, update_u, update_v
 from omvfs.model.graph.neighbours import normalised_neighbours
 from omvfs.model.graph.similarity import gaussian, laplacian
-from omvfs.model.graph.term import graph_laplacian, graph_term
+from omvfs.model.graph.term import DenseLaplacian, graph_laplacian, graph_term
 from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.paper import updates as paper
 from omvfs.model.settings import Settings
@@ -46,7 +46,27 @@ def graph_of(kind, X, U, alpha):
         weights, energy = [alpha, alpha / 2], float(len(X[0]))
         return graph_laplacian(normalised_neighbours(X, 3), scored, weights, energy)
     M = sum(a * laplacian(gaussian(X_v)) for a, X_v in zip((alpha, alpha / 2), X, strict=True))
-    return M, float(np.linalg.eigvalsh(M)[-1])
+    return DenseLaplacian(M), float(np.linalg.eigvalsh(M)[-1])
+
+
+def as_array(M):
+    """M as it is written."""
+    if isinstance(M, DenseLaplacian):
+        return M.M
+    parts = zip(M.scales, M.graphs, strict=True)
+    return sum(c * (np.diag((W.sum(axis=1) > 0) * 1.0) - W.toarray()) for c, W in parts)
+
+
+@given(problem=problems, alpha=st.floats(0, 100))
+@settings(max_examples=60, deadline=None)
+def test_graphs_multiply_as_they_are_written(problem, alpha):
+    X, U, _ = draw(**problem)
+    M, _ = graph_of("neighbors", X, U, alpha)
+    if M is None:
+        return
+    expected = as_array(M) @ U.dense()
+    np.testing.assert_allclose(M.times(U), expected, atol=1e-12 * (1 + alpha) * len(X[0]))
+    assert M.smoothness(U) == pytest.approx(np.sum(U.dense() * expected), abs=1e-9 * (1 + alpha))
 
 
 def naive_objective(X, U, V, M):
@@ -55,7 +75,7 @@ def naive_objective(X, U, V, M):
     fit = sum(np.sum((X_v - U @ V_v.T) ** 2) for X_v, V_v in zip(X, V, strict=True))
     if M is None:
         return fit
-    return fit + np.trace(U.T @ (M @ U))
+    return fit + np.trace(U.T @ (as_array(M) @ U))
 
 
 def assert_unit(U):
@@ -164,7 +184,7 @@ def test_the_bound_of_the_gaussian_graph_bounds_its_eigenvalues(seed, n, n_equal
         tol=0.0,
     )
     M, bound = graph_term(X, given_settings)(Indicator(np.zeros(n, int), np.ones(n), 2))
-    assert np.linalg.eigvalsh(M)[-1] <= bound + 1e-9
+    assert np.linalg.eigvalsh(M.M)[-1] <= bound + 1e-9
 
 
 # The V half-step

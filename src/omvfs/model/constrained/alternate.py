@@ -17,9 +17,8 @@ from omvfs.model.arrays import (
 )
 from omvfs.model.constrained.half_steps import update_u, update_v
 from omvfs.model.constrained.reach import Reach
-from omvfs.model.graph.term import GraphTerm
+from omvfs.model.graph.term import GraphMatrix, GraphTerm
 from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.objective import inner
 from omvfs.model.presence import Presence, who_has
 
 # An alternation has settled when fewer than one row in so many changes its cluster.
@@ -194,7 +193,7 @@ def solve(
     >>> found.U.labels
     array([0, 0, 1])
     """
-    M: Block | None = None
+    M: GraphMatrix | None = None
     for n_iter in range(1, max_iter + 1):
         reach = Reach.of(directions, present)
         P = reach.fit(project(X, directions))
@@ -211,8 +210,8 @@ def solve(
         if n_iter > 1 and unmoved(U.labels, before):
             break
     assert U is not None
-    unit = U.unit().dense()
-    return Solution(counted, V, 0.0 if M is None else inner(unit, M @ unit), n_iter, U)
+    smoothness = 0.0 if M is None else M.smoothness(U.unit())
+    return Solution(counted, V, smoothness, n_iter, U)
 
 
 def joined(

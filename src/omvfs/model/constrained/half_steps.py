@@ -7,7 +7,8 @@ weight u_i, with Σ_{i in k} u_i² = 1. So both half-steps have simple exact for
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from omvfs.model.arrays import Array, Block, in_ties, near_largest, sums_by_label
+from omvfs.model.arrays import Array, in_ties, near_largest, sums_by_label
+from omvfs.model.graph.term import GraphMatrix
 from omvfs.model.indicator import Indicator
 from omvfs.model.objective import inner
 
@@ -75,7 +76,7 @@ def block_soft_threshold(norms: Array, beta: float) -> Array:
     return kept
 
 
-def gain(U: Indicator, P: Array, M: Block | None) -> float:
+def gain(U: Indicator, P: Array, M: GraphMatrix | None) -> float:
     """Return 2⟨U, P⟩ − tr(UᵀMU): what the U half-step raises. The objective is a constant less it.
 
     With UᵀU = I and V fixed, ‖X − UVᵀ‖² = ‖X‖² + ‖V‖² − 2⟨U, XV⟩.
@@ -83,17 +84,16 @@ def gain(U: Indicator, P: Array, M: Block | None) -> float:
     Examples
     --------
     >>> U = Indicator(np.array([0, 0]), np.array([0.6, 0.8]), 1)
-    >>> gain(U, np.array([[1.0], [1.0]]), np.array([[1.0, -1.0], [-1.0, 1.0]])).__round__(2)
+    >>> from omvfs.model.graph.term import DenseLaplacian
+    >>> M = DenseLaplacian(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    >>> gain(U, np.array([[1.0], [1.0]]), M).__round__(2)
     2.76
     """
     fit = 2 * inner(U.weights, P[np.arange(len(U.labels)), U.labels])
-    if M is None:
-        return fit
-    dense = U.dense()
-    return fit - inner(dense, M @ dense)
+    return fit if M is None else fit - M.smoothness(U)
 
 
-def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0) -> Indicator:
+def update_u(U: Indicator, P: Array, M: GraphMatrix | None = None, bound: float = 0.0) -> Indicator:
     """Return U after one half-step: rows moved to better clusters, weights fitted.
 
     Maximises 2⟨U, P⟩ − tr(UᵀMU) over U ≥ 0 with UᵀU = I, where P = Σ X_v V_v. As UᵀU = I, taking
@@ -108,7 +108,7 @@ def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0)
     U : Indicator
         Columns of norm 1, or empty.
     P : array of shape (n, K)
-    M : array or sparse matrix of shape (n, n), optional
+    M : GraphMatrix, optional
         Σ_v α_v L_v.
     bound : float
         The largest eigenvalue of M, or less for longer steps: the gain is checked either way.
@@ -124,16 +124,14 @@ def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0)
     >>> update_u(start, P).labels
     array([0, 0, 1])
     """
+    rows = np.arange(len(U.labels))
     E = P
     if M is not None:
-        dense = U.dense()
-        MU = M @ dense
-        E = P + (bound * dense - MU).astype(P.dtype, copy=False)
+        E = P - M.times(U).astype(P.dtype, copy=False)
+        E[rows, U.labels] += (bound * U.weights).astype(P.dtype, copy=False)
     E = np.maximum(E, 0)
     # Only the proportions of E matter; at this scale its squares neither overflow nor vanish.
     E = E / (E.max(initial=0) or 1)
-    n = len(U.labels)
-    rows = np.arange(n)
     # A row adds E² / (2 × norm) to the norm of its cluster, to first order.
     norms = np.sqrt(sums_by_label(U.labels, np.square(E[rows, U.labels]), U.n_clusters))
     norms = np.maximum(norms, E.max(axis=0)).astype(E.dtype)
@@ -145,9 +143,7 @@ def update_u(U: Indicator, P: Array, M: Block | None = None, bound: float = 0.0)
     margin = in_ties(added[movers, wanted[movers]] - added[movers, U.labels[movers]])
     movers = movers[np.argsort(-margin, kind="stable")]
 
-    before = 2 * inner(U.weights, P[rows, U.labels])
-    if M is not None:
-        before -= inner(dense, MU)
+    before = gain(U, P, M)
     for _ in range(_BACKTRACKS):
         labels = U.labels.copy()
         labels[movers] = wanted[movers]

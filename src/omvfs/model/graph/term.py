@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,11 +10,23 @@ import scipy.sparse as sp
 from omvfs.model.arrays import Array, Block
 from omvfs.model.graph.neighbours import normalised_neighbours
 from omvfs.model.graph.similarity import gaussian, laplacian
-from omvfs.model.indicator import Indicator
+from omvfs.model.indicator import Indicator, transposed_product
+from omvfs.model.objective import inner
 from omvfs.model.settings import Settings
 
-# From U to M = Σ_v α_v L_v and a step bound, see `update_u`; M is None without a graph.
-GraphTerm: TypeAlias = Callable[[Indicator], tuple[Block | None, float]]
+
+class GraphMatrix(Protocol):
+    """M = Σ_v α_v L_v of some rows."""
+
+    def times(self, U: Indicator) -> Array:
+        """Return M U."""
+
+    def smoothness(self, U: Indicator) -> float:
+        """Return tr(UᵀMU)."""
+
+
+# From U to M and a step bound, see `update_u`; M is None without a graph.
+GraphTerm: TypeAlias = Callable[[Indicator], tuple[GraphMatrix | None, float]]
 
 
 def asks_neighbours(settings: Settings) -> bool:
@@ -51,7 +63,7 @@ def graph_term(
         # W has no negative eigenvalue, so those of D − W are at most the largest degree, and W has
         # ones on its diagonal.
         bound = float(np.max(np.diagonal(M))) + sum(settings.graph_weight)
-        return lambda U: (M, bound)
+        return lambda U: (DenseLaplacian(M), bound)
     found = neighbour_graphs(X, settings) if graphs is None else graphs
     return lambda U: graph_laplacian(found, U, settings.graph_weight, float(U.masses.sum()))
 
@@ -76,11 +88,22 @@ def agreement(W: sp.csr_array, U: Indicator) -> float:
     filled = int(np.count_nonzero(unit.masses))
     if filled < 2:
         return 0.0
+    return max(0.0, (within(W, unit) - 1) / (filled - 1))
+
+
+def within(W: sp.csr_array, U: Indicator) -> float:
+    """Return tr(UᵀWU), what joins rows of one cluster, at the cost of the edges.
+
+    Examples
+    --------
+    >>> W = sp.csr_array(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    >>> within(W, Indicator(np.array([0, 0]), np.array([1.0, 3.0]), 2))
+    12.0
+    """
     counts = np.diff(W.indptr)
-    joined = np.repeat(unit.labels, counts) == unit.labels[W.indices]
-    pairs = np.repeat(unit.weights, counts) * unit.weights[W.indices]
-    within = float(np.sum(W.data * pairs, where=joined))
-    return max(0.0, (within - 1) / (filled - 1))
+    joined = np.flatnonzero(np.repeat(U.labels, counts) == U.labels[W.indices])
+    own = np.repeat(U.weights, counts)[joined] * W.data[joined]
+    return float(np.sum(np.multiply(own, U.weights[W.indices[joined]], dtype=np.float64)))
 
 
 def shares_of_views(graphs: Sequence[sp.csr_array], U: Indicator) -> Array:
@@ -104,20 +127,56 @@ class Laplacian:
     Examples
     --------
     >>> W = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    >>> Laplacian([W], [2.0]) @ np.array([[1.0], [0.0]])
+    >>> M, U = Laplacian([W], [2.0]), Indicator(np.array([0, 0]), np.array([1.0, 0.0]), 1)
+    >>> M.times(U)
     array([[ 2.],
            [-2.]])
+    >>> M.smoothness(U)
+    2.0
     """
 
     graphs: Sequence[sp.csr_array]
     scales: Sequence[float]
 
-    def __matmul__(self, U: Array) -> Array:
-        product = np.zeros_like(U)
+    def times(self, U: Indicator) -> Array:
+        """Return M U."""
+        rows = np.arange(len(U.labels))
+        product = np.zeros((len(rows), U.n_clusters), U.weights.dtype)
         for scale, W in zip(self.scales, self.graphs, strict=True):
-            joined = np.diff(W.indptr) > 0
-            product += scale * (U * joined[:, np.newaxis] - W @ U)
+            # Ŵ is its own transpose.
+            product -= scale * transposed_product(W, U)
+            product[rows, U.labels] += scale * U.weights * (np.diff(W.indptr) > 0)
         return product
+
+    def smoothness(self, U: Indicator) -> float:
+        """Return tr(UᵀMU)."""
+        squares = np.square(U.weights, dtype=np.float64)
+        return sum(
+            scale * (float(squares @ (np.diff(W.indptr) > 0)) - within(W, U))
+            for scale, W in zip(self.scales, self.graphs, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class DenseLaplacian:
+    """M as an array, for graphs that join all rows.
+
+    Examples
+    --------
+    >>> M = DenseLaplacian(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    >>> M.smoothness(Indicator(np.array([0, 0]), np.array([1.0, 3.0]), 1))
+    4.0
+    """
+
+    M: Array
+
+    def times(self, U: Indicator) -> Array:
+        """Return M U."""
+        return self.M @ U.dense()
+
+    def smoothness(self, U: Indicator) -> float:
+        """Return tr(UᵀMU)."""
+        return inner(U.dense(), self.times(U))
 
 
 def graph_laplacian(
