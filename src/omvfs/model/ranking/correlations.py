@@ -56,7 +56,11 @@ class Correlations:
         -------
         array of shape (len(some), len(others))
         """
-        return self._beside(some, self._centred(others))
+        columns = self._centred(others)
+        if some is others:
+            # Of columns with themselves BLAS works out one half.
+            return columns.T @ columns
+        return self._beside(some, columns)
 
     def strongest(self, some: IntArray, others: IntArray) -> tuple[IntArray, NDArray[np.float64]]:
         """Return with which of the others each feature correlates most, and how much.
