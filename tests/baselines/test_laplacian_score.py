@@ -194,6 +194,7 @@ def test_neighbours_do_not_depend_on_the_height_of_the_strips(kind, monkeypatch)
     X = kind(counts(np.random.default_rng(0), 50, 6))
     whole = neighbour_graph(X, 3, "heat", None).toarray()
     monkeypatch.setattr(products, "STRIP_ENTRIES", 120)
+    monkeypatch.setattr(products, "_SQUARE_ENTRIES", 120)
     np.testing.assert_allclose(neighbour_graph(X, 3, "heat", None).toarray(), whole, atol=1e-14)
 
 

@@ -58,6 +58,7 @@ def test_neighbours_do_not_depend_on_the_height_of_the_strips(kind, monkeypatch)
     X = rows(0, n=40)
     whole = dense(neighbours(kind(X), 3))
     monkeypatch.setattr(products, "STRIP_ENTRIES", 90)
+    monkeypatch.setattr(products, "_SQUARE_ENTRIES", 90)
     np.testing.assert_allclose(dense(neighbours(kind(X), 3)), whole, atol=1e-15)
 
 

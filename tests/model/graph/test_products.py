@@ -88,6 +88,7 @@ def test_products_are_those_of_arrays(way, dtype, data):
         with (
             only(way),
             patch.object(products, "STRIP_ENTRIES", entries),
+            patch.object(products, "_SQUARE_ENTRIES", entries),
             np.errstate(over="ignore"),
         ):
             strips = [(start, S.copy()) for start, S in product_strips(one(X), other(Y))]

@@ -49,6 +49,7 @@ def test_votes_are_those_of_the_nearest_rows(kind, seed, k):
 def test_many_rows_are_asked_as_few_are(monkeypatch, kind, few):
     monkeypatch.setattr(vote, "_FEW", few)
     monkeypatch.setattr(products, "STRIP_ENTRIES", 120)
+    monkeypatch.setattr(products, "_SQUARE_ENTRIES", 120)
     rng = np.random.default_rng(0)
     rows, labels = clustered(rng, 30, 8)
     X = rng.random((11, 8))

@@ -42,6 +42,8 @@ _FILLING, _GROWTH = 4.0, 64.0
 # On the way, it is clustered with less effort than when something is asked: with one start in so
 # many, and at most so many iterations of the solver.
 _STARTS, ITERATIONS = 4, 10
+# After so many iterations only the start of the most merit goes on.
+_HEAT = 6
 # Rows that a cluster must have on average to be found, or to be judged by.
 ROWS_PER_CLUSTER = 10
 
@@ -224,13 +226,15 @@ def clustered(
         labels = graph_start(graphs, settings.graph_weight, K, rng, settings.n_init)
         directions = mean_directions(X, labels, K)
         starts.append((directions, in_clusters(project(X, directions), labels)))
-    options = [
-        solve(X, start, prior, graph, beta=settings.sparsity, max_iter=max_iter, U=U).U
-        for start, U in starts
-    ]
+    beta, heat = settings.sparsity, min(max_iter, _HEAT)
+    options = [solve(X, start, prior, graph, beta=beta, max_iter=heat, U=U) for start, U in starts]
     unit = [unit_rows(X_v) for X_v in X]
-    merits = [merit(U, unit, graphs, settings.graph_weight, heard=heard) for U in options]
-    return options[int(in_ties(np.array(merits)).argmax())]
+    merits = [merit(each.U, unit, graphs, settings.graph_weight, heard=heard) for each in options]
+    best = options[int(in_ties(np.array(merits)).argmax())]
+    if best.n_iter < heat or heat == max_iter:
+        return best.U
+    directions, rest = unit_directions(best.V), max_iter - heat
+    return solve(X, directions, prior, graph, beta=beta, max_iter=rest, U=best.U).U
 
 
 def clustered_in_part(

@@ -13,9 +13,11 @@ import scipy.sparse as sp
 from omvfs.model.arrays import Array, Block, IntArray, dense
 from omvfs.model.columns import on_columns
 
-# Entries of the dense strip of products, or of rows made dense, held at a time: all products of the
-# 2,000 rows that a reservoir has by default.
-STRIP_ENTRIES = 1 << 22
+# Entries of the dense strip of products, or of rows made dense, held at a time.
+STRIP_ENTRIES = 1 << 19
+# The same for products of dense rows with themselves, of which BLAS works out one half if they are
+# asked for at once: those of the 2,000 rows that a reservoir has by default.
+_SQUARE_ENTRIES = 1 << 22
 # What an entry costs, in ns, on one thread of an x86-64 server, double precision. Two sparse rows:
 # every pair of entries that meet, and every product that is not zero. A sparse row with dense ones:
 # every entry of it and of them. Dense rows: every column. Before, to make an entry dense; and to
@@ -65,6 +67,9 @@ def product_strips(X: Block, Y: Block) -> Iterator[tuple[int, Array]]:
 
 def _beside_dense(X: Block, Y: Block) -> Iterator[tuple[int, Array]]:
     """Yield strips of products of rows of which some are dense."""
+    if X is Y and X.shape[0] ** 2 <= _SQUARE_ENTRIES:
+        yield 0, X @ X.T
+        return
     X_full, Y_full = _is_full(X), _is_full(Y)
     Y = dense(Y) if Y_full else Y
     height = _height(Y.shape[0], X.shape[1] if X_full else 1)
