@@ -64,8 +64,8 @@ def page(results, older=()):
     older : sequence of str
         Keys of results that other code gave.
     """
-    found = [[bar.what, bar.seen, bar.verdict] for bar in bars(results)]
-    lines = [HEAD, table(found, ["bar", "seen", ""])]
+    found = [[bar.what, bar.seen, bar.spread, bar.wall, bar.verdict] for bar in bars(results)]
+    lines = [HEAD, table(found, ["bar", "seen", "spread", "by wall time", ""])]
     if older:
         share = f"{len(older)} of {len(results)} results"
         lines += ["", f"Measured with earlier code of the library, {share}: {', '.join(older)}."]
