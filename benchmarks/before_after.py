@@ -3,9 +3,9 @@
     python benchmarks/before_after.py --before TREE/src --after src --data DIR
 
 Each tree learns and ranks in processes of its own; the selected features are judged by this one, as
-in `quality.py`, stacked: NMI of the clusters that they alone give, mean over sizes and seeds. Told are by
-set the NMI of both, the difference order by order, and how far those of before are from each other.
-With `--json` it is kept for the bars of docs/performance.md.
+in `quality.py`, stacked: NMI of the clusters that they alone give, mean over sizes and seeds. Told
+are by set the NMI of both, the difference order by order, and the spread of those of before. With
+`--json` it is kept for the bars of docs/performance.md.
 """
 
 import argparse
