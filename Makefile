@@ -6,7 +6,7 @@ STAMP  := .venv/.installed
 SPARK_STAMP := .venv-spark/.installed
 AXE    := build/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test test-browser test-spark test-faults lint format bench bench-quick bench-full experiments experiments-quick clean
+.PHONY: demo test test-browser test-spark test-faults lint format bench bench-bars bench-quick bench-full experiments experiments-quick clean
 
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo build/demo/report.html
@@ -40,6 +40,10 @@ bench: $(STAMP)
 
 bench-full: $(STAMP)
 	$(SPEED) --full $(AGAIN)
+
+# Anew, whatever was found before: half-dense views, ranked passes, asking, predicting, starting, memory.
+bench-bars: $(STAMP)
+	$(SPEED) --again asked/ --only asked/
 
 bench-quick: $(STAMP)
 	$(BIN)/python benchmarks/speed.py --quick

@@ -2,20 +2,22 @@
 
     python benchmarks/asking.py --data DIR
 
-Reads rows of debian_large in one order, and asks; again and again in one process, in turn, in
-processor time. Every figure is a ratio to the pass of the same turn: median, lowest and highest.
+Reads rows of debian_large, or of its twin, in one order, and asks; again and again in one process,
+in turn, in processor time. Every figure is a ratio to the pass of the same turn: median, lowest and
+highest.
 """
 
 import argparse
 from pathlib import Path
 
+from made import load
 from measure import ratios
+from race import chunks_of
 
 from omvfs import OMVFS
-from omvfs.experiments.sets import Place, load
 from omvfs.experiments.timing import shown, timed
 
-CHUNK, CLUSTERS = 1000, 20
+CLUSTERS = 20
 # What is asked, one after another.
 ASKED = {
     "a ranking": {},
@@ -29,8 +31,8 @@ ASKED = {
 
 
 def turn(chunks, seed):
-    """Return the time of a pass, and of everything that is asked after it."""
-    model = OMVFS(CLUSTERS, batch_size=CHUNK, random_state=seed)
+    """Return the times of a pass, and of everything that is asked after it."""
+    model = OMVFS(CLUSTERS, batch_size=1000, random_state=seed)
 
     def learn():
         for chunk in chunks:
@@ -47,23 +49,25 @@ def turn(chunks, seed):
     return times
 
 
+def turns(data, n_rows, n_turns):
+    """Return the times of several turns by what was done, and whether a twin stood in."""
+    views, _, twin = load("debian_large", data, n_rows)
+    chunks = chunks_of(views)
+    found = [turn(chunks, seed) for seed in range(n_turns)]
+    return {name: [each[name] for each in found] for name in found[0]}, twin
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--turns", type=int, default=5)
     args = parser.parse_args()
-    rows = load("debian_large", Place(data=args.data), args.rows).views
-    chunks = [
-        {name: X[start : start + CHUNK] for name, X in rows.items()}
-        for start in range(0, args.rows, CHUNK)
-    ]
-    turns = [turn(chunks, seed) for seed in range(args.turns)]
-    learned = [each["pass"] for each in turns]
-    print(f"pass: {shown([run[0] for run in learned])} s")
-    for name in turns[0]:
-        if name != "pass":
-            print(f"{name}: {shown(ratios([each[name] for each in turns], learned))}")
+    times, twin = turns(args.data, args.rows, args.turns)
+    learned = times.pop("pass")
+    print(f"pass: {shown([run[0] for run in learned])} s{', of a twin' if twin else ''}")
+    for name, each in times.items():
+        print(f"{name}: {shown(ratios(each, learned))}")
 
 
 if __name__ == "__main__":

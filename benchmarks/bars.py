@@ -1,23 +1,12 @@
 """The bars that a pass is to clear, the figure seen, and whether it is met. No miss is left out."""
 
-from dataclasses import dataclass
-
+import asked_bars
 from growth import curves, fits
 from measure import ratios
-from race import SETS, WHOLE
+from race import SPARSE, WHOLE
+from verdicts import MISSED, UNKNOWN, Bar, judged, shown
 
 from omvfs.experiments.timing import spread
-
-MET, MISSED, UNKNOWN = "met", "**missed**", "not measured"
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A bar, what was seen, and the verdict."""
-
-    what: str
-    seen: str
-    verdict: str
 
 
 def bars(results):
@@ -26,35 +15,11 @@ def bars(results):
         *published(results),
         *peers(results),
         *floors(results),
+        *asked_bars.found(results),
         *growths(results),
         *memories(results),
         imports(results),
     ]
-
-
-def judged(what, seen, least=None, most=None, need=None):
-    """Return a bar on figures by name, each of which must be reached, or `need` of them.
-
-    A figure that is missing makes the verdict "not measured", unless others are missed already.
-    """
-    fine = {
-        name: (least is None or value >= least) and (most is None or value <= most)
-        for name, value in seen.items()
-        if value is not None
-    }
-    need = len(seen) if need is None else need
-    text = "; ".join(f"{name} {shown(value)}".strip() for name, value in seen.items())
-    verdict = UNKNOWN
-    if sum(fine.values()) >= need:
-        verdict = MET
-    elif len(seen) - list(fine.values()).count(False) < need:
-        verdict = MISSED
-    return Bar(what, text, verdict)
-
-
-def shown(value):
-    """Return a figure, or that there is none."""
-    return "–" if value is None else f"{value:,.3g}"
 
 
 def cell_of(results, name, method):
@@ -108,7 +73,7 @@ def objectives(cell):
 def by_set(results, method, *between):
     """Return the ratios of a method by set; where it read a part, with its rows."""
     found = {}
-    for name in SETS:
+    for name in SPARSE:
         cell, about = cell_of(results, name, method), results.get(f"set/{name}")
         part = cell is not None and about is not None and cell["rows"] < about["rows"]
         label = f"{name}, first {cell['rows']:,} rows," if part else name

@@ -8,56 +8,34 @@ over the runs, with the least and the most.
 """
 
 import argparse
-import time
+import json
+import subprocess
+import sys
 
-import numpy as np
 import scipy.sparse as sp
-from measure import held
+from made import cells, full
+from measure import held, one_thread, ratios
 
 from omvfs import OMVFS
 from omvfs.baselines import FSDS
 from omvfs.datasets import planted_stream
 from omvfs.experiments import table
+from omvfs.experiments.timing import shown, timed
 
 RUNS, CHUNK = 3, 500
 MANY = 25_000, 100_000
+WORKS = "pass", "ranking", "predict"
+# By how full they are: rows, features, clusters.
+CASES = {10: (2405, 4973, 17), 13: (2405, 4973, 17), 30: (2405, 4973, 17), 100: (2107, 996, 10)}
 
 
-def cells(n, width, n_clusters, density):
-    """Return the logarithms of counts of a few common and many rare features."""
-    rng = np.random.default_rng(0)
-    means, labels = rng.lognormal(-2.5, 1.6, width), rng.integers(n_clusters, size=n)
-    marks = rng.random((n_clusters, width)) < 0.05
-    fold = np.where(marks, rng.lognormal(1.2, 0.6, marks.shape), 1.0)
-    rates = rng.lognormal(0, 0.35, n)[:, np.newaxis] * (means * fold[labels])
-    rates *= rng.gamma(2.0, 0.5, rates.shape)
-    least, most = 1e-6, 1e6
-    for _ in range(40):
-        depth = np.sqrt(least * most)
-        fuller = np.mean(-np.expm1(-depth * rates)) > density
-        least, most = (least, depth) if fuller else (depth, most)
-    return np.log1p(rng.poisson(depth * rates).astype(float))
-
-
-def full(n, width, n_clusters):
-    """Return rows around some centres, without a zero."""
-    rng = np.random.default_rng(0)
-    centres, labels = rng.normal(size=(n_clusters, width)), rng.integers(n_clusters, size=n)
-    return np.abs(centres[labels] + 2 * rng.normal(size=(n, width))) + 1e-3
-
-
-CASES = {
-    "2,405 × 4,973, 10 % full, K = 17": (lambda: cells(2405, 4973, 17, 0.10), 17),
-    "the same, 13 %": (lambda: cells(2405, 4973, 17, 0.13), 17),
-    "the same, 30 %": (lambda: cells(2405, 4973, 17, 0.30), 17),
-    "2,107 × 996, 100 %, K = 10": (lambda: full(2107, 996, 10), 10),
-}
-
-
-def seconds(work):
-    began = time.process_time()
-    work()
-    return time.process_time() - began
+def rows_of(percent, n_rows=None):
+    """Return the rows of a case as an array, and the number of clusters."""
+    n, width, n_clusters = CASES[percent]
+    n = n_rows or n
+    if percent == 100:
+        return full(n, width, n_clusters), n_clusters
+    return cells(n, width, n_clusters, percent / 100).toarray(), n_clusters
 
 
 def learned(selector, X):
@@ -66,70 +44,91 @@ def learned(selector, X):
 
 
 def costs(X, n_clusters):
-    """Return the processor time of a pass, of the ranking after it, and of `predict`."""
+    """Return the times of a pass, of the ranking after it, and of `predict`."""
     selector = OMVFS(n_clusters, random_state=0)
-    return [
-        seconds(lambda: learned(selector, X)),
-        seconds(lambda: selector.view_scores_),
-        seconds(lambda: selector.predict({"view": X})),
-    ]
+    return {
+        "pass": timed(lambda: learned(selector, X))[0],
+        "ranking": timed(lambda: selector.view_scores_)[0],
+        "predict": timed(lambda: selector.predict({"view": X}))[0],
+    }
 
 
 def peer(X, n_clusters):
+    """Return the time of FSDS, its ranking included."""
     selector = FSDS(n_clusters)
-    return seconds(lambda: (learned(selector, X), selector.view_scores_))
+    return timed(lambda: (learned(selector, X), selector.view_scores_))[0]
 
 
-def spread(ratios):
-    return f"{np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+def by_density(percent, runs, n_rows=None):
+    """Return the times of both kinds and of FSDS, run by run."""
+    X, n_clusters = rows_of(percent, n_rows)
+    found = {}
+    for _ in range(runs):
+        sparse = costs(sp.csr_array(X), n_clusters)
+        times = {f"CSR, {work}": each for work, each in sparse.items()}
+        times |= {f"array, {work}": each for work, each in costs(X, n_clusters).items()}
+        both = zip(sparse["pass"], sparse["ranking"], strict=True)
+        times["CSR, pass and ranking"] = tuple(map(sum, both))
+        times["FSDS"] = peer(sp.csr_array(X), n_clusters)
+        for name, each in times.items():
+            found.setdefault(name, []).append(each)
+    return found
 
 
-def by_density(runs):
-    """Return the rows of the table: what a CSR matrix costs, and how many times an array."""
-    found = []
-    for name, (make, n_clusters) in CASES.items():
-        X = make()
-        sparse, dense, other = [], [], []
-        for _ in range(runs):
-            sparse.append(costs(sp.csr_array(X), n_clusters))
-            dense.append(costs(X, n_clusters))
-            other.append(peer(sp.csr_array(X), n_clusters))
-        a, b = np.array(sparse), np.array(dense)
-        row = [name, " / ".join(f"{each:.1f}" for each in np.median(a, axis=0))]
-        row += [spread(each) for each in (a / b).T]
-        found.append([*row, spread(a[:, :2].sum(axis=1) / other)])
-    head = ["view", "pass / ranking / predict as CSR, s", "pass ÷ array", "ranking ÷ array"]
-    return [*head, "predict ÷ array", "pass and ranking ÷ FSDS"], found
-
-
-def by_rows(runs):
-    """Return the rows of the table: `predict` of many rows beside a pass, and what it holds."""
-    found = []
-    for n in MANY:
-        chunks = [chunk.views for chunk in planted_stream(n, random_state=0)]
-        whole = {name: sp.vstack([c[name] for c in chunks], format="csr") for name in chunks[0]}
-        ratios, more = zip(*(predicted(chunks, whole) for _ in range(runs)), strict=True)
-        found.append([f"{n:,}", spread(ratios), f"{max(more):.0f}"])
-    return ["rows, planted stream", "predict ÷ pass", "memory above that before, MB"], found
-
-
-def predicted(chunks, whole):
-    """Return how many times a pass `predict` takes, and the megabytes that it takes beside."""
+def by_rows(n):
+    """Return the times of a pass and of `predict` of the same rows, and what the latter holds."""
+    chunks = [chunk.views for chunk in planted_stream(n, random_state=0)]
+    whole = {name: sp.vstack([c[name] for c in chunks], format="csr") for name in chunks[0]}
     selector = OMVFS(5, random_state=0)
-    passed = seconds(lambda: [selector.partial_fit(chunk) for chunk in chunks])
-    # Whatever is asked first re-clusters.
+    passed, _ = timed(lambda: [selector.partial_fit(chunk) for chunk in chunks])
+    # Whatever is asked first re-clusters, with more memory than all else.
     selector.predict(chunks[0])
-    before = held()[1]
-    return seconds(lambda: selector.predict(whole)) / passed, (held()[1] - before) / 2**20
+    before = held(anew=True)[0]
+    predicted, _ = timed(lambda: selector.predict(whole))
+    return {"pass": passed, "predict": predicted, "memory": held()[1] - before}
+
+
+def in_a_process(n):
+    """Return what `by_rows` finds in a fresh process on one thread."""
+    command = [sys.executable, __file__, "--child", str(n)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=one_thread())
+    return json.loads(done.stdout)
+
+
+def table_by_density(runs):
+    """Return the table of all cases."""
+    rows = []
+    for percent, (n, width, n_clusters) in CASES.items():
+        times = by_density(percent, runs)
+        row = [f"{n:,} × {width:,}, {percent} % full, K = {n_clusters}"]
+        row += [" / ".join(shown([run[0] for run in times[f"CSR, {work}"]]) for work in WORKS)]
+        row += [shown(ratios(times[f"CSR, {work}"], times[f"array, {work}"])) for work in WORKS]
+        rows.append([*row, shown(ratios(times["CSR, pass and ranking"], times["FSDS"]))])
+    head = ["view", "pass / ranking / predict as CSR, s", *(f"{work} ÷ array" for work in WORKS)]
+    return table(rows, [*head, "pass and ranking ÷ FSDS"])
+
+
+def table_by_rows(runs):
+    """Return the table of `predict`."""
+    rows = []
+    for n in MANY:
+        found = [in_a_process(n) for _ in range(runs)]
+        compared = ratios([each["predict"] for each in found], [each["pass"] for each in found])
+        most = max(each["memory"] for each in found) / 2**20
+        rows.append([f"{n:,}", shown(compared), f"{most:.0f}"])
+    return table(rows, ["rows, planted stream", "predict ÷ pass", "memory above that before, MB"])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--many", action="store_true")
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    head, rows = (by_rows if given.many else by_density)(given.runs)
-    print(table(rows, head))
+    if given.child:
+        print(json.dumps(by_rows(given.child)))
+    else:
+        print((table_by_rows if given.many else table_by_density)(given.runs))
 
 
 if __name__ == "__main__":

@@ -6,18 +6,16 @@ chunk, all imports done, before it learned.
 """
 
 import json
-import os
 import subprocess
 import sys
 
-from measure import held
+from measure import held, one_thread
 
 from omvfs import OMVFS
 from omvfs.datasets import make_twin
 from omvfs.experiments.timing import exponent, steepness, timed
 
 CHUNK = 1000
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 BASE = {"rows": 20_000, "widths": [20_000, 20_000], "words": [40, 40], "clusters": 6}
 # At this point memory is compared with that of V and B.
 LARGE = {"rows": 20_000, "widths": [500_000, 500_000], "words": [40, 40], "clusters": 30}
@@ -103,8 +101,7 @@ def child(how):
 def in_a_process(how):
     """Return what `child` finds in a fresh process on one thread."""
     command = [sys.executable, __file__, json.dumps(how)]
-    environment = {**os.environ, **dict.fromkeys(_ONE_THREAD, "1")}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=one_thread())
     return json.loads(done.stdout)
 
 

@@ -11,8 +11,10 @@ from omvfs.experiments.timing import shown, spread, three_digits
 HEAD = """\
 # What a pass costs
 
-Made by `make bench`. Everything runs in one process, or its children, on one thread, in turn,
-repeated. Ratios are of processor time: median (lowest to highest). Ratios compare, seconds do not.
+Made by `make bench`; `make bench-bars` measures only half-dense views, ranked passes, asking,
+predicting, starting and memory anew. Everything runs in one process, or its children, on one
+thread, in turn, repeated. Ratios are of processor time: median (lowest to highest). Ratios compare,
+seconds do not.
 The twins (`omvfs.datasets.make_twin`) have the shape of the paper's sets, not their data.
 
 ## Bars
@@ -64,8 +66,8 @@ def page(results, older=()):
     older : sequence of str
         Keys of results that other code gave.
     """
-    found = [[bar.what, bar.seen, bar.verdict] for bar in bars(results)]
-    lines = [HEAD, table(found, ["bar", "seen", ""])]
+    found = [[bar.what, bar.seen, bar.spread, bar.wall, bar.verdict] for bar in bars(results)]
+    lines = [HEAD, table(found, ["bar", "seen", "spread", "by wall time", ""])]
     if older:
         share = f"{len(older)} of {len(results)} results"
         lines += ["", f"Measured with earlier code of the library, {share}: {', '.join(older)}."]
@@ -88,7 +90,8 @@ def race_table(results, name):
         features = " + ".join(f"{width:,}" for width in about["features"])
         nonzeros = " + ".join(f"{each:.0f}" for each in about["nonzeros"])
         shape = f"{about['rows']:,} rows, {features} features, {nonzeros} nonzeros a row"
-        lines += [f"{shape}, K = {about['clusters']}; {reading(results, name)}", ""]
+        stood_in = "A twin stood in for it. " if about.get("twin") else ""
+        lines += [f"{stood_in}{shape}, K = {about['clusters']}; {reading(results, name)}", ""]
     rows = []
     if main := cells.pop("omvfs", None):
         rows += [race_row(each, main, each, "") for each in ("floor", "omvfs", "omvfs, no graph")]

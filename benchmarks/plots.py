@@ -7,8 +7,10 @@ from race import METHODS, SETS
 from omvfs.experiments.figures import pyplot, save
 
 # Of Okabe and Ito: told apart by everyone, and in grey.
-COLOURS = {"reuters-twin": "#0072B2", "youtube-twin": "#E69F00", "debian_large": "#009E73"}
-MARKERS = {"reuters-twin": "o", "youtube-twin": "s", "debian_large": "^"}
+COLOURS = dict(
+    zip(SETS, ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"), strict=True)
+)
+MARKERS = dict(zip(SETS, "os^vDP", strict=True))
 NAMES = {"N": "rows", "D": "features", "K": "clusters", "nonzeros": "nonzeros a row"}
 
 

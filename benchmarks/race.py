@@ -2,26 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from criterion import ALPHA, BETA, compare
+from made import load
 from measure import ratios
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import IncrementalPCA, MiniBatchNMF, TruncatedSVD
-from sklearn.preprocessing import normalize
 
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import FSDS, MVUFS, LaplacianScore
-from omvfs.datasets import make_twin
 from omvfs.experiments.timing import shown, timed
 
 CHUNK = 1000
 # Columns that a method on dense chunks is given.
 DENSE = 10_000
-DEBIAN = ("0_english", "1_italian")
-SETS = ("reuters-twin", "youtube-twin", "debian_large")
+SPARSE = ("reuters-twin", "youtube-twin", "debian_large")
+SETS = (*SPARSE, "cells-twin", "pixels", "mfeat")
 WHOLE = ", whole stream"
 
 
@@ -64,6 +64,17 @@ class Method:
 
 class Ranked(OMVFS):
     """Ours, asked for the ranking at the end of the pass."""
+
+
+class HighlyVariable:
+    """Scanpy's highly variable genes, where it is installed."""
+
+    def fit(self, X):
+        import scanpy
+        from anndata import AnnData
+
+        scanpy.pp.highly_variable_genes(AnnData(X), n_top_genes=min(500, X.shape[1]))
+        return self
 
 
 METHODS = {
@@ -116,6 +127,10 @@ METHODS = {
         note="offline",
     ),
 }
+if find_spec("scanpy"):
+    METHODS["highly variable genes"] = Method(
+        lambda K: HighlyVariable(), "stacked", offline=True, sets=("cells-twin",), note="scanpy"
+    )
 
 
 class Floor:
@@ -132,19 +147,6 @@ class Floor:
             X.T @ self.U[: X.shape[0]]
 
 
-def load(name, data, n_rows):
-    """Return views and number of clusters of a set; None where it is not at hand."""
-    if name.endswith("-twin"):
-        twin = make_twin(name.removesuffix("-twin"), n_rows)
-        return twin.views, twin.n_classes
-    folder = data / name
-    if not folder.exists():
-        return None
-    views = [sp.csr_array(sp.load_npz(folder / f"view_{v}.npz")) for v in DEBIAN]
-    rows = np.random.default_rng(0).permutation(views[0].shape[0])[:n_rows]
-    return {v: normalize(X[rows]) for v, X in zip("ab", views, strict=True)}, 20
-
-
 def chunks_of(views, n_rows=None):
     """Return the first rows as chunks."""
     n = next(iter(views.values())).shape[0]
@@ -158,9 +160,23 @@ def as_read(chunks, form):
     if form == "views":
         return chunks
     if form == "stacked":
-        return [sp.hstack(list(chunk.values()), format="csr") for chunk in chunks]
+        return [side_by_side(chunk.values()) for chunk in chunks]
     share = DENSE // len(chunks[0])
-    return [np.hstack([X[:, :share].toarray() for X in chunk.values()]) for chunk in chunks]
+    return [
+        np.hstack([X[:, :share].toarray() if sp.issparse(X) else X for X in chunk.values()])
+        for chunk in chunks
+    ]
+
+
+def side_by_side(blocks):
+    """Return the columns of all blocks, as a CSR matrix if any is one."""
+    blocks = list(blocks)
+    return sp.hstack(blocks, format="csr") if any(map(sp.issparse, blocks)) else np.hstack(blocks)
+
+
+def one_below_the_other(blocks):
+    """Return the rows of all blocks, as a CSR matrix if they are."""
+    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.vstack(blocks)
 
 
 def one_pass(model, chunks):
@@ -177,9 +193,9 @@ def one_pass(model, chunks):
 def fitted(model, chunks):
     """Return the times of an offline fit of all rows, and the model."""
     if isinstance(chunks[0], dict):
-        rows = {v: sp.vstack([c[v] for c in chunks], format="csr") for v in chunks[0]}
+        rows = {v: one_below_the_other([c[v] for c in chunks]) for v in chunks[0]}
     else:
-        rows = sp.vstack(chunks, format="csr")
+        rows = one_below_the_other(chunks)
     return timed(lambda: model.fit(rows))[0], model
 
 
@@ -222,9 +238,9 @@ def race(results, data, quick, full):
         loaded = load(name, data, 4 * CHUNK if quick else None) if missing else None
         if loaded is None:
             continue
-        views, K = loaded
+        views, K, stands_in = loaded
         if results.get(f"set/{name}") is None:
-            results.put(f"set/{name}", described(views, K))
+            results.put(f"set/{name}", {**described(views, K), "twin": stands_in})
         for each, method in missing.items():
             most = None
             if method is not None and not each.endswith(WHOLE):
@@ -252,10 +268,22 @@ def described(views, K):
     return {
         "rows": first.shape[0],
         "features": [X.shape[1] for X in views.values()],
-        "nonzeros": [X.nnz / X.shape[0] for X in views.values()],
+        "nonzeros": [entries(X) / X.shape[0] for X in views.values()],
         "clusters": K,
-        "chunk_bytes": sum(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes for X in chunk),
+        "chunk_bytes": sum(map(bytes_of, chunk)),
     }
+
+
+def entries(X):
+    """Return how many entries of a block are not zero."""
+    return X.nnz if sp.issparse(X) else int(np.count_nonzero(X))
+
+
+def bytes_of(X):
+    """Return the bytes of a block."""
+    if not sp.issparse(X):
+        return X.nbytes
+    return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
 
 
 def result_line(name, each, cell):

@@ -1,6 +1,7 @@
 """What a pass costs: ours, its peers and the floor side by side, as ratios with their spread.
 
     make bench          # all: docs/performance.json, docs/performance.md and its pictures
+    make bench-bars     # only what the bars on asking and ranking need, anew
     make bench-quick    # under 3 minutes, nothing is written
     make bench-full     # the slow methods over the whole streams as well
 
@@ -14,6 +15,7 @@ import json
 from pathlib import Path
 
 import machine
+from asked import asked
 from bars import bars
 from growth import grow
 from keep import Results
@@ -64,12 +66,14 @@ def main():
     if not args.page_only:
         with threadpool_limits(1):
             surroundings(results, args.quick)
+            asked(results, args.data, args.quick)
             race(results, args.data, args.quick, args.full)
             grow(results, args.quick)
     if args.quick:
         print("Quick: few rows, of which the first cost most. The verdicts are for `make bench`.")
     for bar in bars(results.found):
-        print(f"{bar.verdict.strip('*'):12s} {bar.what}: {bar.seen}")
+        between = f" ({bar.spread})" if bar.spread else ""
+        print(f"{bar.verdict.strip('*'):12s} {bar.what}: {bar.seen}{between}")
     if older := results.older():
         print("Kept from other code of the library:", json.dumps(older))
     if args.write:

@@ -4,8 +4,10 @@ import subprocess
 import sys
 
 import pytest
+import scipy.sparse as sp
 
 import omvfs
+from omvfs.datasets import make_planted
 
 
 def run(script):
@@ -38,3 +40,21 @@ def test_rooms_are_there_when_they_are_asked_for():
 
 def test_the_package_by_itself_reads_nothing_of_others():
     assert not read_by("import omvfs") & {"numpy", "scipy", "sklearn"}
+
+
+def test_a_plain_selection_reads_no_more_than_it_uses(tmp_path):
+    planted = make_planted(300, n_features=(60, 40), n_informative=(9, 9), random_state=0)
+    for view, X in planted.views.items():
+        sp.save_npz(tmp_path / f"{view}_{view}.npz", sp.csr_array(X))
+    arguments = ["select", str(tmp_path), "-k", "3", "-n", "5", "-o", str(tmp_path / "out")]
+    script = "import {}; import sys; {}; print(*sys.modules)"
+    # What scikit-learn's base classes read is not ours to say.
+    without = set(run(script.format("sklearn.base, scipy.sparse", "pass")).split())
+    ran = f"assert not omvfs.cli.commands.run_app({arguments})"
+    more = set(run(script.format("omvfs.cli.commands", ran)).splitlines()[-1].split()) - without
+    packages = {name.partition(".")[0] for name in more}
+    others = {"dask", "distributed", "h5py", "matplotlib", "pandas", "polars", "pyarrow", "pyspark"}
+    assert not packages & others
+    assert not {name for name in more if name.startswith(("sklearn.", "scipy.stats."))}
+    rooms = {"baselines", "datasets", "demo", "evaluation", "experiments", "plots", "testing"}
+    assert not {name.split(".")[1] for name in more if name.startswith("omvfs.")} & rooms

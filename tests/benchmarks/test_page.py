@@ -2,13 +2,15 @@
 
 import bars
 import page
+from verdicts import UNKNOWN
 
 
 def test_the_page_tells_every_bar_and_every_result(results):
     text = page.page(results, older=["growth/N"])
     lines = text.splitlines()
     for bar in bars.bars(results):
-        assert f"| {bar.what} | {bar.seen} | {bar.verdict} |" in lines
+        told = bar.what, bar.seen, bar.spread, bar.wall, bar.verdict
+        assert f"| {' | '.join(told)} |" in lines
     assert f"1 of {len(results)} results: growth/N." in text
     assert "| paper | 5,000 | 40 | 400 | 40 | 40 | printed |" in lines
     assert "| paper | 1,000 | 20 | 200 | 20 | 20 |  |" in lines
@@ -21,4 +23,4 @@ def test_the_page_tells_every_bar_and_every_result(results):
 
 
 def test_the_page_of_nothing_has_the_bars():
-    assert page.page({}).count(bars.UNKNOWN) == len(bars.bars({}))
+    assert page.page({}).count(UNKNOWN) == len(bars.bars({}))

@@ -1,6 +1,7 @@
 """Methods run on the same rows, and only where a result is missing."""
 
 import keep
+import made
 import race
 from made_up import cell
 
@@ -21,6 +22,26 @@ def test_a_race_runs_every_method_on_the_same_rows():
         assert name in race.result_line("set", name, {"rows": 150, "times": times})
 
 
+def test_dense_rows_race_as_sparse_ones_do():
+    X = made.full(100, 30, 3)
+    chunks = race.chunks_of({"a": X, "b": X[:, :20]}, 100)
+    for name in ("MiniBatchNMF", "TruncatedSVD", "IncrementalPCA"):
+        method = race.METHODS[name]
+        assert race.as_read(chunks, method.form)[0].shape == (100, 50)
+        assert race.beside(3, chunks, method)[2] is not None
+    about = race.described({"a": X}, 3)
+    assert about["nonzeros"] == [30]
+    assert about["chunk_bytes"] == X.nbytes
+
+
+def test_a_twin_stands_in_for_a_set_that_is_not_at_hand(tmp_path):
+    views, K, stands_in = made.load("debian_large", tmp_path, 50)
+    assert stands_in
+    assert K == 20
+    assert [X.shape for X in views.values()] == [(50, 30_098), (50, 35_212)]
+    assert made.load("mfeat", tmp_path, 50) is None
+
+
 def test_the_race_finds_what_is_missing_and_asked_for(tmp_path, monkeypatch):
     asked = []
 
@@ -30,7 +51,7 @@ def test_the_race_finds_what_is_missing_and_asked_for(tmp_path, monkeypatch):
 
     monkeypatch.setattr(race, "beside", beside)
     path = tmp_path / "results.json"
-    for only in (["race/debian_large/"], *[["race/reuters-twin/FSDS", "growth"]] * 2):
+    for only in (["race/mfeat/"], *[["race/reuters-twin/FSDS", "growth"]] * 2):
         race.race(keep.Results(path, only=only), tmp_path, quick=True, full=False)
     # That set is not here; the other result was there the second time.
     assert asked == [race.METHODS["FSDS"]]

@@ -99,7 +99,10 @@ def unit_rows(X: Block) -> Block:
         norms = np.sqrt(squared_row_norms(X))
     limits = np.finfo(norms.dtype)
     lost = (norms < np.sqrt(limits.tiny) / limits.eps) | (norms > np.sqrt(limits.max))
-    if lost.any() and X.shape[1]:
+    if lost.any():
+        # Of rows that are empty there is nothing to lose.
+        lost &= np.diff(X.indptr) > 0 if sp.issparse(X) else X.any(axis=1)
+    if lost.any():
         # The squares of entries so small or so large are lost: by the largest entry first.
         # Of a copy, as scipy sorts the columns of rows in place to find it.
         largest = abs(X.copy()).max(axis=1)

@@ -101,7 +101,7 @@ def reproduced(known: Rows, asked: Rows, n_clusters: int) -> float:
     (1.0, 0.0)
     """
     has = np.sum([squared_row_norms(X_v) for X_v in asked.X], axis=0) > 0
-    rows = asked.take(has)
+    rows = asked if has.all() else asked.take(has)
     labels = _nearest(rows, known, n_clusters)
     for _ in range(_ROUNDS):
         before, labels = labels, _nearest(rows, replace(rows, labels=labels), n_clusters)

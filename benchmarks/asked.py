@@ -1,0 +1,92 @@
+"""What the bars on ranked passes, half-dense views, asking, predicting and starting are judged by.
+
+Kept under keys that begin with ``asked/``: times of all that takes turns, by name, as processor and
+wall time a run. `speed.py --only asked/` finds just these, `make bench-bars` anew.
+"""
+
+import command
+import density
+import growth
+from asking import turns
+from made import load
+from measure import ratios
+from race import SPARSE, Floor, Ranked, as_read, chunks_of, one_pass
+from sklearn.decomposition import MiniBatchNMF
+
+from omvfs import OMVFS
+from omvfs.experiments.timing import shown
+
+RANKED = (*SPARSE, "cells-twin")
+# Rows at which the memory of a pass is looked at: after the reservoir was first full, and long
+# after.
+EARLY, LATE = 10**4, 10**6
+
+
+def asked(results, data, quick):
+    """Find what is missing, and keep it."""
+    runs = 1 if quick else 3
+    for percent in density.CASES:
+        key = f"asked/density/{percent}"
+        if results.wanted(key):
+            n_rows = 300 if quick else None
+            put(results, key, {"times": density.by_density(percent, runs, n_rows)})
+    for name in RANKED:
+        if results.wanted(f"asked/ranked/{name}"):
+            put(results, f"asked/ranked/{name}", ranked(name, data, quick, runs))
+    if results.wanted("asked/asking"):
+        times, twin = turns(data, 2_000 if quick else 50_000, 1 if quick else 5)
+        put(results, "asked/asking", {"times": times, "twin": twin})
+    if results.wanted("asked/predict"):
+        put(results, "asked/predict", predicted(quick, runs))
+    if results.wanted("asked/command"):
+        times = command.times(1 if quick else 7, 200 if quick else command.ROWS)
+        put(results, "asked/command", {"times": times})
+    if results.wanted("asked/memory"):
+        marks = [2_000, 4_000] if quick else [EARLY, LATE]
+        how = {**growth.BASE, "rows": marks[-1], "marks": marks}
+        results.put("asked/memory", {"runs": [growth.in_a_process(how) for _ in range(runs)]})
+
+
+def put(results, key, cell):
+    """Keep a result, and print it."""
+    results.put(key, cell)
+    for name, runs in cell["times"].items():
+        print(f"{key:26s} {name:30s} {shown([run[0] for run in runs])} s", flush=True)
+
+
+def ranked(name, data, quick, runs):
+    """Return the times of all that a set's bars compare: each run after run, in turn."""
+    views, K, twin = load(name, data, 2_000 if quick else None)
+    chunks = chunks_of(views)
+    stacked = as_read(chunks, "stacked")
+    ways = {
+        "floor": lambda: one_pass(Floor(chunks[0], K), chunks),
+        "omvfs, no graph": lambda: one_pass(OMVFS(K, graph_weight=0.0, random_state=0), chunks),
+        "omvfs": lambda: one_pass(OMVFS(K, random_state=0), chunks),
+        "omvfs, ranked": lambda: one_pass(Ranked(K, random_state=0), chunks),
+        "MiniBatchNMF": lambda: one_pass(MiniBatchNMF(K, random_state=0), stacked),
+    }
+    times = {each: [] for each in ways}
+    for _ in range(runs):
+        for each, way in ways.items():
+            times[each].append(way()[0])
+    return {"rows": next(iter(views.values())).shape[0], "twin": twin, "times": times}
+
+
+def predicted(quick, runs):
+    """Return the times of a pass and of `predict`, and what it holds, of few and of many rows."""
+    found = {"times": {}, "memory": {}}
+    for _ in range(runs):
+        sizes = (2_000, 4_000) if quick else density.MANY
+        for how_many, n in zip(("few", "many"), sizes, strict=True):
+            each = density.in_a_process(n)
+            for name in ("pass", "predict"):
+                found["times"].setdefault(f"{name}, {how_many} rows", []).append(each[name])
+            found["memory"].setdefault(how_many, []).append(each["memory"])
+    return found
+
+
+def compared(results, key, above, below, clock=0):
+    """Return the ratios of two times of a result, run by run; None without it."""
+    cell = results.get(f"asked/{key}")
+    return None if cell is None else ratios(cell["times"][above], cell["times"][below], clock)
