@@ -1,16 +1,16 @@
 """What every selector shares: scores of features per view -> ranking, support, names, transform."""
 
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags, check_array
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from omvfs.data.door import select_columns
@@ -60,8 +60,7 @@ def sizes_by_view(size: SelectSize, schema: Schema) -> dict[str, int]:
     }
 
 
-# Not of SelectorMixin: to read it, scikit-learn reads its models and metrics, a tenth of the start.
-class MultiViewSelector(TransformerMixin, ReadsViews, metaclass=ABCMeta):  # type: ignore[misc]
+class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
     """Base of selectors that score the features of each view.
 
     A subclass takes the parameters `views`, `remainder` and `n_features_per_view`, reads its first
@@ -167,16 +166,8 @@ class MultiViewSelector(TransformerMixin, ReadsViews, metaclass=ABCMeta):  # typ
         """Return further columns of `to_frame`, the features of each view in some order."""
         return {}
 
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Return which features are selected, in the order of X.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Return their numbers instead of a mask.
-        """
-        mask = self._in_x(self.view_support_, False)
-        return np.flatnonzero(mask) if indices else mask
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        return self._in_x(self.view_support_, False)
 
     @property
     @alone
@@ -262,42 +253,6 @@ class MultiViewSelector(TransformerMixin, ReadsViews, metaclass=ABCMeta):  # typ
             order = np.argsort(places)
             chosen = chosen if (np.diff(places) > 0).all() else chosen[:, order]
         return with_index(self, chosen, batch.index)
-
-    @alone
-    def inverse_transform(self, X: Any) -> Any:
-        """Return selected features in their places among all, which are zero.
-
-        Parameters
-        ----------
-        X : array or sparse matrix
-            What `transform` returns.
-
-        Returns
-        -------
-        array or CSC matrix
-
-        Examples
-        --------
-        >>> from omvfs.baselines import Variance
-        >>> selector = Variance(n_features_per_view=1).fit([[1.0, 0.0], [5.0, 1.0]])
-        >>> selector.inverse_transform([[3.0]])
-        array([[3., 0.]])
-        """
-        support = self.get_support()
-        X = check_array(X, accept_sparse="csc", dtype=None)
-        n, width = X.shape
-        if width != support.sum():
-            raise ValueError(
-                f"Got {width:,} columns; expected those of the {support.sum():,} selected "
-                "features. Give what transform() returns."
-            )
-        if not sp.issparse(X):
-            whole = np.zeros((n, len(support)), X.dtype)
-            whole[:, support] = X
-            return whole
-        counts = np.zeros(len(support) + 1, X.indptr.dtype)
-        counts[1:][support] = np.diff(X.indptr)
-        return sp.csc_array((X.data, X.indices, counts.cumsum()), shape=(n, len(support)))
 
     @alone
     def transform_views(self, X: Any) -> dict[str, Any]:
