@@ -130,6 +130,23 @@ def test_the_stream_is_told_chunk_by_chunk(model, summary):
     model.set_params(detect_drift=True)
 
 
+def test_shares_of_clusters_are_told_along_the_stream(model, summary):
+    told, history = summary["stream"]["shares"], model.share_history_
+    assert told["rows"] == history.n_rows.tolist()
+    assert len(told["rows"]) > 1
+    assert sorted(own["cluster"] for own in told["clusters"]) == list(range(5))
+    for own in told["clusters"]:
+        np.testing.assert_allclose(own["shares"], history.shares[:, own["cluster"]], rtol=1e-5)
+    page = model.report(0).html()
+    for own in told["clusters"]:
+        assert page.count(f"Share of cluster {own['cluster']} along the stream, from ") == 1
+    # One point is no line.
+    one = OMVFS(3, batch_size=300, **QUICK).fit(two_views(0, 300))
+    report = one.report(0)
+    assert report.summary["stream"]["shares"] is None
+    assert "Shares of clusters" not in report.html()
+
+
 def test_changes_of_the_stream_are_told_with_what_came_and_went():
     rng = np.random.default_rng(0)
     # A class that is gone takes its features along.
