@@ -88,7 +88,7 @@ def test_a_cluster_is_named_by_words_rather_than_by_what_all_rows_have():
 
 
 def test_judgements_are_those_of_the_model(model, summary):
-    quality, stability = model.selection_quality_, model.stability(3)
+    quality, stability = model.selection_quality_, model.stability(3, quick=True)
     told = summary["quality"]
     np.testing.assert_allclose(told["agreement"], quality.agreement, rtol=1e-5)
     assert (told["enough"], told["selected"]) == (model.suggest_n_features(), 60)

@@ -107,7 +107,7 @@ class Reports:
         ----------
         n_resamples : int, default=5
             How often rows are drawn anew to tell how much of the selection is chance, as
-            `stability` does; the dearest part. 0 leaves it out.
+            `stability` does if it is to be quick; the dearest part. 0 leaves it out.
         examples : mapping of int to sequence of mapping, default=None
             A few rows of each cluster by what they are called, such as
             ``{0: [{"title": "..."}]}``: rows have no names in here.
