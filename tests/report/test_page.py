@@ -165,7 +165,7 @@ def test_a_report_with_its_draws_is_made_soon_after_the_ranking_and_is_small(mak
         report = model.report()
         text, values = report.html(), report.json()
         seconds = time.process_time() - began
-        assert report.summary["stability"]["n_resamples"] == 5
+        assert report.summary["stability"]["n_resamples"] >= 2
         assert len(text.encode()) <= MOST_BYTES
         assert len(values) <= 4 * MOST_BYTES
         if seconds <= MOST_SECONDS:

@@ -175,18 +175,22 @@ class ShareHistory:
     shares: NDArray[np.float64]
 
     @classmethod
-    def of(cls, snapshots: Snapshots) -> "ShareHistory":
-        """Return it from snapshots, at least one.
+    def of(cls, snapshots: Snapshots, n_rows: int) -> "ShareHistory":
+        """Return it from snapshots, and of now.
 
         Parameters
         ----------
         snapshots : Snapshots
+        n_rows : int
+            Rows seen.
         """
-        taken = snapshots.taken
-        shares = np.full((len(taken), max(len(each.shares) for each in taken)), np.nan)
-        for row, each in zip(shares, taken, strict=True):
-            row[: len(each.shares)] = each.shares
-        return cls(np.array([each.n_rows for each in taken], np.int64), shares)
+        found = [(each.n_rows, each.shares) for each in snapshots.taken]
+        if not found or found[-1][0] < n_rows:
+            found.append((n_rows, snapshots.shares))
+        shares = np.full((len(found), max(len(own) for _, own in found)), np.nan)
+        for row, (_, own) in zip(shares, found, strict=True):
+            row[: len(own)] = own
+        return cls(np.array([n for n, _ in found], np.int64), shares)
 
 
 class RemembersRanks:
@@ -199,22 +203,18 @@ class RemembersRanks:
     @on_one_thread
     def rank_history_(self) -> RankHistory:
         """The best features along the stream, as ranked on the way."""
-        return RankHistory.of(self._snapshots, self._journal.known.schema)
-
-    @property
-    @alone
-    @on_one_thread
-    def share_history_(self) -> ShareHistory:
-        """The shares of clusters along the stream, of rows as they were placed when they came."""
-        return ShareHistory.of(self._snapshots)
-
-    @property
-    def _snapshots(self) -> Snapshots:
-        """Those on the way, and one of now."""
         check_is_fitted(self)
         fitted = self._journal.known
         snapshots = fitted.state.snapshots
-        if snapshots.taken and snapshots.taken[-1].n_rows >= fitted.n_rows:
-            return snapshots
-        now = snapshot(fitted.state, fitted.settings)
-        return replace(snapshots, taken=(*snapshots.taken, now))
+        if not snapshots.taken or snapshots.taken[-1].n_rows < fitted.n_rows:
+            now = snapshot(fitted.state, fitted.settings)
+            snapshots = replace(snapshots, taken=(*snapshots.taken, now))
+        return RankHistory.of(snapshots, fitted.schema)
+
+    @property
+    @alone
+    def share_history_(self) -> ShareHistory:
+        """The shares of clusters along the stream, of rows as they were placed when they came."""
+        check_is_fitted(self)
+        fitted = self._journal.known
+        return ShareHistory.of(fitted.state.snapshots, fitted.n_rows)
