@@ -180,8 +180,11 @@ def by_turns(source, folder, server, port, turns, free):
         turn = np.searchsorted(changes, over[..., 0])
         within = (turn == np.searchsorted(changes, began[..., 0])) & (turn > 0)
         within &= turn < len(changes)
-        means = [took[within & (turn == t)].mean() for t in range(1, len(changes))]
-        off, on = np.array(means[: turns // 2 * 2]).reshape(-1, 2).T
+        counts = np.bincount(turn[within], minlength=turns + 1)[1:]
+        sums = np.bincount(turn[within], took[within], turns + 1)[1:]
+        pairs = (sums / np.maximum(counts, 1))[: turns // 2 * 2].reshape(-1, 2)
+        # A busy machine may leave a turn without a chunk.
+        off, on = pairs[(pairs > 0).all(axis=1)].T
         low, middle, high = spread((on / off).tolist())
         error = np.std(np.log(on / off)) / np.sqrt(len(on))
         about = f"mean {np.exp(np.log(on / off).mean()):.4f} ± {error:.4f}"
