@@ -1,13 +1,13 @@
-"""What the ranks along the stream cost: time of a pass, and bytes of a checkpoint.
+"""What the ranks and shares along the stream cost: time of a pass, and bytes of a checkpoint.
 
     python benchmarks/rank_history.py
 
 The same chunks are learned with and without snapshots of the best features, chunk by chunk in
 turn, and the one that goes first changes; processor time of all chunks, with over without. As on a
-busy machine that tells more of the machine, also the time inside of what takes snapshots: all over
-all but that. Bytes are what the snapshots add to a checkpoint when there are as many as there may
-be, of as many views as make them largest. Ends with exit code 1 if a median of the second ratio is
-over 1.02, or the bytes over 1 MB.
+busy machine that tells more of the machine, also the time inside of what takes snapshots and counts
+rows: all over all but that. Bytes are what the snapshots add to a checkpoint when there are as many
+as there may be, of as many views and clusters as make them largest. Ends with exit code 1 if a
+median of the second ratio is over 1.02, or the bytes over 1 MB.
 """
 
 import argparse
@@ -96,13 +96,14 @@ def ratios(chunks, n_clusters, options):
 
 
 def most_bytes():
-    """Return the bytes of as many snapshots as there may be, with the most features."""
+    """Return the bytes of as many snapshots as there may be, with the most that they may have."""
+    shares, placed = np.zeros(snapshots.CLUSTERS, np.float32), np.ones(snapshots.CLUSTERS, np.int64)
 
     def size(n_views):
         top = np.zeros((n_views, snapshots.n_top(n_views)), np.int32)
-        held = tuple(snapshots.Snapshot(n, top) for n in range(snapshots.MOST - 1))
+        held = tuple(snapshots.Snapshot(n, top, shares) for n in range(snapshots.MOST - 1))
         arrays = {}
-        pack_snapshots(arrays, snapshots.Snapshots(held))
+        pack_snapshots(arrays, snapshots.Snapshots(held, placed=placed))
         return sum(array.nbytes for array in arrays.values())
 
     return max(size(n_views) for n_views in range(1, 200))

@@ -208,6 +208,8 @@ class OMVFS(
         The best features of each view along the stream, as ranked on the way: at most 99 snapshots,
         taken when the reservoir is clustered anew and every so many rows, half as many as there are
         features. A merged model begins anew.
+    share_history_ : ShareHistory
+        The shares of clusters at the same moments, of the rows that came since the moment before.
     drift_ : list of DriftEvent
         Changes of the stream, in order, if `detect_drift` is on; the last 1,000 are kept.
     n_iter_ : int

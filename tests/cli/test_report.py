@@ -184,10 +184,18 @@ def test_a_page_of_a_run_before_does_not_stay_beside_other_results(run, tmp_path
     assert run_app([*select, "--seed", "1", "--overwrite"]) == 0
     assert not (out / "report.html").exists()
     assert not (out / "report.json").exists()
+    assert run_app([*select, "--report", "--overwrite"]) == 0
+    rank = ["rank", str(out / "model.omvfs"), "-n", "2", "-o", str(out)]
+    assert run_app(rank) == 2
+    assert (out / "report.html").exists()
+    assert run_app([*rank, "--overwrite"]) == 0
+    assert not (out / "report.html").exists()
+    assert not (out / "report.json").exists()
     # What is not such a page stays, whatever it is called, and is not written over.
     (out / "report.html").write_text("mine")
-    assert run_app([*select, "--overwrite"]) == 0
-    assert (out / "report.html").read_text() == "mine"
+    for command in (select, rank):
+        assert run_app([*command, "--overwrite"]) == 0
+        assert (out / "report.html").read_text() == "mine"
     other = tmp_path / "other"
     other.mkdir()
     (other / "report.html").write_text("mine")

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
+from changing import changing_rows, stacked
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import planted_stream
 from omvfs.model.stream import snapshots
@@ -140,6 +141,7 @@ def test_a_checkpoint_of_version_5_has_none_and_begins(often, tmp_path, monkeypa
     assert all(info.overlap is None for info in old.history_)
     assert_array_equal(old.scores_, model.scores_)
     assert old.rank_history_.n_rows.tolist() == [500]
+    assert np.isnan(old.share_history_.shares).all()
     assert old.partial_fit(two_views(1, 60)).rank_history_.n_rows.tolist() == [500, 560]
     old.save(path)
     assert learned(OMVFS.load(path)) == learned(old)
@@ -161,6 +163,21 @@ def test_a_checkpoint_of_version_5_has_none_and_begins(often, tmp_path, monkeypa
         ("gap", lambda a: a - 1),
         ("gap", lambda a: a + 10**6),
         ("gap", lambda a: a[:0]),
+        ("shares", lambda a: a + 1),
+        ("shares", lambda a: -a),
+        ("shares", lambda a: a * np.float32(np.nan)),
+        ("shares", lambda a: a[1:]),
+        ("shares", lambda a: a.astype(float)),
+        ("shares", lambda a: a[:, np.newaxis]),
+        ("clusters", lambda a: a[1:]),
+        ("clusters", lambda a: a - 4),
+        ("clusters", lambda a: a + 10**6),
+        ("clusters", lambda a: a.astype(float)),
+        ("placed", lambda a: a - 600),
+        ("placed", lambda a: a + 600),
+        ("placed", lambda a: np.full(3, 2**62)),
+        ("placed", lambda a: np.zeros(501, np.int64)),
+        ("placed", lambda a: a.astype(float)),
     ],
 )
 def test_snapshots_of_no_such_stream_are_refused(often, tmp_path, name, change):
@@ -171,6 +188,48 @@ def test_snapshots_of_no_such_stream_are_refused(often, tmp_path, name, change):
     checkpoint.write(path, arrays, meta)
     with pytest.raises(CheckpointError, match=r"snapshot|missing or of the wrong kind"):
         OMVFS.load(path)
+
+
+def test_shares_along_the_stream_are_those_of_the_rows_as_they_came(often):
+    """Without a reservoir clusters are never made anew, and rows are placed once."""
+    model, placed = small(sample_size=0), []
+    for chunk in cut(two_views(0, 900), *range(100, 900, 100)):
+        model.partial_fit(chunk)
+        placed.append(np.bincount(model.window_labels_[-100:], minlength=3) / 100)
+    history = model.share_history_
+    assert history.n_rows.tolist() == list(range(100, 901, 100))
+    assert_array_equal(history.shares, np.array(placed, np.float32))
+
+
+def test_a_change_of_shares_shows(often):
+    """Clusters keep their numbers while the reservoir is clustered anew."""
+    rng = np.random.default_rng(0)
+    even, uneven = changing_rows(rng, 1500), changing_rows(rng, 1500, shares=(0.8, 0.1, 0.1))
+    model = learn(small(sample_size=2000), stacked(even, uneven))
+    history = model.share_history_
+    assert sum(info.reclustered for info in model.history_) > 2
+    assert_array_equal(history.n_rows, model.rank_history_.n_rows)
+    np.testing.assert_allclose(history.shares.sum(axis=1), 1, rtol=1e-5)
+    early, late = (history.shares[own] for own in _early_and_late(history.n_rows))
+    np.testing.assert_allclose(early, 1 / 3, atol=0.2)
+    np.testing.assert_allclose(np.sort(late.mean(axis=0)), [0.1, 0.1, 0.8], atol=0.06)
+    assert model.cluster_shares_.argmax() == late.mean(axis=0).argmax()
+
+
+def _early_and_late(n_rows):
+    """Return which moments are before the change, not at the very beginning, and which after it."""
+    return (n_rows > 400) & (n_rows <= 1500), n_rows > 1600
+
+
+def test_shares_of_other_numbers_of_clusters_and_of_very_many(often):
+    model = learn(OMVFS("auto", random_state=0, max_iter=3, sample_size=200), two_views(0, 600))
+    history = model.share_history_
+    known = ~np.isnan(history.shares)
+    assert known[:, 0].all()
+    np.testing.assert_allclose(np.nansum(history.shares, axis=1), 1, rtol=1e-5)
+    many = OMVFS(501, random_state=0, max_iter=1, n_init=1, sample_size=0, graph="none")
+    many.partial_fit({"x": np.random.default_rng(0).random((520, 9))})
+    assert many.share_history_.shares.shape == (1, 0)
 
 
 def test_an_overlap_that_is_no_share_is_refused(often, tmp_path):
@@ -200,6 +259,8 @@ def test_merged_models_begin_anew_and_go_on(often):
     )
     merged.partial_fit(two_views(2, 60))
     assert merged.rank_history_.n_rows.tolist() == [1000, 1060]
+    # Where the rows before were placed when they came nobody knows: clusters are others.
+    assert np.isnan(merged.share_history_.shares).all(axis=1).tolist() == [True, False]
     # One part is the part.
     assert len(halves[0].merge().rank_history_.n_rows) > 2
 

@@ -77,15 +77,17 @@ def planted():
 def test_planted_features_stay_and_noise_does_not(planted):
     sizes = {"view_0": 30, "view_1": 20}
     strong = OMVFS(5, n_features_per_view=sizes, random_state=0, n_init=4).fit(planted.views)
-    found = strong.stability(6)
-    assert found.index.value > 0.9
-    for view, truth in planted.informative.items():
-        frequencies = found.views[view].frequencies
-        assert frequencies[truth].mean() > 0.9
-        assert frequencies.sum() == pytest.approx(sizes[view])
+    for quick in (False, True):
+        found = strong.stability(6, quick=quick)
+        assert found.index.value > 0.9
+        for view, truth in planted.informative.items():
+            frequencies = found.views[view].frequencies
+            assert frequencies[truth].mean() > 0.9
+            assert frequencies.sum() == pytest.approx(sizes[view])
     noise = {v: np.random.default_rng(1).random(X.shape) for v, X in planted.views.items()}
     weak = OMVFS(5, n_features_per_view=sizes, random_state=0, n_init=4).fit(noise)
-    assert abs(weak.stability(6).index.value) < 0.15
+    for quick in (False, True):
+        assert abs(weak.stability(6, quick=quick).index.value) < 0.15
 
 
 @pytest.mark.parametrize(
@@ -114,6 +116,7 @@ def test_asking_changes_nothing_and_is_the_same_every_time(params, lacks):
     before = fingerprint(model._fitted)
     scores = model.scores_
     found, again = model.stability(4), model.stability(4)
+    assert model.stability(3, quick=True).index == model.stability(3, quick=True).index
     assert fingerprint(model._fitted) == before
     np.testing.assert_array_equal(model.scores_, scores)
     assert found.index == again.index

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from omvfs import OMVFS, OMVFSPaper
+from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.persistence import checkpoint
 from omvfs.persistence.checkpoint import CheckpointError
 from support import counts, fingerprint
@@ -108,6 +108,18 @@ def test_very_many_names_come_back(tmp_path):
     kept.feature_names_in_ = names
     kept.save(tmp_path / "model")
     np.testing.assert_array_equal(OMVFS.load(tmp_path / "model").feature_names_in_, names)
+
+
+def test_names_that_are_no_text_come_back(tmp_path):
+    names = ["half \ud800 pair", "\udfff", "a whole pair 😀", "é", ""]
+    rng = np.random.default_rng(0)
+    views = Views({"\ud83d": rng.random((40, 5))}, feature_names={"\ud83d": names})
+    kept = OMVFS(2, random_state=0, n_init=2, new_features="grow").fit(views)
+    kept.save(tmp_path / "model")
+    again = OMVFS.load(tmp_path / "model")
+    assert again.schema_ == kept.schema_
+    assert again.schema_.names_of("\ud83d") == kept.schema_.names_of("\ud83d")
+    np.testing.assert_array_equal(again.partial_fit(views).scores_, kept.partial_fit(views).scores_)
 
 
 def test_a_file_that_could_not_be_read_again_is_not_written(tmp_path):

@@ -121,6 +121,26 @@ def test_the_stream_is_its_chunks_and_changes():
     assert [text.get_text() for text in ax.texts] == [event.kind for event in watched.drift_]
 
 
+def test_shares_of_clusters_are_those_of_the_history():
+    watched = watching()
+    for chunk in chunks_of(stream("shares")):
+        watched.partial_fit(chunk)
+    history = watched.share_history_
+    ax = plots.plot_stream(watched, "shares", n=2)
+    first, second, *events = ax.lines
+    means = {line.get_label(): np.mean(line.get_ydata()) for line in (first, second)}
+    for line in (first, second):
+        k = int(line.get_label().removeprefix("cluster "))
+        assert_array_equal(line.get_xdata(), history.n_rows)
+        assert_array_equal(line.get_ydata(), history.shares[:, k])
+    assert sorted(means.values()) == pytest.approx(sorted(history.shares.mean(axis=0))[1:], abs=0.1)
+    # Not by colour alone.
+    assert first.get_marker() != second.get_marker()
+    assert len(events) == len(watched.drift_) > 0
+    with pytest.raises(ValueError, match=r"what='rows'.*'objective' or 'shares'"):
+        plots.plot_stream(watched, "rows")
+
+
 def test_ranks_are_those_of_the_history_with_the_best_on_top(model):
     ax, history = plots.plot_ranks(model, "text", n=5), model.rank_history_
     best = history.top["text"][-1, :5]

@@ -88,7 +88,7 @@ def test_a_cluster_is_named_by_words_rather_than_by_what_all_rows_have():
 
 
 def test_judgements_are_those_of_the_model(model, summary):
-    quality, stability = model.selection_quality_, model.stability(3)
+    quality, stability = model.selection_quality_, model.stability(3, quick=True)
     told = summary["quality"]
     np.testing.assert_allclose(told["agreement"], quality.agreement, rtol=1e-5)
     assert (told["enough"], told["selected"]) == (model.suggest_n_features(), 60)
@@ -128,6 +128,23 @@ def test_the_stream_is_told_chunk_by_chunk(model, summary):
     assert told["events"] == []
     assert model.set_params(detect_drift=False).report(0).summary["stream"]["events"] is None
     model.set_params(detect_drift=True)
+
+
+def test_shares_of_clusters_are_told_along_the_stream(model, summary):
+    told, history = summary["stream"]["shares"], model.share_history_
+    assert told["rows"] == history.n_rows.tolist()
+    assert len(told["rows"]) > 1
+    assert sorted(own["cluster"] for own in told["clusters"]) == list(range(5))
+    for own in told["clusters"]:
+        np.testing.assert_allclose(own["shares"], history.shares[:, own["cluster"]], rtol=1e-5)
+    page = model.report(0).html()
+    for own in told["clusters"]:
+        assert page.count(f"Share of cluster {own['cluster']} along the stream, from ") == 1
+    # One point is no line.
+    one = OMVFS(3, batch_size=300, **QUICK).fit(two_views(0, 300))
+    report = one.report(0)
+    assert report.summary["stream"]["shares"] is None
+    assert "Shares of clusters" not in report.html()
 
 
 def test_changes_of_the_stream_are_told_with_what_came_and_went():

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.selectors import glimpse
+from omvfs.model import scoring
 from support import clustered, fingerprint
 
 
@@ -60,11 +60,17 @@ def test_columns_of_unit_norm_are_ranked_as_the_history_of_ranks_has_them(make):
     assert model.glimpse(5).features["x"] == best.tolist()
 
 
-def test_strips_do_not_change_it(monkeypatch):
-    model = OMVFS(3, random_state=0).partial_fit(chunk(0))
+@pytest.mark.parametrize("rule", ["norm", "contrast"])
+def test_few_candidates_and_small_pieces_do_not_change_it(rule, monkeypatch):
+    wide = [chunk(i, width=300) for i in range(3)]
+    model = OMVFS(3, criterion=rule, sparsity=0.0, random_state=0)
+    for each in wide:
+        model.partial_fit(each)
     whole = model.glimpse()
-    monkeypatch.setattr(glimpse, "_STRIP", 5)
+    monkeypatch.setattr(scoring, "_CANDIDATES", 60)
+    monkeypatch.setattr(scoring, "_PIECE", 7)
     assert model.glimpse() == whole
+    assert len(model.glimpse(100).features["text"]) == 100
 
 
 def test_a_callable_is_not_asked():

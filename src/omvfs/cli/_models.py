@@ -11,6 +11,7 @@ from omvfs.cli._config import check_one_size, resized
 from omvfs.cli._messages import say
 from omvfs.cli._options import RUNS, Features, Overwrite, ResultsOut, Total
 from omvfs.cli._output import WRITTEN, write_results
+from omvfs.cli._report import remove_stale
 from omvfs.cli._summary import summarise
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats.destinations import Destination
@@ -103,5 +104,7 @@ def rank(
                 )
             settle(here)
             chosen = write_results(here, Result(selector, finished=True), [str(model)])
+            if overwrite:
+                remove_stale(here)
             to.publish(*WRITTEN)
     summarise(selector, chosen, to, (), asked_clusters=True, wrote_data=False)

@@ -74,13 +74,15 @@ def report(
     features: Features = None,
     total: Total = None,
     resamples: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
             metavar="N",
-            help="Draw rows N times to tell how much of the selection is chance; 0 for not at all.",
+            help="Draw rows N times to tell how much of the selection is chance; 0 for not at all; "
+            "by default 5 times, 2 of many views and clusters.",
+            show_default=False,
         ),
-    ] = 5,
+    ] = None,
     overwrite: Annotated[
         bool,
         typer.Option("--overwrite", rich_help_panel=RUNS, help="Replace a page that is there."),
@@ -156,7 +158,7 @@ def replace_report(
     opened : callable
         Opens it anew.
     """
-    _remove_stale(out)
+    remove_stale(out)
     if not pages:
         return
     examples = None
@@ -185,8 +187,14 @@ def examples_of(chunk: Chunk, selector: OMVFS) -> dict[int, list[dict[str, Any]]
     return found
 
 
-def _remove_stale(out: Path) -> None:
-    """Remove the page of a run before, which is not on the results that are there now."""
+def remove_stale(out: Path) -> None:
+    """Remove the page of a run before, which is not on the results that are there now.
+
+    Parameters
+    ----------
+    out : Path
+        Folder, in which the results are.
+    """
     page = out / PAGE
     if page.is_file() and TITLE.encode() in page.read_bytes()[:_MOST_BYTES]:
         page.unlink()

@@ -31,6 +31,9 @@ class Folder:
         self._name = path.resolve().name or "/"
         self._stamp: object = ()
         self._status: dict[str, Any] | None = None
+        # What was told last, and of what.
+        self._of: object = ()
+        self._told = b""
 
     def look(self) -> bytes:
         """Return what is known of the run, on one line; the last that was known if it is gone."""
@@ -39,10 +42,13 @@ class Folder:
             found = read_status(self._file)
             self._stamp = now
             self._status = found or self._status
-        told = {"folder": self._name, "gone": now is None, "status": self._status}
-        if self._status is not None:
-            told["run"] = self._judged(self._status)
-        return json.dumps(told).encode("ascii")
+        judged = None if self._status is None else self._judged(self._status)
+        if (now, judged) != self._of:
+            told = {"folder": self._name, "gone": now is None, "status": self._status}
+            if judged is not None:
+                told["run"] = judged
+            self._of, self._told = (now, judged), json.dumps(told).encode("ascii")
+        return self._told
 
     @staticmethod
     def _judged(status: dict[str, Any]) -> str:
@@ -59,7 +65,7 @@ class Folder:
 class Board:
     """What pages are shown, kept up to date by one task; they wait for what is new.
 
-    A page that is slow misses what was in between, never the last.
+    A page that is slow misses what was in between, never the last. It is made once for all.
 
     Parameters
     ----------
@@ -69,6 +75,15 @@ class Board:
         Tells whether to end.
     every : float
         Seconds between two looks.
+
+    Attributes
+    ----------
+    shown : bytes
+        What is shown now.
+    event : bytes
+        The same, as it is sent.
+    closed : bool
+        Whether nothing more comes.
     """
 
     def __init__(
@@ -76,13 +91,8 @@ class Board:
     ) -> None:
         self._look, self._stopping, self._every = look, stopping, every
         self._changed = asyncio.Event()
-        self.shown = b""
+        self.shown = self.event = b""
         self.closed = False
-
-    @property
-    def number(self) -> str:
-        """By what the shown is known, also to a server that is started anew."""
-        return hashlib.sha256(self.shown).hexdigest()[:16]
 
     async def run(self) -> None:
         """Look now and then, and let pages know what is new."""
@@ -91,7 +101,8 @@ class Board:
             found = await asyncio.to_thread(self._look)
             if ends or found != self.shown:
                 self.closed = ends
-                self.shown, changed, self._changed = found, self._changed, asyncio.Event()
+                self.shown, self.event = found, _event(found)
+                changed, self._changed = self._changed, asyncio.Event()
                 changed.set()
             if ends:
                 return
@@ -111,3 +122,14 @@ class Board:
             except TimeoutError:
                 return None
         return None if self.shown == seen else self.shown
+
+
+def _event(shown: bytes) -> bytes:
+    r"""Return what is shown as it is sent, with what it is known by, also to another server.
+
+    Examples
+    --------
+    >>> _event(b"{}")
+    b'id: 44136fa355b3678a\ndata: {}\n\n'
+    """
+    return b"id: %s\ndata: %s\n\n" % (hashlib.sha256(shown).hexdigest()[:16].encode(), shown)

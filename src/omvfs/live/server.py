@@ -130,7 +130,7 @@ class Events:
             found = await self._board.after(seen, self._beat)
             if found is not None:
                 seen = found
-                yield b"id: %s\ndata: %s\n\n" % (self._board.number.encode(), found)
+                yield self._board.event
             elif self._board.closed:
                 return
             else:

@@ -292,7 +292,12 @@ class Queries(RecentQueries):
         return agreements(rows, rank, sizes, self.K, self._halves())
 
     def selections(
-        self, ranking: Ranking, sizes: Sequence[int], n_resamples: int, share: float
+        self,
+        ranking: Ranking,
+        sizes: Sequence[int],
+        n_resamples: int,
+        share: float,
+        quick: bool = False,
     ) -> list[NDArray[np.bool_]] | None:
         """Return which features are selected if only some rows of the reservoir had come.
 
@@ -307,6 +312,8 @@ class Queries(RecentQueries):
         n_resamples : int
         share : float
             Of the rows, those that are drawn.
+        quick : bool, default=False
+            Whether they are clustered with little effort, as the first rows of a stream are.
 
         Returns
         -------
@@ -326,7 +333,7 @@ class Queries(RecentQueries):
         for i in range(n_resamples):
             rng = np.random.default_rng([seed, i])
             rows = np.sort(rng.permutation(n)[:drawn])
-            columns, scores = self._scored_of(scaled, rows, rng, ranking)
+            columns, scores = self._scored_of(scaled, rows, rng, ranking, quick)
             for masks, own, c, size in zip(found, scores, columns, sizes, strict=True):
                 # Features that none of the rows has come last.
                 whole = np.zeros(masks.shape[1])
@@ -335,13 +342,20 @@ class Queries(RecentQueries):
         return found
 
     def _scored_of(
-        self, X: Sequence[Block], rows: IntArray, rng: np.random.Generator, ranking: Ranking
+        self,
+        X: Sequence[Block],
+        rows: IntArray,
+        rng: np.random.Generator,
+        ranking: Ranking,
+        quick: bool,
     ) -> tuple[Sequence[Columns], list[Array]]:
         """Return which features some rows of the sample have, and their scores by them alone."""
         columns, held = zip(*(on_own_columns(X_v[rows]) for X_v in X), strict=True)
         alone = self._alone(held, take(self.sample.present, rows), rng)
         faded = replace(alone.reservoir, shares=self.sample.shares[rows])
-        alone = self._solver.reclustered(replace(alone, reservoir=faded), self._as_they_come)
+        alone = replace(alone, reservoir=faded)
+        if not quick:
+            alone = self._solver.reclustered(alone, self._as_they_come)
         if callable(ranking.criterion):  # which may know features by their places
             V = self._solver.feature_matrices(alone, self._as_they_come)
             pairs = self._scored_alone(columns, alone, V, ranking)

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, IntArray, dense_if_full
 from omvfs.model.constrained.half_steps import inverse_roots, update_v
-from omvfs.model.objective import row_norms
 from omvfs.model.presence import of_those, who_has
-from omvfs.model.ranking.criteria import relevance
+from omvfs.model.ranking.criteria import ByV, relevance
 from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.ranking.separation import (
@@ -123,7 +122,7 @@ def as_set(
 
 
 def with_snapshot(before: State, update: Update[State], settings: Settings) -> Update[State]:
-    """Return what a chunk changes, with a snapshot of the best features if one is due.
+    """Return what a chunk changes, its rows counted, with a snapshot if one is due.
 
     Of what the chunk left if the reservoir was clustered anew, as that costs more than ranking. Of
     what it came upon, if there are rows enough since the last snapshot: what it left is not in
@@ -138,55 +137,100 @@ def with_snapshot(before: State, update: Update[State], settings: Settings) -> U
     settings : Settings
     """
     assert update.info is not None
+    anew, info, U = update.info.reclustered, update.info, update.known.window.U[-1]
     taken, widths = before.snapshots, [view.n_features for view in before.statistics.views]
     due = taken.due(before.statistics.n_rows, widths, fast=settings.graph == "none")
-    if not due and not update.info.reclustered:
-        return update
-    now = snapshot(update.known if update.info.reclustered else before, settings)
-    share = overlap(taken.taken[-1].top, now.top) if taken.taken else np.nan
-    info = replace(update.info, overlap=None if np.isnan(share) else share)
-    return replace(update, known=replace(update.known, snapshots=taken.add(now)), info=info)
+    if anew:
+        taken = taken.count(U)
+    if due or anew:
+        now = snapshot(update.known if anew else before, settings, taken.shares)
+        share = overlap(taken.taken[-1].top, now.top) if taken.taken else np.nan
+        info = replace(info, overlap=None if np.isnan(share) else share)
+        taken = taken.add(now)
+    if not anew:
+        taken = taken.count(U)
+    return replace(update, known=replace(update.known, snapshots=taken), info=info)
 
 
-def snapshot(state: State, settings: Settings) -> Snapshot:
+def snapshot(
+    state: State, settings: Settings, shares: NDArray[np.float32] | None = None
+) -> Snapshot:
     """Return the best features as the statistics tell at once, repetition not discounted.
 
     By the norm of V with the paper's solver, else by ``balanced``. A feature whose score is 0 is
     not among them.
+
+    Parameters
+    ----------
+    state : State
+    settings : Settings
+    shares : array of shape (K,), optional
+        Of clusters, among the rows since the snapshot before; by default those that were counted.
     """
-    views, scales = state.statistics.views, Scales.of(state.statistics, settings)
-    top = np.full((len(views), n_top(len(views))), -1, np.int32)
+    n_views, scales = len(state.statistics.views), Scales.of(state.statistics, settings)
+    top = np.full((n_views, n_top(n_views)), -1, np.int32)
+    rule: ByV = "norm" if settings.solver == "paper" else "balanced"
+    for v, own in enumerate(top):
+        best = best_at_once(state, v, scales, settings, rule, len(own))
+        own[: len(best)] = best
+    shares = state.snapshots.shares if shares is None else shares
+    return Snapshot(state.statistics.n_rows, top, shares)
+
+
+def best_at_once(
+    state: State, v: int, scales: Scales, settings: Settings, rule: ByV, n: int
+) -> IntArray:
+    """Return the best features of a view by themselves, as the statistics tell at once.
+
+    Parameters
+    ----------
+    state : State
+    v : int
+        The view.
+    scales : Scales
+        Of its statistics.
+    settings : Settings
+    rule : {"norm", "contrast", "information", "balanced"}
+    n : int
+        Features at most; fewer if others have a score of 0.
+
+    Returns
+    -------
+    int array
+        Columns, the best first.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        for v, own in enumerate(top):
-            features, scores = _scored_at_once(state, v, scales, settings)
-            order = np.argsort(-scores, kind="stable")[: len(own)]
-            order = order[scores[order] > 0]
-            own[: len(order)] = features[order]
-    return Snapshot(state.statistics.n_rows, top)
+        features, scores = _scored_at_once(state, v, scales, settings, rule, max(n, _CANDIDATES))
+    order = np.argsort(-scores, kind="stable")[:n]
+    return features[order[scores[order] > 0]]
 
 
 def _scored_at_once(
-    state: State, v: int, scales: Scales, settings: Settings
+    state: State, v: int, scales: Scales, settings: Settings, rule: ByV, most: int
 ) -> tuple[IntArray, NDArray[np.floating[Any]]]:
-    """Return the features of a view that may be among the best, in rising order, and scores."""
-    if settings.solver == "paper":
-        return np.arange(len(state.V[v])), row_norms(state.V[v])
+    """Return so many features of a view that may be the best, in rising order, and scores."""
     view = state.statistics.views[v]
-    by = None if scales.columns is None else scales.columns[v]
     features = np.arange(view.n_features)
-    if len(features) > _CANDIDATES:
-        squares = _squared_contrasts(view)
+    if state.V:
+        # V of the paper's solver, which is of scaled columns already.
+        return features, relevance(state.V[v], view.diagonal_masses, view.weight_sums, rule)
+    by = None if scales.columns is None else scales.columns[v]
+    if len(features) > most:
+        squares = _squares(view, rule)
         squares = squares if by is None else squares * np.square(by)
-        features = np.sort(np.argpartition(-squares, _CANDIDATES)[:_CANDIDATES])
+        features = np.sort(np.argpartition(-squares, most)[:most])
     B = view.B[features] * scales.views[v]
     if by is not None:
         B *= by[features, np.newaxis]
     V = update_v(view.masses, B, settings.sparsity[v])
-    return features, relevance(V, view.diagonal_masses, view.weight_sums, "balanced")
+    return features, relevance(V, view.diagonal_masses, view.weight_sums, rule)
 
 
-def _squared_contrasts(view: ViewStatistics) -> NDArray[np.float64]:
-    """Return the squared `contrast` of every feature of a view, as fast as it can be read."""
+def _squares(view: ViewStatistics, rule: ByV) -> NDArray[np.float64]:
+    """Return the squared `contrast` of every feature of a view, as fast as it can be read.
+
+    Or its squared `norm`, if that is what it is ranked by.
+    """
     roots = inverse_roots(view.masses, np.dtype(np.float64))
     even = view.weight_sums * roots
     even = even * roots / max(float(np.linalg.norm(even)), np.finfo(float).tiny)
@@ -194,5 +238,5 @@ def _squared_contrasts(view: ViewStatistics) -> NDArray[np.float64]:
     for start in range(0, len(found), _PIECE):
         B = view.B[start : start + _PIECE]
         squares = np.square(B, dtype=np.float64) @ np.square(roots)
-        found[start : start + _PIECE] = squares - np.square(B @ even)
+        found[start : start + _PIECE] = squares - (0 if rule == "norm" else np.square(B @ even))
     return found

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# A name may be no text: half a surrogate pair is kept as it is.
+_PAIRS = "surrogatepass"
+
 
 def pack_names(name: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return texts as bytes and where each ends.
@@ -16,7 +19,7 @@ def pack_names(name: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     >>> packed["words/ends"], unpack_names(*packed.values(), 2)
     (array([3, 6]), ('ant', 'bee'))
     """
-    encoded = [each.encode() for each in names]
+    encoded = [each.encode("utf-8", _PAIRS) for each in names]
     ends = np.cumsum([len(each) for each in encoded], dtype=np.int64)
     return {name: np.frombuffer(b"".join(encoded), np.uint8), f"{name}/ends": ends}
 
@@ -30,4 +33,4 @@ def unpack_names(content: NDArray[Any], ends: NDArray[Any], n: int) -> tuple[str
         raise ValueError("names of features are cut off")
     text = content.tobytes()
     pieces = zip(starts.tolist(), ends.tolist(), strict=True)
-    return tuple(text[start:end].decode() for start, end in pieces)
+    return tuple(text[start:end].decode("utf-8", _PAIRS) for start, end in pieces)

@@ -142,7 +142,9 @@ def _by_codes(X: Any, names: Any) -> Any:
 
     Which columns there are, and in which order, depends on how rows are cut into chunks.
     """
-    codes = np.fromiter((crc32(name.encode()) for name in names), np.int64, len(names))
+    codes = np.fromiter(
+        (crc32(name.encode("utf-8", "surrogatepass")) for name in names), np.int64, len(names)
+    )
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     order = np.lexsort((X.data, codes[X.indices], rows))
     parts = X.data[order], codes[X.indices][order], X.indptr

@@ -9,6 +9,8 @@ VIEWS, CLUSTERS, IN_FULL, FEATURES = 24, 200, 48, 400
 FEATURES_OF_VIEW, TELLING = 200, 6
 # Points of a line, and of a small one.
 POINTS, FEW_POINTS = 160, 24
+# Clusters whose shares are drawn along the stream: the largest.
+ALONG = 8
 # Changes of the stream, features that came or went with one, and example rows of a cluster.
 EVENTS, CHANGED, EXAMPLES = 20, 5, 3
 # Characters of a name, or of any other text.

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from omvfs.report.bounds import CHANGED, EVENTS, POINTS, cut, plain, spaced
-from omvfs.selectors.rank_history import RankHistory
+import numpy as np
+
+from omvfs.report.bounds import ALONG, CHANGED, EVENTS, POINTS, cut, plain, spaced
+from omvfs.selectors.rank_history import RankHistory, ShareHistory
 
 
 def stream_of(selector: Any, history: RankHistory, views: Sequence[str]) -> dict[str, Any]:
@@ -34,6 +36,7 @@ def stream_of(selector: Any, history: RankHistory, views: Sequence[str]) -> dict
         "events": None if events is None else list(map(_event, events[-EVENTS:])),
         "n_events": None if events is None else len(events),
         "overlap": _overlap(history, views),
+        "shares": _shares(selector.share_history_, selector.n_clusters_),
     }
 
 
@@ -65,6 +68,23 @@ def _changed(found: Any) -> list[dict[str, Any]]:
         for view, own in found.items()
         if own
     ][:CHANGED]
+
+
+def _shares(history: ShareHistory, n_clusters: int) -> dict[str, Any] | None:
+    """Return the shares of the largest clusters along the stream; None if there is no line."""
+    known = np.flatnonzero(~np.isnan(history.shares).all(axis=1))
+    if len(known) < 2:
+        return None
+    n_rows, shares = history.n_rows[known], history.shares[known, :n_clusters]
+    # By the rows that they had of all, those of the first moments too.
+    counts = np.nansum(shares * np.diff(n_rows, prepend=0)[:, np.newaxis], axis=0)
+    largest = np.argsort(-counts, kind="stable")[:ALONG].tolist()
+    return {
+        "rows": n_rows.tolist(),
+        "clusters": [
+            {"cluster": k, "shares": [plain(each) for each in shares[:, k]]} for k in largest
+        ],
+    }
 
 
 def _overlap(history: RankHistory, views: Sequence[str]) -> dict[str, Any] | None:

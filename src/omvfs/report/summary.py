@@ -156,7 +156,7 @@ def _stability(selector: Any, n_resamples: int) -> tuple[Any, str]:
     if not n_resamples:
         return None, "Not asked for."
     try:
-        return selector.stability(n_resamples, share=_SHARE), ""
+        return selector.stability(n_resamples, share=_SHARE, quick=True), ""
     except TooFewRowsError as error:
         return None, cut(str(error))
 

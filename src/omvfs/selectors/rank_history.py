@@ -1,4 +1,4 @@
-"""The best features along the stream, by the names of views and features."""
+"""The best features along the stream, by the names of views and features, and the clusters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class RankHistory:
         Rows seen at each snapshot, at most 99; the last is of all rows so far.
     top : mapping of str to int array of shape (T, n)
         By view, columns of the best features at each snapshot, the best first. At most 100 of a
-        view, fewer of more than 24 views. −1 for none: fewer features told anything, or the one
+        view, fewer of more than 20 views. −1 for none: fewer features told anything, or the one
         that was there is forgotten since.
     names : mapping of str to (mapping of int to str)
         By view, the names of all these features.
@@ -144,8 +144,57 @@ class RankHistory:
         return self.top[view]
 
 
+@dataclass(frozen=True, eq=False)
+class ShareHistory:
+    """The shares of clusters along the stream, of rows as they were placed when they came.
+
+    When clusters are made anew, each new one gets the number of an old one, so that as many of the
+    sampled rows as can be keep their number, and so when something is asked: number k along the
+    stream is as far as that goes cluster k of now. Where there were more or fewer clusters than
+    before (``n_clusters="auto"``), numbers close up, or new ones come behind.
+
+    Attributes
+    ----------
+    n_rows : int array of shape (T,)
+        Rows seen at each moment, those of `RankHistory`.
+    shares : array of shape (T, K)
+        Of the rows since the moment before, the share of each cluster. NaN for clusters that there
+        were not, and where nobody knows: of more than 500 clusters, and of rows before a merge.
+
+    Examples
+    --------
+    >>> from omvfs import OMVFS
+    >>> rows = [[3, 1, 0, 0, 1], [2, 1, 0, 0, 1], [0, 0, 3, 0, 1], [0, 0, 3, 1, 1]] * 10
+    >>> model = OMVFS(2, random_state=0).partial_fit({"text": rows})
+    >>> model = model.partial_fit({"text": rows[:2] * 10})
+    >>> model.share_history_.n_rows.tolist(), model.share_history_.shares.tolist()
+    ([60], [[0.3333333432674408, 0.6666666865348816]])
+    """
+
+    n_rows: NDArray[np.int64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, snapshots: Snapshots, n_rows: int) -> "ShareHistory":
+        """Return it from snapshots, and of now.
+
+        Parameters
+        ----------
+        snapshots : Snapshots
+        n_rows : int
+            Rows seen.
+        """
+        found = [(each.n_rows, each.shares) for each in snapshots.taken]
+        if not found or found[-1][0] < n_rows:
+            found.append((n_rows, snapshots.shares))
+        shares = np.full((len(found), max(len(own) for _, own in found)), np.nan)
+        for row, (_, own) in zip(shares, found, strict=True):
+            row[: len(own)] = own
+        return cls(np.array([n for n, _ in found], np.int64), shares)
+
+
 class RemembersRanks:
-    """Adds `rank_history_` to the estimator."""
+    """Adds `rank_history_` and `share_history_` to the estimator."""
 
     _journal: Journal[FittedState]
 
@@ -161,3 +210,11 @@ class RemembersRanks:
             now = snapshot(fitted.state, fitted.settings)
             snapshots = replace(snapshots, taken=(*snapshots.taken, now))
         return RankHistory.of(snapshots, fitted.schema)
+
+    @property
+    @alone
+    def share_history_(self) -> ShareHistory:
+        """The shares of clusters along the stream, of rows as they were placed when they came."""
+        check_is_fitted(self)
+        fitted = self._journal.known
+        return ShareHistory.of(fitted.state.snapshots, fitted.n_rows)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from omvfs.model.stream.snapshots import MOST, Snapshot, Snapshots, n_top, overlap
+from omvfs.model.stream.snapshots import CLUSTERS, MOST, Snapshot, Snapshots, n_top, overlap
 
 
 def along(steps, widths, fast=False):
@@ -41,8 +41,42 @@ def test_more_features_and_faster_rows_make_them_rarer():
 
 @given(st.integers(1, 3000))
 def test_the_bound_holds_for_any_number_of_views(n_views):
-    if n_views <= 2400:
-        assert (MOST - 1) * (4 * n_views * n_top(n_views) + 8) + 8 < 10**6
+    if n_views <= 2000:
+        top, shares = 4 * n_views * n_top(n_views) + 8, 4 * CLUSTERS + 8
+        assert (MOST - 1) * (top + shares) + 8 + 8 * CLUSTERS < 10**6
+
+
+@given(st.integers(1, 5), st.integers(1, 60), st.integers(1, 900), st.integers(0, 2**32))
+def test_shares_are_those_of_the_rows_between_however_often_they_are_thinned(K, m, n, seed):
+    """Nothing is counted twice, and nothing is lost but by rounding."""
+    rng = np.random.default_rng(seed)
+    held, n_rows, counts = Snapshots(), 0, {}
+    labels = rng.integers(K, size=n)
+    for start in range(0, n, m):
+        some = labels[start : start + m]
+        held = held.count(np.eye(K)[some])
+        n_rows += len(some)
+        if rng.random() < 0.7:
+            held = held.add(Snapshot(n_rows, np.zeros((1, 1), np.int32), held.shares))
+    counts = np.array([np.bincount(labels[:i], minlength=K) for i in range(n + 1)])
+    ends = [0, *(each.n_rows for each in held.taken)]
+    for a, b, each in zip(ends, ends[1:], held.taken, strict=False):
+        expected = (counts[b] - counts[a]) / (b - a)
+        np.testing.assert_allclose(each.shares, expected, atol=1e-6)
+    assert_array_equal(held.placed if len(held.placed) else 0, counts[n_rows] - counts[ends[-1]])
+
+
+def test_of_other_numbers_of_clusters_nothing_is_mixed():
+    held = Snapshots().count(np.eye(3)).count(np.eye(2))
+    assert held.placed.tolist() == [1, 1]
+    assert not len(held.count(np.eye(CLUSTERS + 1)).shares)
+    assert len(held.count(np.eye(CLUSTERS)).shares) == CLUSTERS
+    for n in range(1, MOST + 1):
+        K = 2 if n % 2 else 3
+        held = held.count(np.eye(K)[:1])
+        held = held.add(Snapshot(n, np.zeros((1, 1), np.int32), held.shares))
+    assert len(held.taken) == (MOST + 1) // 2
+    assert all(len(each.shares) == 2 for each in held.taken)
 
 
 @given(st.data())
