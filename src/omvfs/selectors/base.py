@@ -254,6 +254,27 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
             chosen = chosen if (np.diff(places) > 0).all() else chosen[:, order]
         return with_index(self, chosen, batch.index)
 
+    def select(self, X: Any) -> Any:
+        """Return the selected columns of X as X holds them: a frame of the same kind, index kept.
+
+        As ``selection().select(X)``: values are not read, checked or prepared. `transform` gives
+        arrays, or the frames that `set_output` asks for.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, AnnData, or a dict or list of such by view, MuData
+            With the columns that were fitted.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from omvfs.baselines import Variance
+        >>> frame = pl.DataFrame({"a": [1, 5], "b": [0, 1]})
+        >>> Variance(n_features_per_view=1).fit(frame).select(frame).columns
+        ['a']
+        """
+        return self.selection().select(X)
+
     @alone
     def transform_views(self, X: Any) -> dict[str, Any]:
         """Return the selected features by view name, each in the kind it came.

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -11,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.data.blocks import take_columns
-from omvfs.data.containers import Names, labels_of
-from omvfs.data.door import as_views
+from omvfs.data.collections import named_blocks
+from omvfs.data.containers import Names, labels_of, modalities_of
+from omvfs.data.door import as_views, select_columns
+from omvfs.data.kinds import column_names, n_columns, with_columns
+from omvfs.data.mappings import are_mappings
 from omvfs.data.schema import listed
-from omvfs.data.views import Block, hstack
+from omvfs.data.views import Block, Views, hstack
 from omvfs.disk import replacing_text
 from omvfs.model.columns import place_columns
 from omvfs.selectors.hashing import hash_bits, hashed
@@ -60,20 +64,44 @@ class Chosen:
         by_name : bool, default=False
             Whether its rows are mappings, which may lack features.
         """
+        if (by_name or self.may_lack) and not self._stand_still(names):
+            wanted = {name: j for j, name in enumerate(self.names or ())}
+            own = [] if names is None else names.tolist()
+            places = np.array([wanted.get(name, -1) for name in own], np.intp)
+            return place_columns(block, places, len(wanted))
+        return take_columns(block, self.places(names, block.shape[1]))
+
+    def places(self, names: Names | None, width: int, by_name: bool = False) -> NDArray[np.intp]:
+        """Return which columns of some are selected, by their names where both have some.
+
+        Parameters
+        ----------
+        names : array of str, or None
+            Of the columns.
+        width : int
+            How many there are.
+        by_name : bool, default=False
+            Whether some of them may lack.
+        """
         if names is None or self.names is None:
-            if block.shape[1] != self.width:
+            if width != self.width:
                 raise ValueError(
                     f"View {self.view!r} is to be taken from {self.width:,} columns; got "
-                    f"{block.shape[1]:,}. Pass the columns that were fitted, or a frame with names."
+                    f"{width:,}. Pass the columns that were fitted, or a frame with names."
                 )
-            return take_columns(block, self.columns)
-        # As a rule all is where it was: to look up every name takes longer.
-        same = len(names) == self.width and tuple(names[self.columns]) == self.names
-        if not same and (by_name or self.may_lack):
-            wanted = {name: j for j, name in enumerate(self.names)}
-            places = np.array([wanted.get(name, -1) for name in names.tolist()], np.intp)
-            return place_columns(block, places, len(wanted))
-        return take_columns(block, self.columns if same else self._looked_up(names))
+            return self.columns
+        if self._stand_still(names):
+            return self.columns
+        if by_name or self.may_lack:
+            place = {name: j for j, name in enumerate(names)}
+            return np.array([place[name] for name in self.names if name in place], np.intp)
+        return self._looked_up(names)
+
+    def _stand_still(self, names: Names | None) -> bool:
+        """Tell whether all is where it was, as a rule: to look up every name takes longer."""
+        if names is None or self.names is None:
+            return True
+        return len(names) == self.width and tuple(names[self.columns]) == self.names
 
     def _looked_up(self, names: Names) -> NDArray[np.intp]:
         place = {name: j for j, name in enumerate(names)}
@@ -203,18 +231,10 @@ class Selection:
         """
         if not self._of_one:
             return hstack(list(self.transform_views(X).values()))
-        columns = np.concatenate([each.columns for each in self._chosen])
-        order = np.argsort(columns)
         if self._prepared:
+            order = np.argsort(np.concatenate([each.columns for each in self._chosen]))
             return hstack(list(self.transform_views(X).values()))[:, order]
-        names = [name for each in self._chosen for name in each.names or ()]
-        whole = Chosen(
-            _ONE,
-            self._chosen[0].width,
-            columns[order],
-            tuple(names[i] for i in order) if names else None,
-        )
-        return whole.of(*self._one(X))
+        return self._of_all_views().of(*self._one(X))
 
     def transform_views(self, X: Any) -> dict[str, Block]:
         """Return the selected features by view name, each in the kind it came.
@@ -240,12 +260,83 @@ class Selection:
             for each in self._chosen
         }
 
+    def select(self, X: Any) -> Any:
+        """Return the selected columns of X as X holds them: the same kind, values as they are.
+
+        Nothing of the values is read, checked or prepared.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, AnnData, or a dict or list of such by view, MuData
+            As what was fitted: one 2-D X, or views by name. Frames are those of pandas, polars,
+            pyarrow and others that narwhals knows, lazy ones too; rows keep their index.
+
+        Returns
+        -------
+        object of the kind of X
+            In the order of `get_feature_names_out`; without those that X lacks, if features may
+            come later.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from omvfs.baselines import Variance
+        >>> frame = pd.DataFrame({"a": [1, 5], "b": [0, 1]}, index=["x", "y"])
+        >>> Variance(n_features_per_view=1).fit(frame).selection().select(frame)
+           a
+        x  1
+        y  5
+        """
+        if any(hash_bits(each.preparing.steps[0]) for each in self._prepared.values()):
+            raise ValueError("Features were hashed: no column of X is one of them. Use transform.")
+        if self._of_one:
+            self._check_one(X)
+            return _taken(X, self._of_all_views())
+        if not is_views(X):
+            raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
+        if isinstance(X, Views):
+            return self._kept_views(X)
+        by_view = named_blocks({_ONE: X} if are_mappings(X) else X)
+        if set(by_view) != set(self.columns):
+            raise ValueError(f"Got views {listed(by_view)}; expected {listed(self.columns)}.")
+        chosen = {each.view: each for each in self._chosen}
+        if modalities_of(X) is not None:
+            return _of_modalities(X, by_view, chosen)
+        taken = {view: _taken(own, chosen[view]) for view, own in by_view.items()}
+        if are_mappings(X):
+            return taken[_ONE]
+        return taken if isinstance(X, Mapping) else list(taken.values())
+
+    def _kept_views(self, X: Views) -> Views:
+        found = {
+            each.view: each.places(X.feature_names[each.view], X.widths[each.view])
+            for each in self._chosen
+        }
+        names = {
+            view: own[found[view]].tolist()
+            for view, own in X.feature_names.items()
+            if own is not None
+        }
+        blocks = select_columns(X, found)
+        return Views(blocks, feature_names=names, index=X.index, present=X.present or None)
+
+    def _of_all_views(self) -> Chosen:
+        """Return what is selected of one 2-D X, of all views together."""
+        columns = np.concatenate([each.columns for each in self._chosen])
+        order = np.argsort(columns)
+        names = [name for each in self._chosen for name in each.names or ()]
+        named = tuple(names[i] for i in order) if names else None
+        return Chosen(_ONE, self._chosen[0].width, columns[order], named)
+
     def _part(self, chosen: Chosen) -> Chosen | Prepared:
         return self._prepared.get(chosen.view, chosen)
 
-    def _one(self, X: Any) -> tuple[Block, Names | None]:
+    def _check_one(self, X: Any) -> None:
         if is_views(X):
             raise ValueError("Got several views; expected one 2-D X, as was fitted.")
+
+    def _one(self, X: Any) -> tuple[Block, Names | None]:
+        self._check_one(X)
         # Levels of columns would make views of it again.
         whole = None if labels_of(X).views is None else {_ONE: slice(None)}
         batch = as_views(X, views=whole, negative="allow")
@@ -321,6 +412,21 @@ class Selection:
     def __repr__(self) -> str:
         parts = [f"{each.view}: {len(each.columns):,} of {each.width:,}" for each in self._chosen]
         return f"Selection({', '.join(parts)})"
+
+
+def _taken(X: Any, chosen: Chosen) -> Any:
+    return with_columns(X, chosen.places(column_names(X), n_columns(X), are_mappings(X)))
+
+
+def _of_modalities(X: Any, mods: Mapping[str, Any], chosen: Mapping[str, Chosen]) -> Any:
+    """Return MuData of the selected features of its modalities."""
+    mask = np.zeros(X.shape[1], bool)
+    for view, mod in mods.items():
+        own = np.zeros(mod.shape[1], bool)
+        own[chosen[view].places(column_names(mod), mod.shape[1])] = True
+        places = np.asarray(X.varmap[view]).ravel().astype(np.intp)
+        mask[places > 0] = own[places[places > 0] - 1]
+    return X[:, mask]
 
 
 def _checked_part(part: Any) -> Chosen:
