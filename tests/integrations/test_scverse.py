@@ -233,3 +233,18 @@ def test_what_is_wrong_is_told():
     with pytest.raises(ValueError, match="'X' has no X; pass layer="):
         scverse.select(empty, **FEW)
     assert not [name for name in mdata["rna"].var if name.startswith("omvfs")]
+
+
+def test_selected_columns_are_of_the_same_kind(tmp_path):
+    mdata = planted(shuffled=True)
+    model = scverse.select(mdata, n_top=5, **FEW)
+    for own in (mdata, opened(mdata, "backed", tmp_path)):
+        chosen = model.select(own)
+        assert isinstance(chosen, md.MuData)
+        assert chosen.n_obs == N
+        for view in ("rna", "protein"):
+            var = mdata[view].var
+            assert list(chosen[view].var_names) == list(var.index[var["omvfs_selected"]])
+    rna = mdata["rna"].copy()
+    model = scverse.select(rna, n_top=5, **FEW)
+    assert list(model.select(rna).var_names) == list(rna.var_names[rna.var["omvfs_selected"]])
