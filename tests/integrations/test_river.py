@@ -166,7 +166,6 @@ def test_detectors_of_river_tell_of_changes():
         drift_detector=detector,
         detect_drift=True,
         on_drift=told.append,
-        new_features="error",
         n_init=2,
         max_iter=3,
         sample_size=200,
@@ -216,6 +215,11 @@ def test_copies_learn_by_themselves():
     for x in rows[60:]:
         twin.learn_one(x)
     assert (selector.model.n_samples_seen_, twin.model.n_samples_seen_) == (50, 100)
+
+
+def test_hashed_features_are_refused():
+    with pytest.raises(ValueError, match=r"prepare='hash:10'; expected no 'hash'"):
+        Selector(prepare="hash:10")
 
 
 def test_the_door():

@@ -6,6 +6,8 @@ from typing import Any, Literal
 from river import base
 
 from omvfs.omvfs import OMVFS
+from omvfs.selectors.hashing import hash_bits
+from omvfs.selectors.prepare_steps import steps_of
 
 __all__ = ["Selector"]
 
@@ -36,7 +38,8 @@ class Selector(base.MiniBatchTransformer):
     seed : int, default=None
         Of every random choice.
     **params
-        Further parameters of `OMVFS`. `new_features` is "grow" unless it is given.
+        Further parameters of `OMVFS`. `new_features` is "grow" unless it is given, or
+        `detect_drift` is on, which needs features that stay. `prepare` must not hash them.
 
     Attributes
     ----------
@@ -70,6 +73,12 @@ class Selector(base.MiniBatchTransformer):
     ) -> None:
         if views not in (None, "prefix"):
             raise ValueError(f"Got views={views!r}; expected 'prefix', or None for one view.")
+        if any(hash_bits(step) for _, step in steps_of("prepare", params.get("prepare"))):
+            raise ValueError(
+                f"Got prepare={params['prepare']!r}; expected no 'hash': what is hashed has no "
+                "names to select by. Bound the features by max_features=, or hash them by a "
+                "transformer before."
+            )
         self.n_clusters = n_clusters
         self.n_features = n_features
         self.batch_size = batch_size
@@ -77,13 +86,14 @@ class Selector(base.MiniBatchTransformer):
         self.drift_detector = drift_detector
         self.seed = seed
         self.params = params
+        growing = "error" if params.get("detect_drift") else "grow"
         self.model = OMVFS(
             n_clusters,
             n_features_per_view=n_features,
             batch_size=batch_size,
             drift_detector=drift_detector,
             random_state=seed,
-            **{"new_features": "grow", **params},
+            **{"new_features": growing, **params},
         )
         self._pending: list[dict[str, Any]] = []
         self._chosen: frozenset[str] | None = None
