@@ -88,12 +88,15 @@ def select(
         ranked, told = _by_batch(selector, cells, _batches(data, batch_key))
         model = merge(ranked)
     scores = [each.view_scores_ for each in ranked]
-    for view, modality in cells.modalities.items():
+    columns = {}
+    for view in cells.modalities:
         own = [each[view] for each, has in zip(scores, told, strict=True) if has[view]]
-        written = _columns(own, sizes[view], of_batches=batch_key is not None)
-        for name, values in written.items():
-            modality.var[f"{key_added}_{name}"] = values
+        columns[view] = _columns(own, sizes[view], of_batches=batch_key is not None)
     labels = [model.predict(chunk) for chunk in cells.chunks(selector.batch_size)]
+    # All is known: now write.
+    for view, modality in cells.modalities.items():
+        for name, values in columns[view].items():
+            modality.var[f"{key_added}_{name}"] = values
     data.obs[f"{key_added}_cluster"] = _categories(np.concatenate(labels))
     data.uns[key_added] = _about(model, sizes, batch_key, layer)
     return model
