@@ -1,6 +1,6 @@
 """Columns of data as others hold it, taken without a look at values: the kind stays what it is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -74,6 +74,24 @@ def with_columns(X: Any, places: NDArray[np.intp]) -> Any:
         names = frame.collect_schema().names()
         return frame.select([names[j] for j in places]).to_native()
     return (np.asarray(X) if isinstance(X, list | tuple) else X)[:, places]
+
+
+def with_columns_of_modalities(X: Any, places: Mapping[str, NDArray[np.intp]]) -> Any:
+    """Return MuData of some columns of each of its modalities.
+
+    Parameters
+    ----------
+    X : MuData
+    places : mapping of str to int array
+        Which columns, by modality.
+    """
+    mask = np.zeros(X.shape[1], bool)
+    for name, columns in places.items():
+        own = np.zeros(X.mod[name].shape[1], bool)
+        own[columns] = True
+        at = np.asarray(X.varmap[name]).ravel().astype(np.intp)
+        mask[at > 0] = own[at[at > 0] - 1]
+    return X[:, mask]
 
 
 def _within(row: Any, wanted: Sequence[str]) -> dict[str, Any]:

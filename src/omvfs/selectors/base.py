@@ -19,10 +19,11 @@ from omvfs.data.views import Views, hstack
 from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.concordance import concordance
 from omvfs.parameters import by_view, select_size
+from omvfs.selectors.chosen import Chosen
 from omvfs.selectors.output import selected_by_view, with_index
 from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.reading import ReadsViews, is_views
-from omvfs.selectors.selection import Chosen, Prepared, Selection
+from omvfs.selectors.selection import Prepared, Selection
 from omvfs.threads import alone, on_one_thread
 
 SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
