@@ -4,9 +4,12 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 SPARK_STAMP := .venv-spark/.installed
+SCVERSE_STAMP := .venv-scverse/.installed
+MINIMUM_STAMP := .venv-minimum/.installed
+PYTHON12 ?= $(shell command -v python3.12 || command -v python3.13)
 AXE    := build/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test test-browser test-spark test-faults lint format bench bench-bars bench-quick bench-full experiments experiments-quick clean
+.PHONY: demo test test-browser test-spark test-scverse test-minimum test-faults lint format bench bench-bars bench-quick bench-full experiments experiments-quick clean
 
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo build/demo/report.html
@@ -27,6 +30,15 @@ $(AXE):
 # environment of its own.
 test-spark: $(SPARK_STAMP)
 	.venv-spark/bin/pytest tests/distributed/test_spark.py
+
+# AnnData and MuData, which need Python 3.12: an environment of its own.
+test-scverse: $(SCVERSE_STAMP)
+	.venv-scverse/bin/pytest tests/integrations/test_scverse.py tests/data/test_real_containers.py tests/data/test_containers.py
+
+# The oldest versions of all that is needed; what is newer is in `make test`.
+test-minimum: $(MINIMUM_STAMP)
+	.venv-minimum/bin/pytest --hypothesis-profile=ci tests/contracts tests/estimator tests/data tests/selectors \
+		--deselect tests/estimator/test_budget.py::test_the_command_line_selects_so_many_in_all # an old typer warns of itself
 
 # All faults of docs/reliability.md, up to half an hour on two cores; SHORT=--short for a look.
 test-faults: $(STAMP)
@@ -69,7 +81,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-spark .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .venv-minimum .venv-scverse .venv-spark .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 # The build tool comes first and builds without isolation, so that it too is pinned.
 $(STAMP): pyproject.toml constraints.txt
@@ -86,4 +98,20 @@ $(SPARK_STAMP): pyproject.toml constraints.txt constraints-spark.txt
 	$(PYTHON) -m venv .venv-spark
 	.venv-spark/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-spark.txt hatchling editables setuptools wheel
 	.venv-spark/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-spark.txt --no-build-isolation -e '.[spark,test]'
+	touch $@
+
+$(SCVERSE_STAMP): pyproject.toml constraints.txt constraints-scverse.txt
+	$(PYTHON12) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "AnnData and MuData need Python 3.12 or newer; set PYTHON12=")'
+	rm -rf .venv-scverse
+	$(PYTHON12) -m venv .venv-scverse
+	.venv-scverse/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-scverse.txt hatchling editables
+	.venv-scverse/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-scverse.txt --no-build-isolation -e '.[scverse,files,test]' scanpy xarray dask
+	touch $@
+
+$(MINIMUM_STAMP): pyproject.toml constraints.txt constraints-minimum.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "The oldest versions are those of Python 3.11; set PYTHON=")'
+	rm -rf .venv-minimum
+	$(PYTHON) -m venv .venv-minimum
+	.venv-minimum/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
+	.venv-minimum/bin/python -m pip install -q --disable-pip-version-check -c constraints-minimum.txt --no-build-isolation -e '.[cli,files,remote,datasets,plots,report,live,test]'
 	touch $@

@@ -38,9 +38,14 @@ _HOMES = {
     "rechunk": "data.rechunk",
 }
 
+# Rooms by a shorter name.
+_DOORS = {"river": "integrations.river", "scverse": "integrations.scverse"}
+
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
+    if name in _DOORS:
+        found = import_module(f"omvfs.{_DOORS[name]}")
+    elif name in _HOMES:
         found = getattr(import_module(f"omvfs.{_HOMES[name]}"), name)
     elif name.isidentifier() and not name.startswith("_") and find_spec(f"omvfs.{name}"):
         found = import_module(f"omvfs.{name}")

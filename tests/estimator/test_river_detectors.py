@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from river import drift
 
 from changing import changing_rows, chunks_of, stacked, watching
+
+drift = pytest.importorskip("river.drift", reason="needs the extra river")
 
 BEFORE = 2000
 DETECTORS = {

@@ -183,7 +183,8 @@ class _Path:
         m, products = len(self.columns), self._spread([j], 1.0)
         self._passed[j] = True
         across, size = products[self.columns], products[j]
-        below = solve_triangular(self._factor[:m, :m], across, lower=True)
+        # scipy before 1.14 does not solve for nothing.
+        below = solve_triangular(self._factor[:m, :m], across, lower=True) if m else across
         rest = size - below @ below
         if rest > 1e-9 * size:
             self._products[m, :m] = self._products[:m, m] = across

@@ -168,7 +168,15 @@ class _Feather(Table):
     def _describe(self) -> None:
         with _opened(self.file) as raw:
             reader = ipc.open_file(raw)
-            self.columns, self.n_rows = reader.schema, reader.count_rows()
+            self.columns = reader.schema
+            if hasattr(reader, "count_rows"):
+                self.n_rows = reader.count_rows()
+                return
+        # An older pyarrow counts the rows of one column.
+        with _opened(self.file) as raw:
+            reader = ipc.open_file(raw, options=ipc.IpcReadOptions(included_fields=[0]))
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+            self.n_rows = sum(len(batch) for batch in batches)
 
     def batches(
         self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()

@@ -19,10 +19,11 @@ from omvfs.data.views import Views, hstack
 from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.concordance import concordance
 from omvfs.parameters import by_view, select_size
+from omvfs.selectors.chosen import Chosen
 from omvfs.selectors.output import selected_by_view, with_index
 from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.reading import ReadsViews, is_views
-from omvfs.selectors.selection import Chosen, Prepared, Selection
+from omvfs.selectors.selection import Prepared, Selection
 from omvfs.threads import alone, on_one_thread
 
 SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
@@ -253,6 +254,27 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
             order = np.argsort(places)
             chosen = chosen if (np.diff(places) > 0).all() else chosen[:, order]
         return with_index(self, chosen, batch.index)
+
+    def select(self, X: Any) -> Any:
+        """Return the selected columns of X as X holds them: a frame of the same kind, index kept.
+
+        As ``selection().select(X)``: values are not read, checked or prepared. `transform` gives
+        arrays, or the frames that `set_output` asks for.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, AnnData, or a dict or list of such by view, MuData
+            With the columns that were fitted.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from omvfs.baselines import Variance
+        >>> frame = pl.DataFrame({"a": [1, 5], "b": [0, 1]})
+        >>> Variance(n_features_per_view=1).fit(frame).select(frame).columns
+        ['a']
+        """
+        return self.selection().select(X)
 
     @alone
     def transform_views(self, X: Any) -> dict[str, Any]:

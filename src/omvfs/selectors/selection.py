@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -11,83 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.data.blocks import take_columns
-from omvfs.data.containers import Names, labels_of
-from omvfs.data.door import as_views
+from omvfs.data.collections import named_blocks
+from omvfs.data.containers import Names, labels_of, modalities_of
+from omvfs.data.door import as_views, select_columns
+from omvfs.data.kinds import (
+    column_names,
+    n_columns,
+    with_columns,
+    with_columns_of_modalities,
+)
+from omvfs.data.mappings import are_mappings
 from omvfs.data.schema import listed
-from omvfs.data.views import Block, hstack
+from omvfs.data.views import Block, Views, hstack
 from omvfs.disk import replacing_text
-from omvfs.model.columns import place_columns
+from omvfs.selectors.chosen import Chosen
 from omvfs.selectors.hashing import hash_bits, hashed
 from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.reading import is_views
 
 _KIND, _VERSION = "omvfs selection", 2
 _ONE = "X"
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The selected features of a view.
-
-    Attributes
-    ----------
-    view : str
-    width : int
-        Features of the view, or of the one 2-D X that holds it.
-    columns : int array
-        Which of them are selected, in rising order.
-    names : tuple of str, or None
-        Their names; None if they have none.
-    may_lack : bool, default=False
-        Whether rows may lack some of them, which are zero then: of a view whose features come one
-        by one.
-    """
-
-    view: str
-    width: int
-    columns: NDArray[np.intp]
-    names: tuple[str, ...] | None
-    may_lack: bool = False
-
-    def of(self, block: Block, names: Names | None, by_name: bool = False) -> Block:
-        """Return the selected columns of a block, by their names where both have some.
-
-        Parameters
-        ----------
-        block : Block
-        names : array of str, or None
-            Of its columns.
-        by_name : bool, default=False
-            Whether its rows are mappings, which may lack features.
-        """
-        if names is None or self.names is None:
-            if block.shape[1] != self.width:
-                raise ValueError(
-                    f"View {self.view!r} is to be taken from {self.width:,} columns; got "
-                    f"{block.shape[1]:,}. Pass the columns that were fitted, or a frame with names."
-                )
-            return take_columns(block, self.columns)
-        # As a rule all is where it was: to look up every name takes longer.
-        same = len(names) == self.width and tuple(names[self.columns]) == self.names
-        if not same and (by_name or self.may_lack):
-            wanted = {name: j for j, name in enumerate(self.names)}
-            places = np.array([wanted.get(name, -1) for name in names.tolist()], np.intp)
-            return place_columns(block, places, len(wanted))
-        return take_columns(block, self.columns if same else self._looked_up(names))
-
-    def _looked_up(self, names: Names) -> NDArray[np.intp]:
-        place = {name: j for j, name in enumerate(names)}
-        if missing := [name for name in self.names or () if name not in place]:
-            raise ValueError(
-                f"View {self.view!r} lacks {len(missing):,} of the {len(self.columns):,} features "
-                f"that are needed, such as {missing[0]!r}. Pass all of them."
-            )
-        return np.array([place[name] for name in self.names or ()], np.intp)
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as values that JSON can hold."""
-        held = {"view": self.view, "width": self.width, "columns": self.columns.tolist()}
-        return {**held, "names": self.names, **({"may_lack": True} if self.may_lack else {})}
 
 
 @dataclass(frozen=True)
@@ -203,18 +147,10 @@ class Selection:
         """
         if not self._of_one:
             return hstack(list(self.transform_views(X).values()))
-        columns = np.concatenate([each.columns for each in self._chosen])
-        order = np.argsort(columns)
         if self._prepared:
+            order = np.argsort(np.concatenate([each.columns for each in self._chosen]))
             return hstack(list(self.transform_views(X).values()))[:, order]
-        names = [name for each in self._chosen for name in each.names or ()]
-        whole = Chosen(
-            _ONE,
-            self._chosen[0].width,
-            columns[order],
-            tuple(names[i] for i in order) if names else None,
-        )
-        return whole.of(*self._one(X))
+        return self._of_all_views().of(*self._one(X))
 
     def transform_views(self, X: Any) -> dict[str, Block]:
         """Return the selected features by view name, each in the kind it came.
@@ -240,12 +176,84 @@ class Selection:
             for each in self._chosen
         }
 
+    def select(self, X: Any) -> Any:
+        """Return the selected columns of X as X holds them: the same kind, values as they are.
+
+        Nothing of the values is read, checked or prepared.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, AnnData, or a dict or list of such by view, MuData
+            As what was fitted: one 2-D X, or views by name. Frames are those of pandas, polars,
+            pyarrow and others that narwhals knows, lazy ones too; rows keep their index.
+
+        Returns
+        -------
+        object of the kind of X
+            In the order of `get_feature_names_out`; without those that X lacks, if features may
+            come later.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from omvfs.baselines import Variance
+        >>> frame = pd.DataFrame({"a": [1, 5], "b": [0, 1]}, index=["x", "y"])
+        >>> Variance(n_features_per_view=1).fit(frame).selection().select(frame)
+           a
+        x  1
+        y  5
+        """
+        if any(hash_bits(each.preparing.steps[0]) for each in self._prepared.values()):
+            raise ValueError("Features were hashed: no column of X is one of them. Use transform.")
+        if self._of_one:
+            self._check_one(X)
+            return _taken(X, self._of_all_views())
+        if not is_views(X):
+            raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
+        if isinstance(X, Views):
+            return self._kept_views(X)
+        by_view = named_blocks({_ONE: X} if are_mappings(X) else X)
+        if set(by_view) != set(self.columns):
+            raise ValueError(f"Got views {listed(by_view)}; expected {listed(self.columns)}.")
+        chosen = {each.view: each for each in self._chosen}
+        if modalities_of(X) is not None:
+            taken = {v: chosen[v].places(column_names(m), m.shape[1]) for v, m in by_view.items()}
+            return with_columns_of_modalities(X, taken)
+        taken = {view: _taken(own, chosen[view]) for view, own in by_view.items()}
+        if are_mappings(X):
+            return taken[_ONE]
+        return taken if isinstance(X, Mapping) else list(taken.values())
+
+    def _kept_views(self, X: Views) -> Views:
+        found = {
+            each.view: each.places(X.feature_names[each.view], X.widths[each.view])
+            for each in self._chosen
+        }
+        names = {
+            view: own[found[view]].tolist()
+            for view, own in X.feature_names.items()
+            if own is not None
+        }
+        blocks = select_columns(X, found)
+        return Views(blocks, feature_names=names, index=X.index, present=X.present or None)
+
+    def _of_all_views(self) -> Chosen:
+        """Return what is selected of one 2-D X, of all views together."""
+        columns = np.concatenate([each.columns for each in self._chosen])
+        order = np.argsort(columns)
+        names = [name for each in self._chosen for name in each.names or ()]
+        named = tuple(names[i] for i in order) if names else None
+        return Chosen(_ONE, self._chosen[0].width, columns[order], named)
+
     def _part(self, chosen: Chosen) -> Chosen | Prepared:
         return self._prepared.get(chosen.view, chosen)
 
-    def _one(self, X: Any) -> tuple[Block, Names | None]:
+    def _check_one(self, X: Any) -> None:
         if is_views(X):
             raise ValueError("Got several views; expected one 2-D X, as was fitted.")
+
+    def _one(self, X: Any) -> tuple[Block, Names | None]:
+        self._check_one(X)
         # Levels of columns would make views of it again.
         whole = None if labels_of(X).views is None else {_ONE: slice(None)}
         batch = as_views(X, views=whole, negative="allow")
@@ -321,6 +329,10 @@ class Selection:
     def __repr__(self) -> str:
         parts = [f"{each.view}: {len(each.columns):,} of {each.width:,}" for each in self._chosen]
         return f"Selection({', '.join(parts)})"
+
+
+def _taken(X: Any, chosen: Chosen) -> Any:
+    return with_columns(X, chosen.places(column_names(X), n_columns(X), are_mappings(X)))
 
 
 def _checked_part(part: Any) -> Chosen:

@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils import get_tags
@@ -24,6 +23,7 @@ from omvfs.data.rechunk import rechunk
 from omvfs.data.views import Views
 from omvfs.model.concordance import concordance
 from omvfs.testing._rows import WIDTHS, bad_rows, dense, make_views, other_rows, wide_rows
+from omvfs.testing.tools import TOOLS
 
 Make = Callable[..., Any]
 _KINDS = np.asarray, sp.csr_array, sp.csr_matrix
@@ -33,10 +33,11 @@ def check_selector(estimator: Any) -> None:
     """Check that an estimator keeps the contract of a multi-view selector.
 
     It must have the parameters `views` and `n_features_per_view`, as `OMVFS` and the methods of
-    `omvfs.baselines` do. It must pass scikit-learn's own checks; read arrays, mappings, lists,
-    `Views` and frames alike; rank, select, name and score features consistently; leave its input
-    alone; refuse what is wrong and be as if nothing had happened; and, if it has `partial_fit`,
-    learn from chunks what `fit` learns from all rows, in chunks of its `batch_size`.
+    `omvfs.baselines` do. It must pass scikit-learn's own checks, and work with its tools; read
+    arrays, mappings, lists, `Views` and frames alike; rank, select, name and score features
+    consistently; leave its input alone; refuse what is wrong and be as if nothing had happened;
+    and, if it has `partial_fit`, learn from chunks what `fit` learns from all rows, in chunks of
+    its `batch_size`.
 
     Parameters
     ----------
@@ -377,17 +378,6 @@ def _copies_are_equal(make: Make) -> None:
     _equal(make().fit(data).fit(make_views(30)).scores_, fresh, "fit remembers the fit before.")
 
 
-def _splits_and_searches(make: Make) -> None:
-    views = as_views(make_views(60, kind=sp.csr_array))
-    train, test = train_test_split(views, test_size=0.25, random_state=0)
-    grid = {"n_features_per_view": [2, 3]}
-    search = GridSearchCV(make(), grid, cv=KFold(3), error_score="raise").fit(train)
-    expected = 15, 2 * search.best_params_["n_features_per_view"]
-    assert search.transform(test).shape == expected, "GridSearchCV: not what was found to be best."
-    found = search.cv_results_["mean_test_score"]
-    assert np.isfinite(found).all(), f"GridSearchCV: by score(X), features are worth {found}."
-
-
 def _failures_change_nothing(make: Make) -> None:
     selector = make(n_features_per_view=4).fit(make_views())
     before = selector.scores_
@@ -445,6 +435,6 @@ _CHECKS = (
     _forms_are_alike,
     _asks_for_fit,
     _copies_are_equal,
-    _splits_and_searches,
     _failures_change_nothing,
+    *TOOLS.values(),
 )

@@ -1,0 +1,209 @@
+"""Selection for AnnData and MuData, in the manner of ``scanpy.pp.highly_variable_genes``."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omvfs.integrations.cells import Cells, Layer, read_backed
+from omvfs.merging import merge
+from omvfs.omvfs import OMVFS
+from omvfs.parameters import whole
+from omvfs.selectors.base import rank
+
+__all__ = ["read_backed", "select"]
+
+
+def select(
+    data: Any,
+    n_clusters: int | Literal["auto"] = 8,
+    n_top: int | Sequence[int] | Mapping[str, int] = 2000,
+    *,
+    batch_key: str | None = None,
+    key_added: str = "omvfs",
+    layer: Layer = None,
+    **params: Any,
+) -> OMVFS:
+    """Rank the features of every modality, and write ranks, scores and clusters into the data.
+
+    Cells are read twice, `batch_size` at a time, from memory or from a disk: once to learn from
+    them, once to tell their clusters.
+
+    Parameters
+    ----------
+    data : AnnData or MuData
+        AnnData is one view, MuData a view a modality; cells may lack modalities. Matrices may be
+        on a disk: opened by ``backed="r"``, or by `read_backed`. Values must not be negative, as
+        normalised and logarithmised counts are not; else see `negative` of OMVFS.
+    n_clusters : int or "auto", default=8
+        Number of clusters of cells, as for OMVFS.
+    n_top : int, sequence of int, or mapping of str to int, default=2000
+        How many features to select of each modality, at most as many as it has. Several numbers
+        are told of one fit. By modality, all of them must be named.
+    batch_key : str or None, default=None
+        Column of ``obs`` with the batch of each cell. As in scanpy, features are then ranked within
+        each batch and put together by their median rank, so that what only tells batches apart is
+        not selected: each batch has a fit of its own, and clusters are of all of them merged.
+        A modality is ranked by the batches that have it.
+    key_added : str, default="omvfs"
+        What the names of all that is written begin with.
+    layer : str, mapping of str to (str or None), or None, default=None
+        Layer to read in the place of ``X``, of all modalities or by modality.
+    **params
+        Further parameters of `OMVFS`. Cells have no order in time, and files are often sorted by
+        sample: so `recency` is 0 here unless it is given.
+
+    Returns
+    -------
+    OMVFS
+        What was learned; with `batch_key`, all batches merged.
+
+    Notes
+    -----
+    Written are, with ``key_added="omvfs"``:
+
+    - ``.var["omvfs_rank"]`` of each modality, 1 is the best; ``.var["omvfs_score"]``;
+      ``.var["omvfs_selected"]``, by the first number of `n_top`; and if there are several,
+      ``.var["omvfs_selected_500"]`` and so on. With `batch_key`, the score is the median over
+      batches, and ``.var["omvfs_nbatches"]`` tells in how many a feature is among the first.
+    - ``.obs["omvfs_cluster"]``, of MuData in its own ``obs``.
+    - ``.uns["omvfs"]``: how it was done, and the shares of the clusters.
+
+    Examples
+    --------
+    >>> from omvfs import scverse
+    >>> model = scverse.select(mdata, n_clusters=12, n_top=[500, 2000])  # doctest: +SKIP
+    >>> rna = mdata["rna"][:, mdata["rna"].var["omvfs_selected"]]  # doctest: +SKIP
+    """
+    cells = Cells(data, layer)
+    sizes = _sizes(n_top, list(cells.modalities))
+    first = {view: own[0] for view, own in sizes.items()}
+    selector = OMVFS(n_clusters, **{"n_features_per_view": first, "recency": 0.0, **params})
+    ranked: list[OMVFS]
+    if batch_key is None:
+        model = selector.fit_batches(cells.chunks(selector.batch_size))
+        ranked, told = [model], [dict.fromkeys(cells.modalities, True)]
+    else:
+        ranked, told = _by_batch(selector, cells, _batches(data, batch_key))
+        model = merge(ranked)
+    scores = [each.view_scores_ for each in ranked]
+    columns = {}
+    for view in cells.modalities:
+        own = [each[view] for each, has in zip(scores, told, strict=True) if has[view]]
+        columns[view] = _columns(own, sizes[view], of_batches=batch_key is not None)
+    labels = [model.predict(chunk) for chunk in cells.chunks(selector.batch_size)]
+    # All is known: now write.
+    for view, modality in cells.modalities.items():
+        for name, values in columns[view].items():
+            modality.var[f"{key_added}_{name}"] = values
+    data.obs[f"{key_added}_cluster"] = _categories(np.concatenate(labels))
+    data.uns[key_added] = _about(model, sizes, batch_key, layer)
+    return model
+
+
+def _sizes(n_top: Any, views: Sequence[str]) -> dict[str, list[int]]:
+    """Return how many features to tell of as selected, by view.
+
+    Examples
+    --------
+    >>> _sizes([5, 9], ["rna"]), _sizes({"rna": 5, "protein": 2}, ["rna", "protein"])
+    ({'rna': [5, 9]}, {'rna': [5], 'protein': [2]})
+    """
+    if isinstance(n_top, Mapping):
+        if set(n_top) != set(views):
+            raise ValueError(f"Got n_top of {sorted(n_top)}; expected it of {sorted(views)}.")
+        return {view: [whole("n_top", n_top[view], least=1)] for view in views}
+    numbers = list(n_top) if isinstance(n_top, list | tuple | np.ndarray) else [n_top]
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ValueError(f"Got n_top={n_top!r}; expected a number, or several different ones.")
+    return {view: [whole("n_top", each, least=1) for each in numbers] for view in views}
+
+
+def _batches(data: Any, key: str) -> NDArray[Any]:
+    if key not in data.obs:
+        raise ValueError(
+            f"Got batch_key={key!r}; obs has {sorted(map(str, data.obs))}. Of MuData it is a "
+            "column of mdata.obs: mdata.pull_obs() fetches those of modalities."
+        )
+    column = data.obs[key]
+    if (lacking := int(np.count_nonzero(column.isna()))) > 0:
+        raise ValueError(f"{lacking:,} cells have no {key!r}; expected a batch of every cell.")
+    return np.asarray(column.astype(str), dtype=object)
+
+
+def _by_batch(
+    selector: OMVFS, cells: Cells, batches: NDArray[Any]
+) -> tuple[list[OMVFS], list[dict[str, bool]]]:
+    """Return a fit of each batch, and which modalities its cells have."""
+    from sklearn.base import clone
+
+    models, told = [], []
+    for batch in sorted(set(batches.tolist())):
+        which = batches == batch
+        try:
+            model = clone(selector).fit_batches(cells.chunks(selector.batch_size, which))
+        except ValueError as error:
+            raise ValueError(f"Batch {batch!r} of {which.sum():,} cells: {error}") from error
+        models.append(model)
+        told.append(cells.present_in(which))
+    return models, told
+
+
+def _columns(
+    scores: Sequence[NDArray[Any]], sizes: Sequence[int], of_batches: bool
+) -> dict[str, NDArray[Any]]:
+    """Return what is written of the features of a modality, ranked by one fit or by several.
+
+    Examples
+    --------
+    >>> _columns([np.array([0.1, 0.3]), np.array([0.5, 0.7])], [1], of_batches=True)
+    {'rank': array([2, 1]), 'score': array([0.3, 0.5]), 'selected': array([False,  True]),
+    'nbatches': array([0, 2])}
+    """
+    ranks = np.stack([rank(own) for own in scores])
+    if of_batches:
+        among = (ranks <= sizes[0]).sum(axis=0)
+        # By median rank; among equals by the number of batches, then by the mean rank.
+        order = np.lexsort((ranks.mean(axis=0), -among, np.median(ranks, axis=0)))
+        ranking = np.empty(len(order), np.intp)
+        ranking[order] = np.arange(1, len(order) + 1)
+    else:
+        ranking = ranks[0]
+    found = {"rank": ranking, "score": np.median(np.stack(scores), axis=0)}
+    found["selected"] = ranking <= sizes[0]
+    if len(sizes) > 1:
+        found |= {f"selected_{size}": ranking <= size for size in sizes}
+    return found | ({"nbatches": among} if of_batches else {})
+
+
+def _categories(labels: NDArray[Any]) -> Any:
+    import pandas as pd
+
+    names = [str(k) for k in range(int(labels.max()) + 1)]
+    return pd.Categorical.from_codes(labels, names)
+
+
+def _about(
+    model: OMVFS, sizes: Mapping[str, list[int]], batch_key: str | None, layer: Layer
+) -> dict[str, Any]:
+    """Return how it was done, as plain values that files of AnnData can hold."""
+    params = {
+        name: value
+        for name, value in model.get_params(deep=False).items()
+        if isinstance(value, bool | int | float | str)
+    }
+    shares = model.cluster_shares_
+    about: dict[str, Any] = {
+        "params": params,
+        "n_clusters": model.n_clusters_,
+        "n_cells": model.n_samples_seen_,
+        "n_top": {view: np.array(own) for view, own in sizes.items()},
+    }
+    if shares is not None:
+        about["cluster_shares"] = np.asarray(shares)
+    if batch_key is not None:
+        about["batch_key"] = batch_key
+    if layer is not None:
+        about["layer"] = dict(layer) if isinstance(layer, Mapping) else layer
+    return about
