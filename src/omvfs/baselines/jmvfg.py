@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from omvfs.baselines._base import Found, OfflineSelector
+from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines._factors import indicator, joined, unit_columns
 from omvfs.baselines._graphs import neighbour_graph
 from omvfs.baselines._learned_graph import learned_graph, shares, squared_distances

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
 from sklearn.utils import Tags
 
-from omvfs.baselines._base import Found, OfflineSelector
+from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines._factors import unit_columns
 from omvfs.baselines._lbfgs import Function, descend
 from omvfs.baselines._local_learning import local_residual

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.baselines._base import Found, OfflineSelector, PerViewStreamSelector
+from omvfs.baselines.base import Found, OfflineSelector, PerViewStreamSelector
 from omvfs.baselines._centred import mean_and_variance
 from omvfs.data.split import Remainder
 from omvfs.data.views import Block, Views
