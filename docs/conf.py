@@ -1,5 +1,6 @@
 """How the site is built: ``make docs``."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
+    "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -30,11 +31,20 @@ suppress_warnings = [
 ]
 
 autosummary_generate = True
-autodoc_default_options = {"members": True, "show-inheritance": False}
 autodoc_typehints = "none"
 autodoc_mock_imports = ["pyspark", "dask", "distributed", "pandas"]
-napoleon_google_docstring = False
-napoleon_use_rtype = False
+# What comes from scikit-learn and Python is told there.
+_OTHERS = (
+    "BaseEstimator, SelectorMixin, TransformerMixin, _SetOutputMixin, ColumnTransformer, "
+    "BaseException, tuple, Generic, object"
+)
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": _OTHERS,
+    "exclude-members": "get_metadata_routing, set_fit_request, set_partial_fit_request",
+}
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
 
 sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
@@ -68,3 +78,14 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": [], "start": [], "faq": []}
+
+
+def _within(app, name, source):
+    """Let links to files beside this folder lead to the pages that show them."""
+    lower = re.compile(r"\]\(\.\./(CHANGELOG|CONTRIBUTING|SECURITY)\.md")
+    source[0] = lower.sub(lambda found: f"]({found[1].lower()}.md", source[0])
+
+
+def setup(app):
+    """Connect the above."""
+    app.connect("source-read", _within)

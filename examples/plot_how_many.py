@@ -2,7 +2,7 @@
 How many clusters, and how many features?
 =========================================
 
-Neither has to be known. With ``n_clusters="auto"`` rows tell the first, as far as views agree on it.
+Neither has to be known. With ``n_clusters="auto"`` rows tell the first, as far as views agree.
 The second can be asked when all is learned.
 """
 
@@ -13,7 +13,12 @@ from omvfs.datasets import make_planted
 from omvfs.plots import plot_agreement, plot_n_clusters
 
 made = make_planted(
-    2_000, n_features=(600, 200), n_informative=(90, 60), n_classes=6, row_length=(80, 50), random_state=0
+    2_000,
+    n_features=(600, 200),
+    n_informative=(90, 60),
+    n_classes=6,
+    row_length=(80, 50),
+    random_state=0,
 )
 posts = Views(made.views, feature_names=made.feature_names)
 selector = OMVFS(n_clusters="auto", n_features_per_view="auto", random_state=0).fit(posts)

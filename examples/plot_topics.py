@@ -2,8 +2,8 @@
 The best words, and what clusters are about
 ===========================================
 
-Posts on five topics, with words and tags. Words of a topic are called after it; all others are called
-noise, and are just as frequent.
+Posts on five topics, with words and tags. Words of a topic are called after it; all others are
+called noise, and are just as frequent.
 """
 
 import matplotlib.pyplot as plt

@@ -45,7 +45,7 @@ class Block:
     hidden: bool = False
 
 
-class Failed(Exception):
+class FollowingError(Exception):
     """A block that failed, or prints something else."""
 
 
@@ -97,8 +97,30 @@ def installed(text):
     return [word for word in words if not word.startswith("-")]
 
 
+def needed_python(text):
+    """Return the least Python that a page asks for, in a comment of its own.
+
+    >>> needed_python("<!-- Python 3.12 -->\\n# Cells\\n"), needed_python("# Texts")
+    ('3.12', '3.11')
+    """
+    found = re.search(r"^<!-- Python (3\.\d+) -->$", text, re.MULTILINE)
+    return found[1] if found else "3.11"
+
+
+def is_guide(text):
+    """Tell whether a page can be followed from an empty environment: it says what to install."""
+    return any(INSTALLS.search(block.text) for block in blocks(text) if not block.hidden)
+
+
+def guides(root):
+    """Return the pages that are guides; Spark needs Java, and `make test-spark` follows it."""
+    pages = sorted(Path(root, "docs").glob("*.md"))
+    found = [page for page in pages if is_guide(page.read_text(encoding="utf-8"))]
+    return [page for page in found if page.name != "spark.md"]
+
+
 def follow(text, *, without_installing=False):
-    """Run the blocks of a page in the present folder; `Failed` says which of them fails."""
+    """Run the blocks of a page in the present folder; `FollowingError` says which of them fails."""
     # Classes of the page are where pickle looks for them.
     page = sys.modules["__main__"] = ModuleType("__main__")
     names = vars(page)
@@ -111,10 +133,10 @@ def follow(text, *, without_installing=False):
             said, well = _python(code, names) if block.language == "python" else _sh(code, started)
             here = f"line {block.line}:\n{code}\nprinted:\n{said}"
             if not well:
-                raise Failed(f"The block fails, {here}")
+                raise FollowingError(f"The block fails, {here}")
             expected = block.expected
             if expected and not doctest.OutputChecker().check_output(expected, said, LIKE):
-                raise Failed(f"Expected:\n{expected}\nof {here}")
+                raise FollowingError(f"Expected:\n{expected}\nof {here}")
     finally:
         for group in started:
             with contextlib.suppress(ProcessLookupError):
@@ -162,7 +184,7 @@ def main(arguments):
         text = Path(page).read_text(encoding="utf-8")
         try:
             follow(text, without_installing="--installed" in arguments)
-        except Failed as failed:
+        except FollowingError as failed:
             sys.stderr.write(f"{page}: {failed}\n")
             return 1
     return 0

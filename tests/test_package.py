@@ -38,3 +38,15 @@ def test_rooms_are_there_when_they_are_asked_for():
 
 def test_the_package_by_itself_reads_nothing_of_others():
     assert not read_by("import omvfs") & {"numpy", "scipy", "sklearn"}
+
+
+def test_the_estimator_reads_little_more_than_what_it_is_built_on():
+    # Modules, not seconds: a busy machine reads the same ones.
+    base = "import scipy.sparse, sklearn.feature_selection, narwhals, safetensors.numpy"
+    needed = set(run(f"{base}; import sys; print(*sys.modules)").split())
+    read = set(run("from omvfs import OMVFS; import sys; print(*sys.modules)").split())
+    own = {name for name in read if name.partition(".")[0] == "omvfs"}
+    assert len(own) < 160
+    assert len(read - needed - own) < 60
+    large = {"pandas", "polars", "pyarrow", "h5py", "matplotlib", "dask", "typer", "rich", "jinja2"}
+    assert not large & {name.partition(".")[0] for name in read}
