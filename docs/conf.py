@@ -69,6 +69,8 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
+    # The other one shows a text that its name has not.
+    "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 7,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],

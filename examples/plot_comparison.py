@@ -3,7 +3,8 @@ Beside other methods
 ====================
 
 Rows are clustered by the selected features alone, and clusters are held against the topics, which
-no method has seen. Informative and other words are equally frequent here, so counts tell nothing.
+no method has seen. Informative and other words are equally frequent here, so that counting them
+finds the informative ones late.
 """
 
 from collections import defaultdict

@@ -27,8 +27,8 @@ plt.show()
 # %%
 # What each cluster is about.
 
-figure, ax = plt.subplots(figsize=(9, 5), layout="constrained")
-plot_clusters(selector, n=10, ax=ax)
+figure, ax = plt.subplots(figsize=(9, 6), layout="constrained")
+plot_clusters(selector, n=5, ax=ax)
 plt.show()
 
 # %%
