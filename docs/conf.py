@@ -22,7 +22,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["results/*.md", "results/store", "gallery/**/*.md5", "sg_execution_times.rst"]
+exclude_patterns = ["results/*.md", "results/store"]
 
 # Links of GitHub work here as they do there.
 myst_heading_anchors = 4
@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
     "download_all_examples": False,
     "within_subsection_order": "FileNameSortKey",
     "show_signature": False,

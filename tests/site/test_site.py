@@ -56,7 +56,8 @@ def read(path):
 
 
 def pages():
-    return sorted(SITE.rglob("*.html"))
+    """Return the pages; below _static are parts of the theme."""
+    return sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
 
 
 def lost(path, link):
@@ -133,7 +134,7 @@ def test_pages_of_a_server_ask_for_nothing_else_and_the_console_is_empty(browser
     asked = [each for each in page.requests() if not each.startswith("data:")]
     assert asked
     assert [each for each in asked if not each.startswith(served)] == []
-    assert page.complaints() == []
+    assert [each for each in page.complaints() if each["params"].get("type") != "log"] == []
     page.close()
 
 
