@@ -21,7 +21,8 @@ class ClustersRows:
 
     if TYPE_CHECKING:
 
-        def fit(self, X: Any, y: Any = None) -> Self: ...
+        def fit(self, X: Any, y: Any = None) -> Self:
+            """Learn from X anew."""
 
     @property
     @abstractmethod
