@@ -67,6 +67,7 @@ html_title = f"omvfs {release}"
 html_static_path = ["_static"]
 html_css_files = ["omvfs.css"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}  # without it the theme complains in the console
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
