@@ -6,10 +6,11 @@ STAMP  := .venv/.installed
 SPARK_STAMP := .venv-spark/.installed
 SCVERSE_STAMP := .venv-scverse/.installed
 MINIMUM_STAMP := .venv-minimum/.installed
+DOCS_STAMP := .venv-docs/.installed
 PYTHON12 ?= $(shell command -v python3.12 || command -v python3.13)
 AXE    := build/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test test-browser test-spark test-scverse test-minimum test-faults lint format bench bench-bars bench-quick bench-full experiments experiments-quick clean
+.PHONY: demo docs dist test test-browser test-guides test-spark test-scverse test-minimum test-faults test-wheel lint format bench bench-bars bench-quick bench-full experiments experiments-quick clean
 
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo build/demo/report.html
@@ -26,10 +27,32 @@ test-browser: $(STAMP) $(AXE)
 $(AXE):
 	npm install --no-save --prefix build/browser axe-core@4
 
+# The site, in build/docs: examples are run for their pictures, warnings are errors, links are checked. In a browser
+# too, where there is one and axe-core.
+docs: $(DOCS_STAMP)
+	rm -rf build/docs docs/api/generated
+	.venv-docs/bin/sphinx-build -b html -j 2 -W --keep-going -q -d build/doctrees docs build/docs
+	.venv-docs/bin/pytest -q tests/site
+
+# Wheel and sdist, in dist/.
+dist: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
+# Each guide as a new user would follow it: the wheel in an empty environment, in an empty folder. PAGES=docs/texts.md
+# for one of them.
+test-guides: dist
+	$(BIN)/python tests/guides.py $(PAGES)
+
+# The wheel in an empty environment of every Python that is here, from 3.11 on; by pipx, mypy and twine too.
+test-wheel: dist
+	$(BIN)/python tests/wheels.py
+
 # Fits over Spark, on two cores of this machine; needs Java 17, ends by itself. Spark is large: it has an
 # environment of its own.
 test-spark: $(SPARK_STAMP)
 	.venv-spark/bin/pytest tests/distributed/test_spark.py
+	.venv-spark/bin/python tests/following.py docs/spark.md --installed
 
 # AnnData and MuData, which need Python 3.12: an environment of its own.
 test-scverse: $(SCVERSE_STAMP)
@@ -81,7 +104,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-minimum .venv-scverse .venv-spark .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .venv-docs .venv-minimum .venv-scverse .venv-spark docs/api/generated docs/gallery .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 # The build tool comes first and builds without isolation, so that it too is pinned.
 $(STAMP): pyproject.toml constraints.txt
@@ -114,4 +137,12 @@ $(MINIMUM_STAMP): pyproject.toml constraints.txt constraints-minimum.txt
 	$(PYTHON) -m venv .venv-minimum
 	.venv-minimum/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
 	.venv-minimum/bin/python -m pip install -q --disable-pip-version-check -c constraints-minimum.txt --no-build-isolation -e '.[cli,files,remote,datasets,plots,report,live,test]'
+	touch $@
+
+$(DOCS_STAMP): pyproject.toml constraints.txt constraints-docs.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "omvfs needs Python 3.11 or newer; set PYTHON=")'
+	rm -rf .venv-docs
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-docs.txt hatchling editables
+	.venv-docs/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-docs.txt --no-build-isolation -e '.[docs,test]'
 	touch $@

@@ -1,6 +1,4 @@
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -45,12 +43,3 @@ def test_profiles_are_sums_along_lines():
     assert profile["column 2"] == pytest.approx(unit * image[:, 2].sum())
     assert profile["falling +1"] == pytest.approx(unit * image.diagonal(1).sum())
     assert profile["rising -2"] == pytest.approx(unit * image[:, ::-1].diagonal(-2).sum())
-
-
-def test_without_rich_one_sentence_tells_the_remedy():
-    code = "import sys; sys.modules['rich'] = None; import omvfs.demo"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr == (
-        "The demo prints with rich, which is not installed: pip install omvfs[cli]\n"
-    )

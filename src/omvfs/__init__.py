@@ -24,7 +24,7 @@ __all__ = [
     "merge",
     "rechunk",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Read when they are asked for: what tells the version, or takes rows apart, needs no estimator.
 _HOMES = {

@@ -15,6 +15,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich import box
+from rich.console import Console, JustifyMethod
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -29,14 +33,6 @@ from omvfs.evaluation import (
     summarise,
 )
 from omvfs.selectors.base import rank
-
-try:
-    from rich import box
-    from rich.console import Console, JustifyMethod
-    from rich.progress import BarColumn, Progress, TextColumn
-    from rich.table import Table
-except ImportError:
-    sys.exit("The demo prints with rich, which is not installed: pip install omvfs[cli]")
 
 Scores = Mapping[str, NDArray[np.floating]]
 Labels = NDArray[np.intp]

@@ -18,17 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self, TypeAlias
 
+from omvfs.locks import BusyError, hold
+
 PathLike: TypeAlias = str | os.PathLike[str]
 _PART = ".part"
 # In a folder that was there before: what is being written into it, and what is whole and on its
 # way into it, to whose end any later writer brings it.
 _FILES = "omvfs"
 _READY = f".{_FILES}.ready"
-_LOCK = f".{_FILES}.lock"
-
-
-class BusyError(OSError):
-    """Another process writes to the same place."""
 
 
 def sweep(path: PathLike) -> None:
@@ -50,7 +47,7 @@ def sweep(path: PathLike) -> None:
     path = Path(path)
     for part in path.parent.glob(f".{glob.escape(path.name)}.*{_PART}"):
         with contextlib.suppress(OSError):
-            held = _hold(part)
+            held = hold(part)
             if held is not None:
                 _remove(part)
                 os.close(held)
@@ -147,47 +144,6 @@ def naming(path: PathLike) -> Iterator[None]:
             raise OSError(f"{name} cannot be written: {error}") from error
         # Libraries have words of their own for the same.
         raise OSError(error.errno, os.strerror(error.errno), name) from error
-
-
-@contextmanager
-def locked(target: PathLike) -> Iterator[None]:
-    """Keep other processes that ask from writing to a folder or file, until the block is left.
-
-    The lock is the process's: it does not outlive it, whatever file a killed one has left.
-
-    Parameters
-    ----------
-    target : path
-        A folder that is there, or a file, there or not, in one that is.
-
-    Raises
-    ------
-    BusyError
-        If another has it.
-    """
-    target = Path(target)
-    path = target / _LOCK if target.is_dir() else target.with_name(f".{target.name}.lock")
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            _lock(descriptor)
-        except BusyError:
-            owner = os.read(descriptor, 20).decode("ascii", "replace").strip()
-            os.close(descriptor)
-            who = f"Another run (pid {owner})" if owner else "Another run"
-            raise BusyError(f"{who} writes to {target}.") from None
-        if _is_at(descriptor, path):
-            break
-        # The one before has just ended, and taken its file along.
-        os.close(descriptor)
-    try:
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, b"%d" % os.getpid())
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-        os.close(descriptor)
 
 
 class Staging:
@@ -304,7 +260,7 @@ def settle(folder: PathLike) -> None:
     folder = Path(folder)
     if unfinished(folder):
         with contextlib.suppress(FileNotFoundError):
-            held = _hold(folder / _READY, f"Another run writes to {folder}.")
+            held = hold(folder / _READY, f"Another run writes to {folder}.")
             _bring(folder)
             if held is not None:
                 os.close(held)
@@ -369,7 +325,7 @@ def _part_of(path: Path, stack: contextlib.ExitStack) -> Path:
 def _kept(part: Path, stack: contextlib.ExitStack) -> bool:
     """Hold a new ``.part`` until the stack ends, and remove it then; False if it was swept."""
     try:
-        held = _hold(part, wait=True)
+        held = hold(part, wait=True)
     except FileNotFoundError:
         return False
     if held is not None:
@@ -393,64 +349,3 @@ def _remove(part: Path) -> None:
         os.rmdir(part)
         return
     shutil.rmtree(part, ignore_errors=True)
-
-
-def _hold(path: Path, busy: str = "", wait: bool = False) -> int | None:
-    """Return a descriptor that keeps others from holding a path; None where there are no locks.
-
-    Raises
-    ------
-    BusyError
-        If another holds it.
-    FileNotFoundError
-        If it is gone.
-    """
-    if sys.platform == "win32":
-        return None
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        has = _lock(descriptor, busy, wait)
-        if not _is_at(descriptor, path):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    except BaseException:
-        os.close(descriptor)
-        raise
-    if has:
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(descriptor: int, busy: str = "", wait: bool = False) -> bool:
-        # Beyond what is in the file, which others must be able to read.
-        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            raise BusyError(busy) from None
-        finally:
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        return True
-
-else:
-    import fcntl
-
-    def _lock(descriptor: int, busy: str = "", wait: bool = False) -> bool:
-        """Lock an open file or folder; return False where there are no locks."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            raise BusyError(busy) from None
-        except OSError:
-            return False
-        return True

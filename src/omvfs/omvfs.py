@@ -174,10 +174,10 @@ class OMVFS(
     ----------
     view_scores_ : dict of str to ndarray of shape (n_features_of_view,)
         Score of every feature by view; larger is better.
-    scores_ : ndarray of shape (n_features_in_,)
+    scores_ : ndarray of shape (`n_features_in_`,)
         The same in the order of the columns of X, NaN for those in no view; of several views, view
         after view.
-    ranking_ : ndarray of shape (n_features_in_,)
+    ranking_ : ndarray of shape (`n_features_in_`,)
         Rank of every feature within its view, in the same order; 1 is the best, 0 in no view.
     view_ranking_, view_support_ : dict of str to ndarray of shape (n_features_of_view,)
         Rank of every feature, and whether it is selected, by view.

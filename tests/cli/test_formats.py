@@ -1,4 +1,4 @@
-"""Every kind of data that the README promises, through the command that it shows."""
+"""Every kind of data that docs/data.md promises, through the command that it shows."""
 
 import csv
 import gzip
@@ -30,7 +30,7 @@ from omvfs.formats import open_source
 from support import counts, dense, reads_of_blocks
 from web import serving
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 TEXT, IMAGE = counts(np.random.default_rng(0), 60, 9), counts(np.random.default_rng(1), 60, 4)
 
 
@@ -340,9 +340,9 @@ def test_every_block_of_standard_input_is_read_once(name, here, monkeypatch):
     assert reads == {view: [25, 25, 10] for view in views}
 
 
-# What the README shows.
+# What the page shows.
 
-SECTION = README.read_text(encoding="utf-8").split("### In files")[1].split("\n## ")[0]
+SECTION = PAGE.read_text(encoding="utf-8").split("## In files")[1].split("\n## ")[0]
 TABLE = [line.split("|")[1:3] for line in SECTION.splitlines() if line.startswith("| ")][1:]
 
 
@@ -358,7 +358,7 @@ def commands_of(section, data):
 
 
 def promised():
-    """Return all that the README says `DATA` may be."""
+    """Return all that the page says `DATA` may be."""
     for data, _ in TABLE:
         if data.strip().startswith("a folder of"):
             yield "."
@@ -367,7 +367,7 @@ def promised():
 
 
 def at_hand(data):
-    """Return an address of the README as one of this machine."""
+    """Return an address of the page as one of this machine."""
     data = data.replace("https://host/", WEB["server"].url(""))
     # All that fsspec opens is opened in the same way; S3 needs a package, and a bucket.
     return data.replace("s3://", "memory://")
@@ -406,11 +406,11 @@ def run_section(data, capsys, *, n_rows=60):
 
 
 @pytest.mark.parametrize("data", [data for data in promised() if data != "-"])
-def test_the_commands_of_the_readme_take_all_that_it_promises(data, here, capsys):
+def test_the_commands_of_the_page_take_all_that_it_promises(data, here, capsys):
     run_section(at_hand(data), capsys)
 
 
-def test_the_example_of_the_readme_from_end_to_end_works(here, capsys):
+def test_the_example_of_the_page_from_end_to_end_works(here, capsys):
     (text,) = re.findall(r"```sh\n([^`]*http\.server.*?)```", SECTION, re.DOTALL)
     convert, serve, info = text.splitlines()
     assert run_app(shlex.split(convert)[1:]) == 0
@@ -434,7 +434,7 @@ def test_the_example_of_the_readme_from_end_to_end_works(here, capsys):
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "words.svm"])
-def test_the_commands_of_the_readme_take_standard_input(name, here, capsys, monkeypatch):
+def test_the_commands_of_the_page_take_standard_input(name, here, capsys, monkeypatch):
     assert "-" in promised()
     for arguments in commands_of(SECTION, "-"):
         with open(name) as file:

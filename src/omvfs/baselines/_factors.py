@@ -11,8 +11,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.baselines._base import Found, PerViewSelector
 from omvfs.baselines._spectral import FloatArray
+from omvfs.baselines.base import Found, PerViewSelector
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block

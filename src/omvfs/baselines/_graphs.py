@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.baselines._base import Found, PerViewSelector
 from omvfs.baselines._spectral import FloatArray, differences, in_double
+from omvfs.baselines.base import Found, PerViewSelector
 from omvfs.data.blocks import read_block
 from omvfs.data.schema import listed
 from omvfs.data.views import Views

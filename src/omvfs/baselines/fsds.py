@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.baselines._base import PerViewStreamSelector
+from omvfs.baselines.base import PerViewStreamSelector
 from omvfs.data.split import Remainder
 from omvfs.data.views import Block
 from omvfs.model.arrays import dense

@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
 from sklearn.utils import Tags
 
-from omvfs.baselines._base import Found, OfflineSelector
 from omvfs.baselines._factors import unit_columns
 from omvfs.baselines._lbfgs import Function, descend
 from omvfs.baselines._local_learning import local_residual
 from omvfs.baselines._spectral import FloatArray
+from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.split import Remainder

@@ -5,8 +5,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.baselines._base import Found, OfflineSelector, PerViewStreamSelector
 from omvfs.baselines._centred import mean_and_variance
+from omvfs.baselines.base import Found, OfflineSelector, PerViewStreamSelector
 from omvfs.data.split import Remainder
 from omvfs.data.views import Block, Views
 from omvfs.model.arrays import column_sums

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.baselines._base import Found, OfflineSelector
 from omvfs.baselines._centred import Centred
 from omvfs.baselines._projections import orthonormal, shrink, simplex_rows
 from omvfs.baselines._spectral import FloatArray
+from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.data.split import Remainder
 from omvfs.data.views import Block, Views
 from omvfs.model.objective import inner, l21, row_norms, squared_norm

@@ -26,11 +26,6 @@ def main() -> None:
 
 
 def _run() -> int:
-    try:
-        import rich  # noqa: F401
-        import typer  # noqa: F401
-    except ImportError:
-        sys.exit("The command line needs typer and rich: pip install omvfs[cli]")
     from omvfs.cli._front import asks_front, front
 
     arguments = sys.argv[1:]

@@ -1,7 +1,7 @@
 """Estimators that tell the clusters of rows."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,12 @@ from omvfs.wording import Sentence, Setting
 class ClustersRows:
     """Adds what can be asked of the clusters of rows to the estimator."""
 
-    fit: Any
     _read_next: Any
+
+    if TYPE_CHECKING:
+
+        def fit(self, X: Any, y: Any = None) -> Self:
+            """Learn from X anew."""
 
     @property
     @abstractmethod

@@ -1,0 +1,56 @@
+"""
+A stream that changes
+=====================
+
+After 6,000 rows every topic takes other words. The change is noticed, and the ranking follows: in
+part by itself, wholly if it is told to.
+"""
+
+import matplotlib.pyplot as plt
+
+from omvfs import OMVFS
+from omvfs.datasets import planted_stream
+from omvfs.plots import plot_stream
+
+stream = planted_stream(
+    12_000,
+    batch_size=500,
+    n_features=(1_000, 300),
+    n_informative=(100, 60),
+    row_length=(50, 30),
+    drift_at=[6_000],
+    view_names=["words", "tags"],
+    random_state=0,
+)
+ways = {
+    "as it comes": OMVFS(5, n_features_per_view=50, detect_drift=True, random_state=0),
+    "recency=0": OMVFS(5, n_features_per_view=50, recency=0, random_state=0),
+    "recency=1": OMVFS(5, n_features_per_view=50, recency=1, random_state=0),
+    "half_life=3000": OMVFS(5, n_features_per_view=50, half_life=3_000, random_state=0),
+}
+for chunk in stream.batches():
+    for selector in ways.values():
+        selector.partial_fit(chunk)
+for event in ways["as it comes"].drift_:
+    print(f"{event.kind} changed at about row {event.since:,}, noticed at {event.row:,}")
+
+# %%
+# The objective along the stream, and the change that was noticed.
+
+figure, ax = plt.subplots(figsize=(9, 4), layout="constrained")
+plot_stream(ways["as it comes"], ax=ax)
+plt.show()
+
+# %%
+# Of 50 selected words, how many belong to the topics as they are at the end? By default half of
+# the places are for what is new. With ``recency=1`` all of them are, and with a half-life what is
+# old is forgotten.
+
+now = stream.informative["words"]
+shares = {name: now[each.view_support_["words"]].mean() for name, each in ways.items()}
+figure, ax = plt.subplots(figsize=(8, 3), layout="constrained")
+bars = ax.barh(list(shares), list(shares.values()))
+ax.bar_label(bars, fmt="{:.0%}", padding=3)
+ax.set(xlim=(0, 1.1), xlabel="share of the selected words that matter now")
+ax.invert_yaxis()
+plt.show()

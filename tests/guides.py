@@ -1,0 +1,55 @@
+"""Follow every guide as a new user would, in an empty environment and an empty folder each.
+
+    python tests/guides.py [PAGE ...]
+
+A page installs what it needs by the line that it shows; `omvfs` is the wheel of dist/.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import following
+from environments import ROOT, interpreters, new_environment, the_file
+
+
+def follow(page):
+    """Follow a page; return whether all of it works, and in which Python."""
+    text = page.read_text(encoding="utf-8")
+    needed = following.needed_python(text)
+    pythons = [version for version in interpreters() if _key(version) >= _key(needed)]
+    if not pythons:
+        return False, f"needs Python {needed}, which is not here"
+    with tempfile.TemporaryDirectory(prefix="omvfs-guide-") as folder:
+        environment = new_environment(interpreters()[pythons[0]], Path(folder, "environment"))
+        (empty := Path(folder, "here")).mkdir()
+        command = [Path(folder, "environment/bin/python"), following.__file__, str(page)]
+        done = subprocess.run(command, cwd=empty, env=environment, check=False)
+    return done.returncode == 0, f"Python {pythons[0]}"
+
+
+def _key(version):
+    return tuple(map(int, version.split(".")))
+
+
+def main(names):
+    """Follow the pages, and say a line each."""
+    the_file("omvfs-*.whl")
+    pages = [Path(name).resolve() for name in names] or following.guides(ROOT)
+    failed = 0
+    for page in pages:
+        started = time.perf_counter()
+        well, told = follow(page)
+        failed += not well
+        took = time.perf_counter() - started
+        sys.stdout.write(
+            f"{page.relative_to(ROOT)}: {'works' if well else 'FAILS'}, {told}, {took:.0f} s\n"
+        )
+        sys.stdout.flush()
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""Pages of the site: each is in its menu, and what they show is run."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import following
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+# Made when the site is built.
+MADE = {"gallery/index"}
+# Run by others.
+ELSEWHERE = {
+    "docs/data.md": "tests/cli/test_formats.py runs it with every kind of data.",
+    "docs/spark.md": "It needs Java: make test-spark follows it.",
+}
+
+
+def text_of(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def sources():
+    """Return the pages that are in the tree, from the root, without those made for the site."""
+    found = [*DOCS.glob("*.md"), *(DOCS / "api").glob("*.md"), ROOT / "README.md"]
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+
+
+def menu(page):
+    """Return the pages that a page of docs/ has in its menu."""
+    trees = re.findall(r"(?s)^```\{toctree\}\n(.*?)^```", text_of(f"docs/{page}.md"), re.MULTILINE)
+    lines = [line.strip() for tree in trees for line in tree.splitlines()]
+    return [line for line in lines if line and not line.startswith(":")]
+
+
+def listed(page="index"):
+    """Return every page that can be reached by menus, with repetition."""
+    found = [page]
+    for each in menu(page):
+        found += [each] if each in MADE or not (DOCS / f"{each}.md").exists() else listed(each)
+    return found
+
+
+def test_menus_name_every_page_once_and_no_other():
+    found = listed()
+    assert len(found) == len(set(found))
+    pages = {name.removeprefix("docs/").removesuffix(".md") for name in sources()} - {"README"}
+    if (DOCS / "README.md").exists():
+        pages |= {"README"}
+    assert set(found) - MADE == pages
+
+
+@pytest.mark.parametrize("name", sources())
+def test_every_block_is_run_or_is_no_code(name):
+    text = text_of(name)
+    assert following.unknown(text) == set()
+    # Commands are in blocks that are run, not only set in.
+    set_in = re.findall(r"(?m)^    (?:omvfs|pip|python) .*$", re.sub(r"(?s)```.*?```", "", text))
+    assert set_in == []
+
+
+@pytest.mark.parametrize("page", following.guides(ROOT), ids=lambda page: page.name)
+def test_a_guide_shows_all_that_it_needs(page):
+    assert not [each for each in following.blocks(page.read_text()) if each.hidden]
+
+
+def lacking(text):
+    """Return what a page installs that is not here, with the extras of this package."""
+    extras = tomllib.loads(text_of("pyproject.toml"))["project"]["optional-dependencies"]
+    todo, missing = [Requirement(each) for each in following.installed(text)], []
+    while todo:
+        needed = todo.pop()
+        if needed.marker and not needed.marker.evaluate():
+            continue
+        if needed.name == "omvfs":
+            todo += [Requirement(each) for extra in needed.extras for each in extras[extra]]
+            continue
+        try:
+            version(needed.name)
+        except PackageNotFoundError:
+            missing.append(needed.name)
+    return missing
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in sources() if following.blocks(text_of(n))])
+def test_what_a_page_shows_works(name, tmp_path, monkeypatch):
+    text = text_of(name)
+    if name in ELSEWHERE:
+        pytest.skip(ELSEWHERE[name])
+    if tuple(map(int, following.needed_python(text).split("."))) > sys.version_info[:2]:
+        pytest.skip(f"It needs Python {following.needed_python(text)}.")
+    if missing := lacking(text):
+        pytest.skip(f"It needs {', '.join(missing)}; make test-guides installs it.")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    command = [sys.executable, following.__file__, str(ROOT / name), "--installed"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_block_that_fails_or_prints_something_else_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+
+    def told(text):
+        page.write_text(text)
+        command = [sys.executable, following.__file__, str(page), "--installed"]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    good = "```sh\npip install nothing\nexport A=3\n```\n```python\nimport os\n```\n"
+    shown = "```python\nprint(os.environ['A'], 'b')\n```\n\n```text\n3 ...\n```\n"
+    assert told(good + shown).returncode == 0
+    other = told(good + shown.replace("3 ...", "4 ..."))
+    assert other.returncode == 1
+    assert "line 8" in other.stderr
+    assert told("```sh\nfalse\ntrue\n```\n").returncode == 1
+    assert told("<!--\n```python\n1 / 0\n```\n-->\n").returncode == 1
+    assert told("```python\nclass A: pass\nimport pickle\npickle.dumps(A())\n```\n").returncode == 0
+
+
+def test_the_examples_of_the_gallery_are_listed_by_their_names():
+    # Those that sphinx-gallery runs; others would be shown and not run.
+    assert {path.stem[:5] for path in (ROOT / "examples").glob("*.py")} == {"plot_"}
