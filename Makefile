@@ -124,7 +124,7 @@ $(SPARK_STAMP): pyproject.toml constraints.txt constraints-spark.txt
 	touch $@
 
 $(SCVERSE_STAMP): pyproject.toml constraints.txt constraints-scverse.txt
-	$(PYTHON12) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "AnnData and MuData need Python 3.12 or newer; set PYTHON12=")'
+	$(or $(PYTHON12),python3) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "AnnData and MuData need Python 3.12 or newer; set PYTHON12=")'
 	rm -rf .venv-scverse
 	$(PYTHON12) -m venv .venv-scverse
 	.venv-scverse/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-scverse.txt hatchling editables

@@ -44,7 +44,13 @@ _DOORS = {"river": "integrations.river", "scverse": "integrations.scverse"}
 
 def __getattr__(name: str) -> Any:
     if name in _DOORS:
-        found = import_module(f"omvfs.{_DOORS[name]}")
+        try:
+            found = import_module(f"omvfs.{_DOORS[name]}")
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.startswith("omvfs"):
+                raise
+            message = f"omvfs.{name} needs {error.name}: pip install 'omvfs[{name}]'"
+            raise ModuleNotFoundError(message, name=error.name) from error
     elif name in _HOMES:
         found = getattr(import_module(f"omvfs.{_HOMES[name]}"), name)
     elif name.isidentifier() and not name.startswith("_") and find_spec(f"omvfs.{name}"):

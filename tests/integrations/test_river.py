@@ -93,6 +93,29 @@ def test_features_are_of_views_by_their_prefix():
         Selector(views="suffix")
 
 
+def test_a_view_may_be_lacking_for_a_whole_chunk():
+    both = [{"t__cat": 1.0 + i % 2, "u__blue": 2.0 - i % 2} for i in range(20)]
+    one = [{"t__cat": 1.0 + i % 3} for i in range(10)]
+    selector = Selector(2, 1, batch_size=10, seed=0, views="prefix", **FEW)
+    for row in both + one:
+        selector.learn_one(row)
+    assert selector.model.n_samples_seen_ == 30
+
+
+@pytest.mark.parametrize("name", ["random_state", "n_features_per_view"])
+def test_words_of_others_are_refused(name):
+    with pytest.raises(TypeError, match=f"Got {name}="):
+        Selector(**{name: 0})
+    with pytest.raises(ValueError, match="batch_size"):
+        Selector(batch_size=0)
+
+
+def test_columns_of_a_frame_may_be_none_in_a_row():
+    selector = Selector(2, 1, batch_size=4, seed=0, **FEW)
+    selector.learn_many(pd.DataFrame({"a": [1.0, 2, 3, 4], "b": pd.array([1, None, 2, 3], object)}))
+    assert selector.model.n_samples_seen_ == 4
+
+
 def test_all_features_pass_until_a_chunk_is_learned():
     selector = Selector(2, 1, batch_size=10, seed=0, **FEW)
     x = {"a": 1, 7: 2.5}

@@ -16,6 +16,8 @@ from changing import BEFORE, changing_rows, stacked, watching
 from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.model.queries import Queries
 from omvfs.report import Report
+from omvfs.report.stream import _shares
+from omvfs.selectors.rank_history import ShareHistory
 from reported import QUICK, hostile_model, planted_model
 from streams import taken, two_views
 from support import clustered, fingerprint
@@ -316,3 +318,12 @@ def test_the_wheel_has_the_parts_of_the_page(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     held = zipfile.ZipFile(wheel).namelist()
     assert {f"omvfs/report/page.{kind}" for kind in ("html", "css", "js")} <= set(held)
+
+
+def test_the_largest_clusters_are_those_of_rows_that_are_known():
+    # 900 rows before a merge, of which nobody knows; then cluster 0 has 60 of 100, and 120 of 400.
+    shares = np.array([[np.nan, np.nan], [0.6, 0.4], [0.3, 0.7]])
+    history = ShareHistory(np.array([900, 1000, 1400]), shares)
+    told = _shares(history, n_clusters=2)
+    assert [each["cluster"] for each in told["clusters"]] == [1, 0]
+    assert told["rows"] == [1000, 1400]

@@ -152,3 +152,25 @@ def test_transform_gives_the_frame_that_set_output_asks_for(kind, given):
 @pytest.mark.parametrize("make", BASELINES.values(), ids=BASELINES.keys())
 def test_every_selector_can(make):
     assert hasattr(make, "select")
+
+
+@pytest.mark.parametrize("kind", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csr_matrix])
+def test_every_format_of_a_sparse_matrix_is_kept(kind, make):
+    selector = Variance(n_features_per_view=2).fit(X)
+    given = make(X).asformat(kind)
+    found = selector.select(given)
+    assert found.format == kind
+    np.testing.assert_array_equal(found.toarray(), selector.select(X))
+
+
+def test_views_that_lack_one_are_refused_by_name():
+    selector = Variance(n_features_per_view=1).fit({"a": X, "b": X})
+    with pytest.raises(ValueError, match="Got views 'a'; expected 'a'"):
+        selector.select(Views({"a": X}))
+
+
+@pytest.mark.parametrize("rows", [X[0], X[0].tolist(), pd.Series(X[0])])
+def test_what_is_no_rows_is_refused(rows):
+    with pytest.raises(ValueError, match="2-D"):
+        Variance(n_features_per_view=2).fit(X).select(rows)

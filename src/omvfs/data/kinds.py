@@ -39,6 +39,8 @@ def n_columns(X: Any) -> int:
         return int(shape[1])
     if (names := column_names(X)) is not None:
         return len(names)
+    if np.ndim(X) != 2:
+        raise ValueError(f"Got {type(X).__name__} of {np.ndim(X)} dimensions; expected rows, 2-D.")
     return int(np.shape(X)[1])
 
 
@@ -64,7 +66,7 @@ def with_columns(X: Any, places: NDArray[np.intp]) -> Any:
         wanted = [column_names(X)[j] for j in places]  # type: ignore[index]
         return [None if row is None else _within(row, wanted) for row in X]
     if sp.issparse(X):
-        return (X if hasattr(X, "__getitem__") else X.tocsr())[:, places]
+        return X.tocsr()[:, places].asformat(X.format)
     if hasattr(X, "iloc"):
         return X.iloc[:, places]
     frame = _lazy(X)

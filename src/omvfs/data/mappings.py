@@ -15,15 +15,19 @@ from omvfs.data.containers import Names, as_names
 def are_mappings(X: Any) -> bool:
     """Tell whether X are rows by name: mappings, and None for rows that lack the view.
 
+    All of a chunk may lack it.
+
     Examples
     --------
     >>> are_mappings([{"cat": 2.0}, {}, None]), are_mappings([[1.0]]), are_mappings([])
     (True, False, False)
+    >>> are_mappings([None, None])
+    True
     """
     if not isinstance(X, list | tuple) or not X:
         return False
     first = next((row for row in X if row is not None), None)
-    if not _is_row(first):
+    if first is not None and not _is_row(first):
         return False
     return all(row is None or _is_row(row) for row in X)
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from river import base
 
 from omvfs.omvfs import OMVFS
+from omvfs.parameters import whole
 from omvfs.selectors.hashing import hash_bits
 from omvfs.selectors.prepare_steps import steps_of
 
@@ -73,6 +74,9 @@ class Selector(base.MiniBatchTransformer):
     ) -> None:
         if views not in (None, "prefix"):
             raise ValueError(f"Got views={views!r}; expected 'prefix', or None for one view.")
+        if taken := {"random_state", "n_features_per_view"} & params.keys():
+            raise TypeError(f"Got {min(taken)}=; river's word is seed=, and n_features= is ours.")
+        whole("batch_size", batch_size, least=1)
         if any(hash_bits(step) for _, step in steps_of("prepare", params.get("prepare"))):
             raise ValueError(
                 f"Got prepare={params['prepare']!r}; expected no 'hash': what is hashed has no "
@@ -127,7 +131,8 @@ class Selector(base.MiniBatchTransformer):
             A feature a column; NaN where a row lacks it.
         """
         for row in X.to_dict("records"):
-            self.learn_one({name: value for name, value in row.items() if value == value})
+            there = {name: value for name, value in row.items() if value is not None}
+            self.learn_one({name: value for name, value in there.items() if value == value})
 
     def learn_pending(self) -> None:
         """Learn from the rows that wait, however few: at the end of a stream."""

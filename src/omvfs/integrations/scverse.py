@@ -97,7 +97,7 @@ def select(
     for view, modality in cells.modalities.items():
         for name, values in columns[view].items():
             modality.var[f"{key_added}_{name}"] = values
-    data.obs[f"{key_added}_cluster"] = _categories(np.concatenate(labels))
+    data.obs[f"{key_added}_cluster"] = _categories(np.concatenate(labels), model.n_clusters_)
     data.uns[key_added] = _about(model, sizes, batch_key, layer)
     return model
 
@@ -177,10 +177,10 @@ def _columns(
     return found | ({"nbatches": among} if of_batches else {})
 
 
-def _categories(labels: NDArray[Any]) -> Any:
+def _categories(labels: NDArray[Any], n_clusters: int) -> Any:
     import pandas as pd
 
-    names = [str(k) for k in range(int(labels.max()) + 1)]
+    names = [str(k) for k in range(n_clusters)]
     return pd.Categorical.from_codes(labels, names)
 
 

@@ -76,8 +76,9 @@ def _shares(history: ShareHistory, n_clusters: int) -> dict[str, Any] | None:
     if len(known) < 2:
         return None
     n_rows, shares = history.n_rows[known], history.shares[known, :n_clusters]
-    # By the rows that they had of all, those of the first moments too.
-    counts = np.nansum(shares * np.diff(n_rows, prepend=0)[:, np.newaxis], axis=0)
+    # By the rows that they had of those whose clusters are known.
+    lengths = np.diff(history.n_rows, prepend=0)[known]
+    counts = np.nansum(shares * lengths[:, np.newaxis], axis=0)
     largest = np.argsort(-counts, kind="stable")[:ALONG].tolist()
     return {
         "rows": n_rows.tolist(),

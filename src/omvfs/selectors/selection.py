@@ -210,11 +210,12 @@ class Selection:
             return _taken(X, self._of_all_views())
         if not is_views(X):
             raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
-        if isinstance(X, Views):
-            return self._kept_views(X)
-        by_view = named_blocks({_ONE: X} if are_mappings(X) else X)
+        own = {_ONE: X} if are_mappings(X) else X
+        by_view = X.blocks if isinstance(X, Views) else named_blocks(own)
         if set(by_view) != set(self.columns):
             raise ValueError(f"Got views {listed(by_view)}; expected {listed(self.columns)}.")
+        if isinstance(X, Views):
+            return self._kept_views(X)
         chosen = {each.view: each for each in self._chosen}
         if modalities_of(X) is not None:
             taken = {v: chosen[v].places(column_names(m), m.shape[1]) for v, m in by_view.items()}

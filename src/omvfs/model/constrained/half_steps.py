@@ -127,7 +127,8 @@ def update_u(U: Indicator, P: Array, M: GraphMatrix | None = None, bound: float 
     rows = np.arange(len(U.labels))
     E = P
     if M is not None:
-        E = P - M.times(U).astype(P.dtype, copy=False)
+        MU = M.times(U)
+        E = P - MU.astype(P.dtype, copy=False)
         E[rows, U.labels] += (bound * U.weights).astype(P.dtype, copy=False)
     E = np.maximum(E, 0)
     # Only the proportions of E matter; at this scale its squares neither overflow nor vanish.
@@ -143,7 +144,9 @@ def update_u(U: Indicator, P: Array, M: GraphMatrix | None = None, bound: float 
     margin = in_ties(added[movers, wanted[movers]] - added[movers, U.labels[movers]])
     movers = movers[np.argsort(-margin, kind="stable")]
 
-    before = gain(U, P, M)
+    before = 2 * inner(U.weights, P[rows, U.labels])
+    if M is not None:
+        before -= inner(U.weights, MU[rows, U.labels])
     for _ in range(_BACKTRACKS):
         labels = U.labels.copy()
         labels[movers] = wanted[movers]

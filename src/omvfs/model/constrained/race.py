@@ -68,15 +68,23 @@ def raced(E: Array, n_clusters: int, rng: np.random.Generator, n_init: int) -> I
     # Single precision is enough to tell starts apart.
     E = E.astype(np.float32)
     begun = kmeans_plusplus_directions(E, n_clusters, rng, n_init)
-    # As many at once as there is room for.
-    size = max(1, _AT_ONCE // max(1, n_clusters * len(E)))
-    parts = [alternate(E, begun[i : i + size], _HEAT) for i in range(0, n_init, size)]
-    energies = np.concatenate([part.energies for part in parts])
-    heated = Starts(np.concatenate([part.directions for part in parts]), parts[0].labels, energies)
+    heated = _in_parts(E, begun, _HEAT)
     promoted = heated.directions[heated.best_first()[: -(-n_init // _PROMOTED)]]
-    found = alternate(E, promoted, _MAX_ITER - _HEAT)
+    found = _in_parts(E, promoted, _MAX_ITER - _HEAT)
     best: IntArray = found.labels[found.best_first()[0]]
     return best
+
+
+def _in_parts(X: Array, directions: Array, max_iter: int) -> Starts:
+    """Alternate as many starts at once as there is room for."""
+    size = max(1, _AT_ONCE // max(1, directions.shape[1] * len(X)))
+    places = range(0, len(directions), size)
+    parts = [alternate(X, directions[i : i + size], max_iter) for i in places]
+    return Starts(
+        np.concatenate([part.directions for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate([part.energies for part in parts]),
+    )
 
 
 def kmeans_plusplus_directions(
