@@ -69,6 +69,24 @@ def test_after_the_client_was_killed_the_rest_is_done(data, tmp_path):
     assert not (out / "parts").exists()
 
 
+def test_what_is_done_and_not_handed_over_is_told_of_as_lost():
+    """A scheduler may die between the two; how soon the client sees that is left to chance."""
+    from types import SimpleNamespace
+
+    from distributed.comm import CommClosedError
+
+    from omvfs.distributed.errors import ClusterError
+    from omvfs.distributed.watching import result_of
+
+    def result(timeout):
+        raise CommClosedError("in <TCP (closed) ConnectionPool.gather>: Stream is closed")
+
+    client = SimpleNamespace(scheduler=SimpleNamespace(address="tcp://127.0.0.1:1"))
+    future = SimpleNamespace(client=client, status="finished", result=result)
+    with pytest.raises(ClusterError, match=r"The scheduler at tcp://127.0.0.1:1 is gone.* part 3"):
+        result_of(future, "part 3")
+
+
 @pytest.mark.slow
 def test_a_scheduler_that_is_killed_is_told_of_within_30_seconds(data, tmp_path):
     home, expected = data

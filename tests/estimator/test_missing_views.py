@@ -289,22 +289,18 @@ def recovery(planted, scores, part=1):
 
 
 def test_planted_features_are_found_though_half_of_the_rows_lack_a_view(planted):
-    present, names = masks(0, 1_200), list(planted.views)
-    told = {view: present[:, v] for v, view in enumerate(names)}
-    known = Views(planted.views, present=told)
-    zeros = Views({view: known[view] for view in names})
-    dropped = Views(planted.views)[np.flatnonzero(present.all(axis=1))]
-    found = {
-        name: recovery(planted, scored(rows))
-        for name, rows in {
-            "complete": Views(planted.views),
-            "known": known,
-            "zeros": zeros,
-            "dropped": dropped,
-        }.items()
-    }
-    assert found["known"] >= 0.9 * found["complete"]
-    assert found["known"] > max(found["zeros"], found["dropped"]), found
+    """On the average of some draws: filled with zeros, one draw in many is as good by luck."""
+    names, found = list(planted.views), []
+    for seed in range(3):
+        present = masks(seed, 1_200)
+        told = {view: present[:, v] for v, view in enumerate(names)}
+        known = Views(planted.views, present=told)
+        zeros = Views({view: known[view] for view in names})
+        dropped = Views(planted.views)[np.flatnonzero(present.all(axis=1))]
+        found.append([recovery(planted, scored(rows)) for rows in (known, zeros, dropped)])
+    of_known, of_zeros, of_dropped = np.mean(found, axis=0)
+    assert of_known >= 0.9 * recovery(planted, scored(Views(planted.views)))
+    assert of_known > max(of_zeros, of_dropped), found
 
 
 def test_a_view_that_two_classes_lack_makes_no_false_features(planted):

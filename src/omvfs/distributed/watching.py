@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from distributed.comm import CommClosedError
+
 from distributed import KilledWorker
 from omvfs.distributed.errors import ClusterError
 
@@ -35,10 +37,7 @@ def done(
         found = [future for future in left if future.status != "pending"]
         for future in found:
             if future.status in ("cancelled", "lost"):
-                raise ClusterError(
-                    f"The scheduler{_at(client)} is gone, and with it {left[future]}. "
-                    "Start it again, and begin or resume."
-                )
+                raise _gone(client, left[future])
             del left[future]
             yield future
         if left and not found:
@@ -60,6 +59,10 @@ def result_of(future: Any, name: str) -> Any:
         return future.result(timeout=_ANSWER)
     except KilledWorker as error:
         raise killed(error, name) from error
+    except CommClosedError as error:
+        # Done, and not handed over: what comes to be known of it is another error than when it is
+        # lost before.
+        raise _gone(future.client, name) from error
     except ModuleNotFoundError as error:
         raise ClusterError(
             f"A worker has no {error.name}: install omvfs there as here, of the same version."
@@ -68,6 +71,14 @@ def result_of(future: Any, name: str) -> Any:
         if future.status == "error":
             raise
         raise ClusterError(f"The cluster does not hand over {name}.") from error
+
+
+def _gone(client: Any, name: str) -> ClusterError:
+    """Return the error of something that a scheduler has taken along."""
+    return ClusterError(
+        f"The scheduler{_at(client)} is gone, and with it {name}. Start it again, and begin or "
+        "resume."
+    )
 
 
 def killed(error: Any, name: str) -> ClusterError:
