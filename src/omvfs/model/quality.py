@@ -178,6 +178,7 @@ def agreements(
     sizes: Sequence[Size],
     n_clusters: int,
     halved: Iterable[tuple[IntArray, IntArray]],
+    alone: bool = True,
 ) -> NDArray[np.float64]:
     """Return how much of the clusters the best features of each view reproduce, by their number.
 
@@ -193,14 +194,17 @@ def agreements(
     n_clusters : int
     halved : iterable of (int array, int array)
         Rows to look at, and those to judge on; see `halves`.
+    alone : bool, default=True
+        Whether views are judged alone too.
 
     Returns
     -------
-    array of shape (number of halves, 1 + n_views, n_sizes)
+    array of shape (number of halves, 1 + n_views, n_sizes), or (number of halves, 1, n_sizes)
         A judgement a half: of all views together, then of each alone.
     """
     found = []
     for looked_at, judged in halved:
         half, scores = Halved(rows, looked_at, judged, n_clusters), rank(looked_at)
-        found.append(np.transpose([half.each(scores, size) for size in sizes]))
+        judge = half.each if alone else lambda *asked, half=half: [half.together(*asked)]
+        found.append(np.transpose([judge(scores, size) for size in sizes]))
     return np.stack(found)

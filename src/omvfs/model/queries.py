@@ -60,7 +60,7 @@ class Queries(RecentQueries):
     def __init__(self, state: State, settings: Settings) -> None:
         self._given, self._settings = state, settings
         self._solver = SOLVERS[settings.solver]
-        self._agreements: dict[tuple[Ranking, tuple[Size, ...]], NDArray[np.float64]] = {}
+        self._agreements: dict[tuple[Ranking, tuple[Size, ...], bool], NDArray[np.float64]] = {}
         self._found: dict[Ranking, list[Repetition]] = {}
         self._sets: dict[Ranking, list[Array]] = {}
         self._own: dict[str, list[Array]] = {}
@@ -242,7 +242,9 @@ class Queries(RecentQueries):
                 return False
         return float(np.mean(ahead)) > _PROOF
 
-    def agreements(self, ranking: Ranking, sizes: tuple[Size, ...]) -> NDArray[np.float64] | None:
+    def agreements(
+        self, ranking: Ranking, sizes: tuple[Size, ...], alone: bool = True
+    ) -> NDArray[np.float64] | None:
         """Return how much of the clusters the best features reproduce; see `quality.agreements`.
 
         Of the rows of the reservoir, whatever the most recent ones are like. None if there are too
@@ -254,10 +256,12 @@ class Queries(RecentQueries):
         most = max(size if isinstance(size, int) else max(size) for size in sizes)
         ranking = replace(self._decided(ranking), n_steps=most, recency=0.0)
         if callable(ranking.criterion):
-            return self._judged(ranking, sizes)
-        if (ranking, sizes) not in self._agreements:
-            self._agreements[ranking, sizes] = self._judged(ranking, sizes)
-        return self._agreements[ranking, sizes]
+            return self._judged(ranking, sizes, alone)
+        if (ranking, sizes, True) in self._agreements:
+            return self._agreements[ranking, sizes, True]
+        if (ranking, sizes, alone) not in self._agreements:
+            self._agreements[ranking, sizes, alone] = self._judged(ranking, sizes, alone)
+        return self._agreements[ranking, sizes, alone]
 
     @property
     def _can_judge(self) -> bool:
@@ -277,7 +281,9 @@ class Queries(RecentQueries):
         labels, has = self.sample.counted.labels, self.sample.present
         return Rows(own, labels, has, self.state.view_weights)
 
-    def _judged(self, ranking: Ranking, sizes: tuple[Size, ...]) -> NDArray[np.float64]:
+    def _judged(
+        self, ranking: Ranking, sizes: tuple[Size, ...], alone: bool
+    ) -> NDArray[np.float64]:
         rows = self._judged_rows
         if callable(ranking.criterion):  # which may know features by their places
             rows = replace(rows, X=self.scaled(self.sample.blocks))
@@ -289,7 +295,7 @@ class Queries(RecentQueries):
                 return as_set(found, own, part, ranking, self._as_they_come)
             return [each.scores for each in found]
 
-        return agreements(rows, rank, sizes, self.K, self._halves())
+        return agreements(rows, rank, sizes, self.K, self._halves(), alone)
 
     def selections(
         self,

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from omvfs.selectors.quality import TooFewRowsError
+
 # What has changed, by the kind of an event.
 KINDS = {
     "shares": "other shares of clusters",
@@ -24,9 +26,12 @@ def verdict(selector: Any) -> str:
     in_all = selector.n_features_to_select is not None
     asked = sum(sizes) if in_all else max(sizes)
     alike = [min(asked, width) for width in selector.schema_.widths]
-    if (sizes != alike and not in_all) or not hasattr(selector, "selection_quality_"):
+    if sizes != alike and not in_all:
         return ""
-    quality = selector.selection_quality_
+    try:
+        quality = selector._judged(alone=False)
+    except TooFewRowsError:
+        return ""
     enough, most = quality.levels_off_at, int(quality.sizes[-1])
     best, there = (f"{100 * quality.at(n):.0f} %" for n in (asked, enough))
     named = f"{asked:,} feature{'s' if asked > 1 else ''}"

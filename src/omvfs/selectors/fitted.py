@@ -305,7 +305,7 @@ class FittedState:
         return dict(zip(self.schema.names, weights, strict=True))
 
     def quality(
-        self, ranking: Ranking, sizes: Sequence[int], in_all: bool = False
+        self, ranking: Ranking, sizes: Sequence[int], in_all: bool = False, alone: bool = True
     ) -> SelectionQuality:
         """Return how much of the clusters the best features reproduce, by their number.
 
@@ -316,11 +316,13 @@ class FittedState:
             Numbers of features of each view, or of all views.
         in_all : bool, default=False
             Whether they are of all views.
+        alone : bool, default=True
+            Whether views are judged alone too.
         """
         by_view: list[tuple[int, ...]] | None = None
         if in_all:
             by_view = [self.budget(ranking, n) for n in sizes]
-        found = self.queries.agreements(ranking, tuple(by_view or sizes))
+        found = self.queries.agreements(ranking, tuple(by_view or sizes), alone)
         if found is None:
             K, n = self.queries.K, len(self.queries.sample)
             raise TooFewRowsError(

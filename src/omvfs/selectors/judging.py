@@ -61,11 +61,11 @@ class JudgesSelection:
             Judge this view alone; by default, all views together, so many features of each, or,
             with `n_features_to_select`, in all.
         """
-        quality = self._judged()
         if view is None:
-            return quality.levels_off_at
+            return self._judged(alone=False).levels_off_at
+        check_is_fitted(self)
         self.schema_.number_of(view)
-        return quality.views[view].levels_off_at
+        return self._judged().views[view].levels_off_at
 
     @alone
     @on_one_thread
@@ -125,11 +125,12 @@ class JudgesSelection:
 
     @alone
     @on_one_thread
-    def _judged(self) -> SelectionQuality:
+    def _judged(self, alone: bool = True) -> SelectionQuality:
+        """Return `selection_quality_`; without views alone in less than half of the time."""
         check_is_fitted(self)
         in_all = self.n_features_to_select is not None
         sizes = sizes_to_judge(self.schema_.widths, in_all)
-        return self._journal.known.quality(self._ranking, sizes, in_all)
+        return self._journal.known.quality(self._ranking, sizes, in_all, alone)
 
     def _sizes(self) -> dict[str, int]:
         """Return how many features are selected by view name, ``"auto"`` being what is enough."""

@@ -115,7 +115,7 @@ class SelectionQuality(Curve):
         ----------
         sizes : sequence of int
         agreements : array of shape (n_judgements, 1 + n_views, n_sizes)
-            Of all views together, then of each.
+            Of all views together, then of each; or of all together only.
         widths : mapping of str to int
             Number of features by view name, in order.
         by_view : sequence of tuple of int, optional
@@ -124,7 +124,7 @@ class SelectionQuality(Curve):
         each = np.array(sizes, np.intp)
         mean, spread = agreements.mean(axis=0), agreements.std(axis=0, ddof=1)
         alone = {}
-        for v, (view, width) in enumerate(widths.items(), start=1):
+        for v, (view, width) in zip(range(1, len(mean)), widths.items(), strict=False):
             if by_view is not None:
                 own = np.array(by_view, np.intp)[:, v - 1]
                 alone[view] = Curve(own, mean[v], spread[v])
