@@ -1,5 +1,8 @@
 """`set_output` is heeded, whatever form the rows come in, and rows keep their labels."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -107,3 +110,24 @@ def test_a_frozen_selection_takes_the_same_columns(form):
     assert list(frozen.get_feature_names_out()) == list(own.get_feature_names_out())
     for view, expected in own.transform_views(data).items():
         np.testing.assert_array_equal(frozen.transform_views(data)[view], expected)
+
+
+# In a process of its own, as who has seen a library once does not look for it again.
+WITHOUT = """
+import sys
+sys.modules.update(dict.fromkeys(["pandas", "polars", "pyarrow"]))
+from omvfs.baselines import Variance
+ranked = Variance(n_features_per_view=1).fit({"text": [[1.0, 0.0], [5.0, 1.0]]})
+for backend in ("pandas", "polars", "pyarrow"):
+    try:
+        ranked.to_frame(backend)
+    except ModuleNotFoundError as error:
+        assert f"pip install {backend}." in str(error), error
+        print(backend)
+"""
+
+
+def test_a_table_whose_library_is_missing_is_refused_with_the_remedy():
+    command = [sys.executable, "-c", WITHOUT]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["pandas", "polars", "pyarrow"]

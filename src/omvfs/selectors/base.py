@@ -3,9 +3,8 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -20,14 +19,13 @@ from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.concordance import concordance
 from omvfs.parameters import by_view, select_size
 from omvfs.selectors.chosen import Chosen
-from omvfs.selectors.output import selected_by_view, with_index
+from omvfs.selectors.output import Frame, as_frame, selected_by_view, with_index
 from omvfs.selectors.preparation import Preparing
 from omvfs.selectors.reading import ReadsViews, is_views
 from omvfs.selectors.selection import Prepared, Selection
 from omvfs.threads import alone, on_one_thread
 
 SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
-Frame = Literal["pandas", "polars", "pyarrow"]
 
 
 def rank(scores: NDArray[Any]) -> NDArray[np.intp]:
@@ -144,7 +142,7 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         1  text     2        1    1   0.25     False
         """
         check_is_fitted(self)
-        return nw.from_dict(self.ranking_table(), backend=backend).to_native()
+        return as_frame(self.ranking_table(), backend)
 
     @alone
     def ranking_table(self) -> dict[str, Any]:

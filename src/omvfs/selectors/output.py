@@ -1,8 +1,9 @@
-"""What `set_output` asks for: blocks as frames, with the labels of their rows."""
+"""Frames: what `set_output` asks for, with the labels of rows, and tables of what was found."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from sklearn.utils._set_output import _get_container_adapter
 
 from omvfs.data.door import select_columns
 from omvfs.data.views import Block, Views
+
+Frame = Literal["pandas", "polars", "pyarrow"]
 
 
 def with_index(selector: Any, block: Block, index: Any) -> Any:
@@ -68,3 +71,23 @@ def _framed(adapter: Any, block: Block, names: Any, index: Any) -> Any:
     if index is not None and hasattr(frame, "index"):  # polars has none
         frame.index = index
     return frame
+
+
+def as_frame(columns: Mapping[str, Any], backend: Frame) -> Any:
+    """Return columns by name as a frame of a library, which must be installed.
+
+    Examples
+    --------
+    >>> as_frame({"name": ["a", "b"], "rank": [1, 2]}, "pandas")
+      name  rank
+    0    a     1
+    1    b     2
+    """
+    try:
+        return nw.from_dict(columns, backend=backend).to_native()
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            f"Frames of {backend} need {missing.name}: pip install {missing.name}. Or ask for "
+            'another kind: backend="pandas", "polars" or "pyarrow".',
+            name=missing.name,
+        ) from missing

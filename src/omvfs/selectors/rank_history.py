@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
@@ -13,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from omvfs.data.schema import Schema, listed
 from omvfs.model.scoring import snapshot
 from omvfs.model.stream.snapshots import Snapshots, overlap
-from omvfs.selectors.base import Frame
 from omvfs.selectors.fitted import FittedState
+from omvfs.selectors.output import Frame, as_frame
 from omvfs.selectors.stream import Journal
 from omvfs.threads import alone, on_one_thread
 
@@ -136,7 +135,7 @@ class RankHistory:
                     row = n_rows, view, rank + 1, j, self.names[view][j]
                     for column, value in zip(columns.values(), row, strict=True):
                         column.append(value)
-        return nw.from_dict(columns, backend=backend).to_native()
+        return as_frame(columns, backend)
 
     def _of(self, view: str) -> NDArray[np.intp]:
         if view not in self.top:
