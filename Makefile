@@ -7,7 +7,9 @@ SPARK_STAMP := .venv-spark/.installed
 SCVERSE_STAMP := .venv-scverse/.installed
 MINIMUM_STAMP := .venv-minimum/.installed
 DOCS_STAMP := .venv-docs/.installed
-PYTHON12 ?= $(shell command -v python3.12 || command -v python3.13)
+# The first that runs: of pyenv's, a command may be there that does not.
+PYTHON12 ?= $(shell for each in python3.12 python3.13 $(wildcard $(HOME)/.pyenv/versions/3.1[23].*/bin/python); do \
+	$$each -c '' 2>/dev/null && echo $$each && break; done)
 AXE    := build/browser/node_modules/axe-core/axe.min.js
 
 .PHONY: demo docs dist test test-browser test-guides test-spark test-scverse test-minimum test-faults test-wheel lint format bench bench-bars bench-quick bench-full experiments experiments-quick clean
