@@ -6,6 +6,7 @@ wall time a run. `speed.py --only asked/` finds just these, `make bench-bars` an
 
 import command
 import density
+import elsewhere
 import growth
 from asking import turns
 from made import load
@@ -41,6 +42,8 @@ def asked(results, data, quick):
     if results.wanted("asked/command"):
         times = command.times(1 if quick else 7, 200 if quick else command.ROWS)
         put(results, "asked/command", {"times": times})
+    if results.wanted("asked/elsewhere"):
+        put(results, "asked/elsewhere", {"times": elsewhere.times(runs, quick)})
     if results.wanted("asked/memory"):
         marks = [2_000, 4_000] if quick else [EARLY, LATE]
         how = {**growth.BASE, "rows": marks[-1], "marks": marks}

@@ -1,5 +1,6 @@
 """The page of a benchmark's results: bars first, then races, objective, growth, machine."""
 
+import elsewhere
 from bars import bars, objectives
 from growth import curves, fits
 from measure import ratios
@@ -71,6 +72,7 @@ def page(results, older=()):
     if older:
         share = f"{len(older)} of {len(results)} results"
         lines += ["", f"Measured with earlier code of the library, {share}: {', '.join(older)}."]
+    lines += elsewhere_table(results)
     lines += ["", RACE]
     for name in SETS:
         lines += race_table(results, name)
@@ -78,6 +80,15 @@ def page(results, older=()):
     lines += growth_table(results)
     lines += machine(results)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def elsewhere_table(results):
+    """Return the lines on streams of other kinds."""
+    cell = results.get("asked/elsewhere")
+    if cell is None:
+        return []
+    rows = elsewhere.rows_of(cell["times"])
+    return ["", "## Other streams", "", table(rows, ["a pass", "ratio", "time of"]), ""]
 
 
 def race_table(results, name):

@@ -48,6 +48,9 @@ def asked():
     found["asked/predict"] = {"times": times(many), "memory": memory}
     found["asked/command"] = {"times": times({"omvfs --help": 0.2, "omvfs select": 2.0})}
     found["asked/memory"] = {"runs": [run([10_000, 1_000_000], [1.0, 2.0])] * 2}
+    others = {"growing": 1.1, "known": 1.0, "lacking": 0.9, "complete": 1.0, "loop": 2.0}
+    others |= {"one worker": 2.2, "two workers": 1.1}
+    found["asked/elsewhere"] = {"times": times(others)}
     both = {"before": [0.70, 0.72], "after": [0.69, 0.72], "spread": 0.01}
     found["asked/quality"] = {"sets": {"fox": both}}
     return found

@@ -4,6 +4,7 @@ import asked
 import asked_bars
 import command
 import density
+import elsewhere
 import keep
 import made
 import pytest
@@ -55,3 +56,9 @@ def test_only_what_is_missing_and_asked_for_is_measured(monkeypatch, tmp_path):
     assert calls == [1]
     seen = {bar.what: bar.seen for bar in asked_bars.starting(keep.Results(tmp_path / "kept.json"))}
     assert seen["omvfs --help ≤ 0.3 s from start to end"] == "1"
+
+
+def test_growing_words_and_missing_views_are_timed_beside_plain_passes():
+    found = elsewhere.new_words(0, quick=True) | elsewhere.missing_views(0, quick=True)
+    assert set(found) == {"growing", "known", "lacking", "complete"}
+    assert all(seconds > 0 for run in found.values() for seconds in run)
