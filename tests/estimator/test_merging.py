@@ -173,7 +173,7 @@ def test_memory_does_not_grow_with_the_number_of_files(tmp_path):
     rng, width, K = np.random.default_rng(0), 20_000, 5
     paths = []
     for i in range(16):
-        X = sp.random_array((8, width), density=0.001, rng=rng)
+        X = sp.random_array((8, width), density=0.001, random_state=rng)
         fitted(sp.csr_array(X), K, sample_size=5).save(tmp_path / f"{i}.omvfs")
         paths.append(tmp_path / f"{i}.omvfs")
     omvfs.merge(paths[:2])

@@ -121,4 +121,4 @@ def test_showing_a_model_works_nothing_out(monkeypatch):
     model = OMVFS(3, random_state=0).partial_fit(two_views(0, 30))
     monkeypatch.setattr(type(model._fitted), "scores", None)
     monkeypatch.setattr(type(model._fitted), "feature_matrices", None)
-    assert "n_features_in_" in model._repr_html_()
+    assert "Learned from 30 rows" in model._repr_html_()

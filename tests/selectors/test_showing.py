@@ -13,8 +13,10 @@ from streams import every_solver, two_views
 
 
 def cells(model):
-    """Return the table of what was learned, row by row, as texts."""
-    table = re.search(r"<table><caption>(.*?)</table>", model._repr_html_(), re.DOTALL)
+    """Return the table of what was learned, row by row, as texts; notebooks ask in two ways."""
+    shown = model._repr_html_(), model._repr_mimebundle_()["text/html"]
+    table, other = (re.search(r"<table><caption>(.*?)</table>", each, re.DOTALL) for each in shown)
+    assert (table and table[1]) == (other and other[1])
     if table is None:
         return None
     rows = table[1].split("<tr>")

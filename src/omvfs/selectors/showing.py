@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.utils import estimator_html_repr
 
 from omvfs.data.schema import Schema
@@ -56,6 +57,14 @@ class ShowsLearned:
             return shown + self._learned_table()
         except Exception:
             return shown
+
+    # scikit-learn before 1.7 does not ask for the above.
+    def _repr_html_inner(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        plain, asked = {"text/plain": repr(self)}, get_config()["display"] == "diagram"
+        return plain | ({"text/html": self._html_repr()} if asked else {})
 
     @alone
     def _learned_table(self) -> str:
