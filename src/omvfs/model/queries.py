@@ -15,7 +15,7 @@ from omvfs.model.constrained.number import ClusterCurve
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER, number_of_clusters
 from omvfs.model.graph.neighbours import nearest
 from omvfs.model.graph.term import asks_neighbours
-from omvfs.model.graph.vote import Electorate, assign, weighed
+from omvfs.model.graph.vote import Electorate, assign, useful_say, weighed
 from omvfs.model.indicator import Indicator
 from omvfs.model.presence import Presence, having, take
 from omvfs.model.quality import Halved, Rows, Size, agreements, halves
@@ -422,4 +422,5 @@ class Queries(RecentQueries):
         rows = self.scaled([dense_if_full(X_v) for X_v in self.sample.blocks])
         has = self.sample.present
         electorate = Electorate(rows, self._alike, self._settings.n_neighbors, has)
-        return electorate, electorate.own_agreement(self._near)
+        shares, P = electorate.own_shares(self._near), fit_rows(rows, self.directions, has)
+        return electorate, useful_say(shares, P, self._alike.labels, self.told.graph_weight, has)

@@ -93,3 +93,13 @@ def test_a_view_of_no_weight_has_no_say_in_merit(planted):
     alone = merit(clusters(labels), X, [good], [1.0])
     assert merit(clusters(labels), X, [good, noise], [2.0, 0.0]) == pytest.approx(alone)
     assert merit(clusters(labels), X, [good, noise], [1.0, 1.0]) < 0.9 * alone
+
+
+def test_where_neighbours_agree_with_no_clusters_the_rest_decides(planted):
+    X, labels = planted
+    # A star: the same row is next to all others.
+    hub = np.zeros((400, 400))
+    hub[0, 1:] = hub[1:, 0] = 1 / np.sqrt(399)
+    graphs = [sp.csr_array(hub)] * 2
+    good, bad = (merit(clusters(spoilt(labels, s)), X, graphs, [1.0, 1.0]) for s in (0, 0.5))
+    assert good > bad > 0

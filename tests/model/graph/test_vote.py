@@ -10,7 +10,7 @@ from omvfs.evaluation import clustering_accuracy
 from omvfs.model.arrays import project
 from omvfs.model.graph import products, vote
 from omvfs.model.graph.neighbours import nearest
-from omvfs.model.graph.vote import Electorate, assign, weighed
+from omvfs.model.graph.vote import Electorate, agreement_of_views, assign, weighed
 from omvfs.model.indicator import Indicator
 from support import KINDS, clustered, counts
 
@@ -84,7 +84,7 @@ def test_a_row_between_two_clusters_goes_with_its_neighbours():
     rows = [np.ones((60, 1)), second]
     U = Indicator(labels, np.ones(60), 2)
     electorate = Electorate(rows, U, 5)
-    say = electorate.own_agreement()
+    say = agreement_of_views(electorate.own_shares(), labels)
     assert say[1] > 0.9
     new = [np.ones((2, 1)), np.array([[0.2, 0.1], [0.1, 0.2]])]
     directions = [np.array([[1.0, 1.1]]), np.zeros((2, 2))]

@@ -11,6 +11,10 @@ from omvfs.model.indicator import Indicator, transposed_product
 from omvfs.model.partitions import entropy, every_other, shared_information
 from omvfs.model.presence import Presence, can_judge, of_those
 
+# Neighbours that share clusters no further than this tell nothing of them: those of rows that are
+# all much alike are a few that stand in the midst.
+_NOTHING = 0.05
+
 
 def merit(
     U: Indicator,
@@ -60,7 +64,8 @@ def merit(
     ]
     found *= float(np.average(known, weights=heard) if len(set(heard)) > 1 else np.mean(known))
     if graphs:
-        found *= float(np.average([agreement(W, U) for W in graphs], weights=weights))
+        agree = float(np.average([agreement(W, U) for W in graphs], weights=weights))
+        found *= max(agree, _NOTHING)
     return found
 
 

@@ -103,19 +103,18 @@ class Electorate:
         # All columns count for the length of a row, those that X has for the products.
         return [self._cast(X_v, on_columns(unit, c)) for X_v, unit, c in asked]
 
-    def own_agreement(self, near: Sequence[sp.csr_array | None] = ()) -> Array:
-        """Return the say of each view, if the rows ask one another.
+    def own_shares(self, near: Sequence[sp.csr_array | None] = ()) -> list[Array]:
+        """Return the share of each cluster in the votes of the others, if the rows ask one another.
 
         Parameters
         ----------
         near : sequence of (csr_array of shape (m, m), or None)
             What `nearest` has found of each view, if it was asked.
         """
-        shares = [
+        return [
             self._cast(unit, unit, others=True) if near_v is None else self._cast_near(near_v)
             for unit, near_v in zip(self._unit, near or [None] * len(self._unit), strict=True)
         ]
-        return agreement_of_views(shares, self._U.labels, self._present)
 
     def _cast_near(self, near: sp.csr_array) -> Array:
         """Return the same as `_cast`, of similarities that are found."""
@@ -168,6 +167,46 @@ def agreement_of_views(
     own = [of_those(each[rows, labels], can_judge(present, v)) for v, each in enumerate(shares)]
     agree = [max(0.0, float(each.mean()) - chance) if len(each) else 0.0 for each in own]
     return np.array(agree) / (sum(agree) or 1.0)
+
+
+def useful_say(
+    shares: Sequence[Array],
+    P: Array,
+    labels: IntArray,
+    alpha: Sequence[float],
+    present: Presence = None,
+) -> Array:
+    """Return the say of each view; none if rows would leave their own clusters by votes.
+
+    Where all rows are much alike, as log counts of cells are, the same few are next to all others,
+    and votes go to their clusters. So rows of known clusters are placed by their fit alone and with
+    votes: these are heard if no fewer rows come to their own cluster with them.
+
+    Parameters
+    ----------
+    shares : sequence of array of shape (n, K)
+        What rows of known clusters say of each other, by view.
+    P : array of shape (n, K)
+        Projections of the rows on the unit directions of the clusters.
+    labels : int array of shape (n,)
+        Their clusters.
+    alpha : sequence of float
+        α_v of each view.
+    present : array of shape (n, n_views), optional
+        Which of them have which views; by default all.
+
+    Examples
+    --------
+    >>> P, labels = np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([0, 1])
+    >>> useful_say([np.array([[1.0, 0.0], [0.0, 1.0]])], P, labels, [1.0])
+    array([1.])
+    >>> useful_say([np.array([[0.9, 0.1], [0.8, 0.2]])], P, labels, [1.0])
+    array([0.])
+    """
+    say = agreement_of_views(shares, labels, present)
+    voted = assign(P, weighed(shares, alpha, say))
+    better = np.count_nonzero(voted == labels) >= np.count_nonzero(assign(P) == labels)
+    return say if better else np.zeros_like(say)
 
 
 def weighed(shares: Sequence[Array], alpha: Sequence[float], say: Array) -> list[Array]:
