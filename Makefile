@@ -19,7 +19,7 @@ demo: $(STAMP)
 
 # The same examples every time; pytest called by hand draws new ones.
 test: lint
-	$(BIN)/pytest -n 2 --hypothesis-profile=ci
+	$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=ci
 
 # Reports in a real browser, which `make test` also does where it is there: Debian's chromium, and axe-core by npm.
 test-browser: $(STAMP) $(AXE)

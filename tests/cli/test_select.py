@@ -351,7 +351,7 @@ def test_version(capsys):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_writes_a_checkpoint_and_resume_goes_on(tmp_path, number):
     rng = np.random.default_rng(0)
-    np.save(tmp_path / "x.npy", rng.random((20_000, 30)))
+    np.save(tmp_path / "x.npy", rng.random((6_000, 30)))
     out = tmp_path / "out"
     arguments = ["select", str(tmp_path / "x.npy"), "-k", "3", "--batch-size", "50", "-o", str(out)]
     arguments += ["--checkpoint-every", "5"]
@@ -365,10 +365,10 @@ def test_a_signal_writes_a_checkpoint_and_resume_goes_on(tmp_path, number):
     assert job.returncode == 128 + number
     assert "Go on with --resume" in said
     stopped = OMVFS.load(out / "model.omvfs").n_samples_seen_
-    assert 0 < stopped < 20_000
+    assert 0 < stopped < 6_000
     assert not (out / "ranking.csv").exists()
     assert subprocess.run([*command, "--resume"]).returncode == 0
-    assert OMVFS.load(out / "model.omvfs").n_samples_seen_ == 20_000
+    assert OMVFS.load(out / "model.omvfs").n_samples_seen_ == 6_000
     whole = [*command]
     whole[whole.index(str(out))] = str(tmp_path / "whole")
     assert subprocess.run(whole).returncode == 0
