@@ -88,7 +88,7 @@ def elsewhere_table(results):
     if cell is None:
         return []
     rows = elsewhere.rows_of(cell["times"])
-    return ["", "## Other streams", "", table(rows, ["a pass", "ratio", "time of"]), ""]
+    return ["", "## Other streams", "", table(rows, ["a pass", "ratio", "time of"])]
 
 
 def race_table(results, name):

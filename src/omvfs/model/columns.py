@@ -23,6 +23,8 @@ def on_own_columns(X: Block) -> tuple[Columns, Block]:
     """
     if not sp.issparse(X):
         return slice(None), X
+    if X.nnz == X.shape[0] * X.shape[1] > 0:
+        return np.arange(X.shape[1]), dense_if_full(X)
     # NumPy is slow to index by anything else.
     indices = X.indices.astype(np.intp, copy=False)
     has = np.zeros(X.shape[1], bool)

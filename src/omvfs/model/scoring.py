@@ -81,7 +81,7 @@ def _means(state: State, settings: Settings) -> list[tuple[Block, Array, Cluster
     for v, (X_v, B_v, view) in enumerate(zip(X, B, state.statistics.views, strict=True)):
         rows = who_has(sample.present, v)
         U = sample.counted if rows is None else sample.counted.take(rows)
-        X_v, shares = of_those(X_v, rows), of_those(sample.shares, rows)
+        X_v, shares = dense_if_full(of_those(X_v, rows)), of_those(sample.shares, rows)
         found.append((X_v, shares, cluster_means(X_v, U, shares, B_v, view.weight_sums)))
     return found
 
