@@ -1,4 +1,7 @@
-"""10,000 damaged and hostile files over all readers: an error that says so, or a read."""
+"""Damaged and hostile files over all readers: an error that says so, or a read.
+
+A tenth of what `make test-faults` goes through.
+"""
 
 import json
 import subprocess
@@ -12,8 +15,8 @@ from omvfs.formats.registry import FORMATS
 
 PROGRAM = Path(__file__).with_name("mutants.py")
 # Names of AnnData are read in a process of their own, which takes its time.
-COUNTS = {"text.h5ad": 60, "rows.h5mu": 60}
-OTHERS = 495
+COUNTS = {"text.h5ad": 20, "rows.h5mu": 20}
+OTHERS = 100
 KINDS = [
     "image.npy",
     "text.npz",
@@ -40,8 +43,7 @@ KINDS = [
 ]
 
 
-def test_these_are_10_000_files_of_every_kind():
-    assert sum(COUNTS.get(kind, OTHERS) for kind in KINDS) >= 10_000
+def test_these_are_files_of_every_kind():
     endings = {"." + kind.rpartition("/")[2].split(".")[1] for kind in KINDS}
     same = {".arrow": ".feather", ".svmlight": ".svm", ".libsvm": ".svm"}
     assert {same.get(ending, ending) for ending in FORMATS} <= endings
