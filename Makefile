@@ -54,12 +54,12 @@ test-wheel: dist
 # environment of its own.
 test-spark: $(SPARK_STAMP)
 	.venv-spark/bin/pytest tests/distributed/test_spark.py
-	mkdir -p build/spark && cd build/spark && $(CURDIR)/.venv-spark/bin/python $(CURDIR)/tests/following.py $(CURDIR)/docs/spark.md --installed
+	mkdir -p build/spark && cd build/spark && PATH="$(CURDIR)/.venv-spark/bin:$$PATH" python $(CURDIR)/tests/following.py $(CURDIR)/docs/spark.md --installed
 
 # AnnData and MuData, which need Python 3.12: an environment of its own.
 test-scverse: $(SCVERSE_STAMP)
 	.venv-scverse/bin/pytest tests/integrations/test_scverse.py tests/data/test_real_containers.py tests/data/test_containers.py
-	mkdir -p build/single-cells && cd build/single-cells && $(CURDIR)/.venv-scverse/bin/python $(CURDIR)/tests/following.py $(CURDIR)/docs/single-cells.md --installed
+	mkdir -p build/single-cells && cd build/single-cells && PATH="$(CURDIR)/.venv-scverse/bin:$$PATH" python $(CURDIR)/tests/following.py $(CURDIR)/docs/single-cells.md --installed
 
 # The oldest versions of all that is needed; what is newer is in `make test`.
 test-minimum: $(MINIMUM_STAMP)
