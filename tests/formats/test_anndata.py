@@ -96,7 +96,7 @@ def test_a_matrix_that_cannot_be_is_refused(tmp_path, part, place, value):
 
 
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_damaged_file_is_an_error_or_rows(tmp_path_factory, data):
     path = h5mu(tmp_path_factory.mktemp("damaged") / "x.h5mu")
     content = damaged(data, path.read_bytes(), most=4)
