@@ -30,7 +30,7 @@ def asked(results, data, quick):
         key = f"asked/density/{percent}"
         if results.wanted(key):
             n_rows = 300 if quick else None
-            put(results, key, {"times": density.by_density(percent, 2 * runs - 1, n_rows)})
+            put(results, key, {"times": density.by_density(percent, 1 if quick else 5, n_rows)})
     for name in RANKED:
         if results.wanted(f"asked/ranked/{name}"):
             put(results, f"asked/ranked/{name}", ranked(name, data, quick, runs))

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from omvfs import OMVFS
 from omvfs.baselines import ColumnSum
 from omvfs.datasets import make_planted
-from omvfs.model.quality import Halved
+from omvfs.model.quality import Rows
 from omvfs.report.sentences import verdict
 from omvfs.selectors.quality import Curve
 from streams import learned, two_views
@@ -54,7 +54,7 @@ def test_it_is_of_all_views_and_of_each(model):
 def test_views_alone_are_judged_only_when_they_are_asked_for(planted, monkeypatch):
     both = [OMVFS(5, random_state=0).fit(planted.views) for _ in range(2)]
     whole = both[0].selection_quality_
-    monkeypatch.setattr(Halved, "each", lambda *_: pytest.fail("views are judged alone"))
+    monkeypatch.setattr(Rows, "of_view", lambda *_: pytest.fail("views are judged alone"))
     together = both[1]._judged(alone=False)
     assert together.agreement.tobytes() == whole.agreement.tobytes()
     assert both[1].suggest_n_features() == both[0].suggest_n_features() == whole.levels_off_at

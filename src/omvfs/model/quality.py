@@ -159,11 +159,12 @@ class Halved:
         """Return how much of the clusters the best features of all views reproduce."""
         return reproduced(*self._on_best(scores, size), self._n_clusters)
 
-    def each(self, scores: Sequence[Array], size: Size) -> list[float]:
+    def each(self, scores: Sequence[Array], size: Size, alone: bool = True) -> list[float]:
         """Return how much the best features reproduce together, then those of each view alone."""
         a, b = self._on_best(scores, size)
-        alone = [(a.of_view(v), b.of_view(v)) for v in range(len(scores))]
-        return [reproduced(*both, self._n_clusters) for both in [(a, b), *alone]]
+        views = range(len(scores)) if alone else ()
+        judged = [(a, b), *((a.of_view(v), b.of_view(v)) for v in views)]
+        return [reproduced(*both, self._n_clusters) for both in judged]
 
     def _on_best(self, scores: Sequence[Array], size: Size) -> tuple[Rows, Rows]:
         sizes = (size,) * len(scores) if isinstance(size, int) else size
@@ -205,6 +206,5 @@ def agreements(
     found = []
     for looked_at, judged in halved:
         half, scores = Halved(rows, looked_at, judged, n_clusters), rank(looked_at)
-        judge = half.each if alone else lambda *asked, half=half: [half.together(*asked)]
-        found.append(np.transpose([judge(scores, size) for size in sizes]))
+        found.append(np.transpose([half.each(scores, size, alone) for size in sizes]))
     return np.stack(found)

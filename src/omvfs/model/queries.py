@@ -257,8 +257,7 @@ class Queries(RecentQueries):
         ranking = replace(self._decided(ranking), n_steps=most, recency=0.0)
         if callable(ranking.criterion):
             return self._judged(ranking, sizes, alone)
-        if (ranking, sizes, True) in self._agreements:
-            return self._agreements[ranking, sizes, True]
+        alone = alone or (ranking, sizes, True) in self._agreements
         if (ranking, sizes, alone) not in self._agreements:
             self._agreements[ranking, sizes, alone] = self._judged(ranking, sizes, alone)
         return self._agreements[ranking, sizes, alone]

@@ -336,7 +336,7 @@ class FittedState:
                     ".",
                 )
             )
-        widths = dict(zip(self.schema.names, self.schema.widths, strict=True))
+        widths = dict(zip(self.schema.names, self.schema.widths, strict=True)) if alone else {}
         return SelectionQuality.of(sizes, found, widths, by_view)
 
     def zeros(self, v: int) -> NDArray[np.float64] | None:

@@ -115,16 +115,16 @@ class SelectionQuality(Curve):
         ----------
         sizes : sequence of int
         agreements : array of shape (n_judgements, 1 + n_views, n_sizes)
-            Of all views together, then of each; or of all together only.
+            Of all views together, then of each.
         widths : mapping of str to int
-            Number of features by view name, in order.
+            Number of features by view name, in order; empty if no view is told of alone.
         by_view : sequence of tuple of int, optional
             How many of each view they are, if they are of all views.
         """
         each = np.array(sizes, np.intp)
         mean, spread = agreements.mean(axis=0), agreements.std(axis=0, ddof=1)
         alone = {}
-        for v, (view, width) in zip(range(1, len(mean)), widths.items(), strict=False):
+        for v, (view, width) in enumerate(widths.items(), start=1):
             if by_view is not None:
                 own = np.array(by_view, np.intp)[:, v - 1]
                 alone[view] = Curve(own, mean[v], spread[v])
