@@ -42,7 +42,7 @@ from omvfs.experiments._methods import OFFLINE, OURS, PRINTED, make
 from omvfs.experiments.rows import cell, mean, names, those
 from omvfs.experiments.sets import load
 from omvfs.model.ranking.criteria import contrast
-from omvfs.selectors.base import rank
+from omvfs.selector import rank
 
 SETS = [*CHOSEN_ON, *HELD_BACK]
 # Sets of more than 5,000 rows, of which a clustering takes long and differs little by its seed.

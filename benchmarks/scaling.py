@@ -24,7 +24,7 @@ from omvfs.distributed import steps
 from omvfs.distributed.files import fit_file, part_of, schema_of
 from omvfs.experiments import table
 from omvfs.experiments.figures import pyplot, save
-from omvfs.selectors.merge_plan import Plan
+from omvfs.parts import Plan
 
 WIDTHS = 25_000, 50_000, 100_000, 200_000, 400_000
 N_PARTS, ROWS, K = 4, 2_500, 20

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from omvfs import OMVFSPaper
 from omvfs.data import reading
 from omvfs.model.stream.reservoir import Reservoir
-from omvfs.selectors.stream import Journal
+from omvfs.selector import Journal
 
 KINDS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from omvfs.data.suspects import SuspectColumnWarning
     from omvfs.data.transformer import ViewTransformer
     from omvfs.data.views import Views
-    from omvfs.merging import merge
     from omvfs.omvfs import OMVFS
-    from omvfs.omvfs_paper import OMVFSPaper
+    from omvfs.paper import OMVFSPaper
+    from omvfs.parts import merge
 
 __all__ = [
     "OMVFS",
@@ -29,12 +29,12 @@ __version__ = "0.2.0"
 # Read when they are asked for: what tells the version, or takes rows apart, needs no estimator.
 _HOMES = {
     "OMVFS": "omvfs",
-    "OMVFSPaper": "omvfs_paper",
+    "OMVFSPaper": "paper",
     "SuspectColumnWarning": "data.suspects",
     "ViewTransformer": "data.transformer",
     "Views": "data.views",
     "as_views": "data.door",
-    "merge": "merging",
+    "merge": "parts",
     "rechunk": "data.rechunk",
 }
 

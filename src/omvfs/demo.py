@@ -32,7 +32,7 @@ from omvfs.evaluation import (
     normalized_mutual_information,
     summarise,
 )
-from omvfs.selectors.base import rank
+from omvfs.selector import rank
 
 Scores = Mapping[str, NDArray[np.floating]]
 Labels = NDArray[np.intp]

@@ -11,38 +11,38 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.data.schema import NewFeatures
-from omvfs.data.split import Remainder
-from omvfs.data.suspects import warn_of
-from omvfs.data.views import Views
-from omvfs.model.ranking.criteria import Criterion
-from omvfs.model.settings import Graph
-from omvfs.model.state import ChunkInfo, Update
-from omvfs.model.stream.event import DriftEvent
-from omvfs.parameters import seed_of
-from omvfs.persistence.saving import Persistent
-from omvfs.report.report import Reports
-from omvfs.selectors.base import SelectSize
-from omvfs.selectors.clustering import ClustersRows
-from omvfs.selectors.detecting import check_watched
-from omvfs.selectors.explaining import ExplainingSelector
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.glimpse import TellsAtOnce
-from omvfs.selectors.growing import check_growing
-from omvfs.selectors.growing_reader import GrowsFeatures
-from omvfs.selectors.judging import JudgesSelection
-from omvfs.selectors.merging import Mergeable
-from omvfs.selectors.preparation import Preparing
-from omvfs.selectors.rank_history import RemembersRanks
-from omvfs.selectors.settings import (
+from omvfs.constraints import (
     NegativeMode,
     check_all,
     check_countable,
     check_judgeable,
     check_unchanged,
+    check_watched,
     checked,
     resolve,
 )
+from omvfs.data.schema import NewFeatures
+from omvfs.data.split import Remainder
+from omvfs.data.suspects import warn_of
+from omvfs.data.views import Views
+from omvfs.fitted import FittedState
+from omvfs.growth import check_growing
+from omvfs.model.ranking.criteria import Criterion
+from omvfs.model.settings import Graph
+from omvfs.model.state import ChunkInfo, Update
+from omvfs.model.stream.event import DriftEvent
+from omvfs.parameters import seed_of
+from omvfs.parts import Mergeable
+from omvfs.persistence.saving import Persistent
+from omvfs.prepare import Preparing
+from omvfs.report.report import Reports
+from omvfs.selector import SelectSize
+from omvfs.selectors.clustering import ClustersRows
+from omvfs.selectors.explaining import ExplainingSelector
+from omvfs.selectors.glimpse import TellsAtOnce
+from omvfs.selectors.growing_reader import GrowsFeatures
+from omvfs.selectors.judging import JudgesSelection
+from omvfs.selectors.rank_history import RemembersRanks
 from omvfs.selectors.showing import ShowsLearned
 from omvfs.selectors.telling import TellsDrift
 from omvfs.threads import alone, on_one_thread

@@ -16,7 +16,7 @@ from omvfs.evaluation import clustering_accuracy
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import orthogonality_gap
-from omvfs.selectors.base import rank
+from omvfs.selector import rank
 from support import KINDS, clustered, counts, dense, nbytes
 
 problems = st.fixed_dictionaries(

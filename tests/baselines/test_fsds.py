@@ -9,7 +9,7 @@ from sklearn.preprocessing import normalize
 
 from omvfs.baselines.fsds import FSDS, ridge_weights
 from omvfs.datasets import make_planted
-from omvfs.selectors.base import rank
+from omvfs.selector import rank
 from support import KINDS, counts, fingerprint, nbytes
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())

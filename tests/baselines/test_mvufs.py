@@ -14,7 +14,7 @@ from omvfs.baselines.mvufs import MVUFS, Problem, cluster, solve
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.objective import orthogonality_gap
-from omvfs.selectors.base import rank
+from omvfs.selector import rank
 from support import KINDS, clustered, counts
 
 kinds = st.sampled_from(list(KINDS.values()))

@@ -13,7 +13,7 @@ from omvfs import OMVFS, OMVFSPaper
 from omvfs.distributed import steps
 from omvfs.formats import ArraySource
 from omvfs.model.constrained.merging import in_pairs
-from omvfs.selectors.merge_plan import Plan
+from omvfs.parts import Plan
 from streams import learned, two_views
 
 QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10, "sample_size": 12}

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from changing import BEFORE, BETWEEN, changing_rows, chunks_of, stacked, stream, watching
 from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs.fitted import FittedState
 from omvfs.persistence import checkpoint
-from omvfs.selectors.fitted import FittedState
 from streams import learned, two_views
 from support import fingerprint
 

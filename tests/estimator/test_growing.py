@@ -14,9 +14,9 @@ from scipy.stats import spearmanr
 
 import omvfs
 from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs.fitted import FittedState
 from omvfs.persistence.pack import pack, unpack
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.hashing import buckets
+from omvfs.prepare import buckets
 
 K = 3
 BUCKETS = [934824, 1016166, 0]

@@ -525,7 +525,7 @@ def test_other_views_and_features_are_refused():
     assert plain.schema_.names != one.schema_.names or _refuses_the_form(plain, one)
     refused("Got int as part 2; expected OMVFS", model, 7, TypeError)
     with pytest.raises(TypeError, match="Got str as part 1"):
-        omvfs.selectors.merging.merge_models(["model.omvfs"])
+        omvfs.parts.merge_models(["model.omvfs"])
 
 
 def _refuses_the_form(plain, one):

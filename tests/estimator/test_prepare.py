@@ -11,8 +11,8 @@ from sklearn.preprocessing import MaxAbsScaler, normalize
 from omvfs import OMVFS, as_views
 from omvfs.persistence import checkpoint
 from omvfs.persistence.checkpoint import CheckpointError
-from omvfs.selectors.preparation import Preparation
-from omvfs.selectors.selection import Selection
+from omvfs.prepare import Preparation
+from omvfs.selection import Selection
 from support import clustered, counts, dense, fingerprint
 
 PREPARE = {"text": ["tfidf", "l2"], "image": ["scale", "l2"]}

@@ -11,7 +11,7 @@ from omvfs.baselines import ColumnSum
 from omvfs.datasets import make_planted
 from omvfs.model.quality import Rows
 from omvfs.report.sentences import verdict
-from omvfs.selectors.quality import Curve
+from omvfs.results import Curve
 from streams import learned, two_views
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.datasets import make_planted
 from omvfs.model.ranking.stability import stability_index
-from omvfs.selectors.quality import TooFewRowsError
+from omvfs.results import TooFewRowsError
 from streams import two_views
 from support import fingerprint
 

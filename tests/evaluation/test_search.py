@@ -10,7 +10,7 @@ import pytest
 from omvfs.baselines import ColumnSum, RandomScore
 from omvfs.datasets import make_planted
 from omvfs.evaluation import SearchResult, Shuffled, evaluate_selection, grid_search
-from omvfs.selectors.base import MultiViewSelector
+from omvfs.selector import MultiViewSelector
 
 COLUMNS = [
     "method",

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS
-from omvfs.selectors.base import rank
+from omvfs.selector import rank
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -22,7 +22,7 @@ from sklearn.preprocessing import normalize
 from omvfs import OMVFS, ViewTransformer
 from omvfs.cli.commands import run_app
 from omvfs.datasets import make_planted
-from omvfs.selectors.selection import Selection
+from omvfs.selection import Selection
 
 N_CLASSES = 4
 

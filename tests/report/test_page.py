@@ -14,7 +14,7 @@ from omvfs.datasets import planted_stream
 from omvfs.report import Report
 from omvfs.report.bounds import LETTERS, cut
 from omvfs.report.page import MOST_BYTES
-from omvfs.selectors.quality import TooFewRowsError
+from omvfs.results import TooFewRowsError
 from omvfs.wording import shown
 from reported import HOSTILE, hostile_model, planted_model, wide_model
 

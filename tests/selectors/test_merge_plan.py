@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs import OMVFS
+from omvfs.fitted import key_of_rows
 from omvfs.model.constrained.merging import in_pairs
-from omvfs.selectors.keys import key_of_rows
-from omvfs.selectors.merge_plan import Plan, in_time, merge_parts
-from omvfs.selectors.parts import Card
+from omvfs.parts import Card, Plan, in_time, merge_parts
 from streams import two_views
 from support import fingerprint
 

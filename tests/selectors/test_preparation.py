@@ -9,8 +9,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import MaxAbsScaler, normalize
 
 from omvfs import as_views
-from omvfs.selectors.preparation import Preparation
-from omvfs.selectors.prepare_steps import STEPS, steps_of
+from omvfs.prepare import STEPS, Preparation, steps_of
 from support import KINDS, counts, dense, fingerprint
 
 X = counts(np.random.default_rng(0), 40, 6)

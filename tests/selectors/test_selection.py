@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from omvfs import OMVFS
 from omvfs.baselines import Variance
-from omvfs.selectors.selection import Selection
+from omvfs.selection import Selection
 from streams import two_views
 from support import dense
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from omvfs import OMVFS, OMVFSPaper
+from omvfs.constraints import PARAMETERS, check_all, checked
 from omvfs.formats import ArraySource
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.state import Settings
 from omvfs.persistence.checkpoint import CheckpointError
 from omvfs.pipeline import run
-from omvfs.selectors.settings import PARAMETERS, check_all, checked
 from support import clustered, fingerprint
 
 

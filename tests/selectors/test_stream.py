@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from omvfs import OMVFS
 from omvfs.baselines import FSDS, LaplacianScore
 from omvfs.model.state import ChunkInfo, Update
-from omvfs.selectors.stream import HISTORY, Journal
+from omvfs.selector import HISTORY, Journal
 from support import counts, fingerprint
 
 

@@ -18,7 +18,7 @@ from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 from omvfs.parameters import number, whole
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 
 # Weight of ‖w_j‖², without which w_j is anything where two views say the same.
 _RIDGE = 1e-5

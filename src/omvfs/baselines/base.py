@@ -13,8 +13,7 @@ from omvfs.data.blocks import Negative
 from omvfs.data.views import Block, Views
 from omvfs.model.state import Update
 from omvfs.parameters import seed_of
-from omvfs.selectors.base import MultiViewSelector, sizes_by_view
-from omvfs.selectors.stream import StreamSelector
+from omvfs.selector import MultiViewSelector, StreamSelector, sizes_by_view
 from omvfs.threads import alone
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from omvfs.model.arrays import Block, squared_row_norms
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian
 from omvfs.parameters import number
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 
 # What μ grows by, and how far.
 _GROWTH, _MU_MAX = 1.1, 1e10

@@ -14,7 +14,7 @@ from omvfs.data.split import Remainder
 from omvfs.data.views import Block
 from omvfs.model.arrays import dense
 from omvfs.parameters import number, whole
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 from omvfs.threads import alone
 
 # An eigenvalue this much below the largest is rounding error.

@@ -19,7 +19,7 @@ from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 from omvfs.parameters import number, seed_of, whole
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 
 # ζ: weight of the penalty on what of H is below 0.
 _PENALTY = 1e4

@@ -10,7 +10,7 @@ from omvfs.baselines._graphs import GraphSelector
 from omvfs.baselines._spectral import smoothness
 from omvfs.data.split import Remainder
 from omvfs.data.views import Block
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 
 
 class LaplacianScore(GraphSelector):

@@ -12,7 +12,7 @@ from omvfs.baselines._spectral import FloatArray, degrees, in_double, smoothness
 from omvfs.data.split import Remainder
 from omvfs.model.arrays import Array, Block, column_sums
 from omvfs.parameters import whole
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 
 
 class MCFS(GraphSelector):

@@ -23,7 +23,7 @@ from omvfs.model.constrained.alternate import best_cluster
 from omvfs.model.constrained.init import spectral_start
 from omvfs.model.objective import inner, row_norms
 from omvfs.parameters import number, one_of, seed_of, whole
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 
 # Random starts of the clustering.
 _STARTS = 8

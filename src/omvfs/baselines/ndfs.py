@@ -14,7 +14,7 @@ from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian, split_signs
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
 from omvfs.parameters import number
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 
 # Up to so many features or, where they are fewer, rows, the regression is solved directly. The
 # equations of the rows have to be set up anew each time.

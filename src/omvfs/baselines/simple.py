@@ -11,7 +11,7 @@ from omvfs.data.split import Remainder
 from omvfs.data.views import Block, Views
 from omvfs.model.arrays import column_sums
 from omvfs.parameters import seed_of
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 
 # Rows, means and scatters.
 Moments: TypeAlias = tuple[int, NDArray[np.float64], NDArray[np.float64]]

@@ -11,7 +11,7 @@ from omvfs.baselines._spectral import degrees, in_double, smoothness, spectrum
 from omvfs.data.split import Remainder
 from omvfs.data.views import Block
 from omvfs.parameters import one_of, whole
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 
 
 class SPEC(GraphSelector):

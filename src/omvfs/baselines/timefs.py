@@ -14,7 +14,7 @@ from omvfs.data.split import Remainder
 from omvfs.data.views import Block, Views
 from omvfs.model.objective import inner, l21, row_norms, squared_norm
 from omvfs.parameters import number, seed_of, whole
-from omvfs.selectors.base import SelectSize
+from omvfs.selector import SelectSize
 
 BoolArray = NDArray[np.bool_]
 # Share of the largest eigenvalue below which an equation is taken for none.

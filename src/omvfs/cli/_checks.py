@@ -11,11 +11,10 @@ import typer
 
 from omvfs import OMVFS
 from omvfs.cli._output import WRITTEN
+from omvfs.constraints import check_all, check_countable, check_judgeable, check_watched
 from omvfs.formats.destinations import Destination
 from omvfs.formats.inputs import read_input
 from omvfs.live.content import stamp
-from omvfs.selectors.detecting import check_watched
-from omvfs.selectors.settings import check_all, check_countable, check_judgeable
 from omvfs.wording import sentence_of
 
 # What a run leaves in its folder: the checkpoint, and what it has come to.

@@ -8,9 +8,9 @@ import typer
 
 from omvfs import OMVFS
 from omvfs.cli._wording import COUNTS, IN_ALL, SIZES
+from omvfs.constraints import checked
 from omvfs.data.schema import listed
 from omvfs.model.settings import AUTO
-from omvfs.selectors.settings import checked
 from omvfs.wording import sentence_of
 
 # The table of parameters in the file.

@@ -16,7 +16,7 @@ from omvfs.cli._summary import summarise
 from omvfs.disk import settle, sweep
 from omvfs.formats.destinations import Destination
 from omvfs.locks import locked
-from omvfs.merging import merge_files
+from omvfs.parts import merge_files
 from omvfs.pipeline.loop import Result
 
 

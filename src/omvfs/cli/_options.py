@@ -8,7 +8,7 @@ from typer.core import TyperCommand
 
 from omvfs.cli._checks import destination
 from omvfs.cli._config import how_many, how_many_clusters, in_all, parameter, read_config
-from omvfs.selectors.settings import NegativeMode
+from omvfs.constraints import NegativeMode
 
 DATA, LEARNING, RUNS = "Which data to read", "How to learn", "Results and long runs"
 MACHINES = "Many files, many processes"

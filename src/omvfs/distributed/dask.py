@@ -17,8 +17,8 @@ from omvfs.distributed.files import common_schema, fit_file, part_of, parts_of, 
 from omvfs.distributed.parked import Parked
 from omvfs.formats import Source
 from omvfs.omvfs import OMVFS
-from omvfs.selectors.merge_plan import Plan
-from omvfs.selectors.selection import Selection
+from omvfs.parts import Plan
+from omvfs.selection import Selection
 
 _EXPECTED = (
     "expected a dask array or dask dataframe, a dict of them by view, or a list of delayed chunks, "

@@ -20,8 +20,8 @@ from omvfs.distributed.files import (
     schema_of,
     tried,
 )
-from omvfs.merging import merge_files
 from omvfs.omvfs import OMVFS
+from omvfs.parts import merge_files
 from omvfs.persistence.checkpoint import CheckpointError
 from omvfs.pipeline.loop import check_same
 

@@ -33,8 +33,7 @@ from omvfs.distributed.steps import (
     worker_copy,
 )
 from omvfs.omvfs import OMVFS
-from omvfs.selectors.merge_plan import Plan
-from omvfs.selectors.parts import Brief
+from omvfs.parts import Brief, Plan
 
 __all__ = ["fit", "transform"]
 

@@ -20,16 +20,15 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from sklearn.base import clone
 
+from omvfs.constraints import check_all
 from omvfs.formats import Source
 from omvfs.model.arrays import Array
 from omvfs.model.constrained.merging import CommonClusters, Sample
 from omvfs.omvfs import OMVFS
+from omvfs.parts import Brief, Part, Plan, Sums
 from omvfs.persistence.params import pack_params
 from omvfs.pipeline.loop import run
-from omvfs.selectors.merge_plan import Plan, Sums
-from omvfs.selectors.parts import Brief, Part
-from omvfs.selectors.settings import check_all
-from omvfs.selectors.stream import Journal
+from omvfs.selector import Journal
 from omvfs.threads import on_one_thread
 from omvfs.wording import Sentence, sentence_of
 

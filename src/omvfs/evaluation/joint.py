@@ -13,7 +13,7 @@ from omvfs.data.door import as_views
 from omvfs.data.views import hstack
 from omvfs.evaluation.protocol import Row, as_seeds, figures, labelled
 from omvfs.model.arrays import Block
-from omvfs.selectors.base import rank
+from omvfs.selector import rank
 
 # Per cent of all features, and starts of k-means.
 PERCENTS = (5, 10, 15, 20, 25, 30, 35, 40)

@@ -20,7 +20,7 @@ from omvfs.evaluation.spherical import (
 )
 from omvfs.model.arrays import Array, Block, IntArray, unit_rows
 from omvfs.parameters import seed_of, whole
-from omvfs.selectors.reading import ReadsViews
+from omvfs.selector import ReadsViews
 from omvfs.threads import alone
 
 

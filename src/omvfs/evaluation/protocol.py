@@ -18,7 +18,7 @@ from omvfs.evaluation.metrics import clustering_accuracy, normalized_mutual_info
 from omvfs.evaluation.spherical import spherical_k_means
 from omvfs.model.arrays import Block, IntArray, unit_rows
 from omvfs.parameters import one_of, whole
-from omvfs.selectors.base import rank
+from omvfs.selector import rank
 
 Row: TypeAlias = dict[str, Any]
 Clustering: TypeAlias = Literal["multiview", "stacked"]

@@ -21,7 +21,7 @@ from omvfs.baselines import (
     Variance,
 )
 from omvfs.experiments._base import Row
-from omvfs.selectors.base import MultiViewSelector
+from omvfs.selector import MultiViewSelector
 
 OURS, PRINTED, EVERYTHING = "OMVFS", "as published", "all features"
 LITTLE_MEMORY = "OMVFS, memory 300"

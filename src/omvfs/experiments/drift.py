@@ -23,7 +23,7 @@ from omvfs.experiments.drifting import SEGMENT, SEGMENTS, DriftingStream, stream
 from omvfs.experiments.figures import line_against, pyplot
 from omvfs.experiments.rows import ACC, NMI, mean_and_spread, names, those
 from omvfs.experiments.sets import LabelledSet, at_hand
-from omvfs.selectors.base import MultiViewSelector
+from omvfs.selector import MultiViewSelector
 
 SIZES = (100, 200, 400, 600)
 POINTS = 3  # a segment

@@ -19,7 +19,7 @@ from omvfs.data.door import as_views
 from omvfs.experiments._base import Experiment, Place, Row, Task
 from omvfs.experiments._page import table
 from omvfs.experiments.sets import LARGE, SMALL, at_hand, load, twins
-from omvfs.selectors.base import MultiViewSelector
+from omvfs.selector import MultiViewSelector
 
 
 class DataSets(Experiment):

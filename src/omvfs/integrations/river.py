@@ -7,8 +7,7 @@ from river import base
 
 from omvfs.omvfs import OMVFS
 from omvfs.parameters import whole
-from omvfs.selectors.hashing import hash_bits
-from omvfs.selectors.prepare_steps import steps_of
+from omvfs.prepare import hash_bits, steps_of
 
 __all__ = ["Selector"]
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.integrations.cells import Cells, Layer, read_backed
-from omvfs.merging import merge
 from omvfs.omvfs import OMVFS
 from omvfs.parameters import whole
-from omvfs.selectors.base import rank
+from omvfs.parts import merge
+from omvfs.selector import rank
 
 __all__ = ["read_backed", "select"]
 

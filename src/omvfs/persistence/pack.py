@@ -14,6 +14,8 @@ from omvfs.data.blocks import check_values
 from omvfs.data.compressed import check_compressed
 from omvfs.data.schema import Schema
 from omvfs.data.vocabulary import Vocabulary
+from omvfs.fitted import KEY_SIZE, FittedState
+from omvfs.growth import Growth
 from omvfs.model.arrays import Block, stack
 from omvfs.model.constrained.view_weights import UNHEARD
 from omvfs.model.indicator import Indicator
@@ -28,11 +30,7 @@ from omvfs.persistence.names import pack_names, unpack_names
 from omvfs.persistence.params import generator_of, settings_of
 from omvfs.persistence.ranks import pack_snapshots, unpack_snapshots
 from omvfs.persistence.watching import pack_events, pack_watch, unpack_events, unpack_watch
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.growing import Growth
-from omvfs.selectors.keys import KEY_SIZE
-from omvfs.selectors.preparation import Preparation
-from omvfs.selectors.prepare_steps import Counted
+from omvfs.prepare import Counted, Preparation
 
 Arrays = dict[str, NDArray[Any]]
 

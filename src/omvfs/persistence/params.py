@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from omvfs.constraints import PARAMETERS, resolve
 from omvfs.model.settings import Settings
-from omvfs.selectors.settings import PARAMETERS, resolve
 
 
 def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:

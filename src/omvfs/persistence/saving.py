@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.constraints import check_all
 from omvfs.data.schema import Schema, listed
+from omvfs.fitted import FittedState
 from omvfs.model.state import ChunkInfo
 from omvfs.persistence import checkpoint
 from omvfs.persistence.names import pack_names, unpack_names
 from omvfs.persistence.pack import pack, unpack
 from omvfs.persistence.params import pack_params, unpack_params
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.settings import check_all
-from omvfs.selectors.stream import HISTORY, Journal
+from omvfs.selector import HISTORY, Journal
 from omvfs.threads import alone
 
 # What is raised by contents that are not what they should be.

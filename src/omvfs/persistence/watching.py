@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.data.schema import Schema
+from omvfs.fitted import EVENTS
 from omvfs.model.settings import Settings
 from omvfs.model.stream.change import BUCKET, SPANS
 from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.watch import LEVELS, Kind, Watch, Yardstick
-from omvfs.selectors.detecting import EVENTS
 
 Arrays = dict[str, NDArray[Any]]
 

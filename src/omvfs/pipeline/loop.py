@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omvfs import disk
+from omvfs.constraints import PARAMETERS
 from omvfs.data.vocabulary import Vocabulary
 from omvfs.formats import Cursor, Source
 from omvfs.model.stream.event import DriftEvent
@@ -16,7 +17,6 @@ from omvfs.persistence import checkpoint
 from omvfs.persistence.params import pack_params, unpack_params
 from omvfs.pipeline.digest import Digest, chunks_with_digests
 from omvfs.pipeline.prefetch import prefetch
-from omvfs.selectors.settings import PARAMETERS
 from omvfs.wording import BEGIN_ANEW, Sentence, Setting, sentence_of
 
 # Parameters that do not change what is learned.

@@ -12,11 +12,11 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.disk import replacing_text
+from omvfs.fitted import FittedState
 from omvfs.parameters import whole
 from omvfs.report.page import check_can_be_made, page
 from omvfs.report.summary import summarise
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.stream import Journal
+from omvfs.selector import Journal
 from omvfs.threads import alone, on_one_thread
 
 # How often rows are drawn to tell what is chance, and where views times clusters are many.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from omvfs.selectors.quality import TooFewRowsError
+from omvfs.results import TooFewRowsError
 
 # What has changed, by the kind of an event.
 KINDS = {

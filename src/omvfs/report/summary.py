@@ -10,13 +10,12 @@ import scipy
 import sklearn
 from numpy.typing import NDArray
 
+from omvfs.fitted import FittedState, digest
 from omvfs.report.bounds import VIEWS, cut, plain
 from omvfs.report.features import clusters_of, features_of
 from omvfs.report.sentences import verdict
 from omvfs.report.stream import stream_of
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.keys import digest
-from omvfs.selectors.quality import Curve, TooFewRowsError
+from omvfs.results import Curve, TooFewRowsError
 
 # Of the rows of the reservoir, those that a resample draws.
 _SHARE = 0.5

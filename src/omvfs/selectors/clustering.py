@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.fitted import FittedState
 from omvfs.model.constrained.number import ClusterCurve
 from omvfs.model.settings import AUTO
-from omvfs.selectors.fitted import FittedState
 from omvfs.threads import alone, on_one_thread
 from omvfs.wording import Sentence, Setting
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.constraints import resolve_ranking
 from omvfs.data.schema import Schema, listed
+from omvfs.fitted import FittedState
 from omvfs.model.ranking.explanation import displaced_by, place_of
 from omvfs.model.ranking.request import Ranking
 from omvfs.parameters import whole
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.settings import resolve_ranking
-from omvfs.selectors.stream import StreamSelector
+from omvfs.selector import StreamSelector
 from omvfs.threads import alone, on_one_thread
 
 # Of this correlation, squared, a better feature tells half of the variance of another.

@@ -6,13 +6,13 @@ from typing import cast, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.fitted import FittedState
 from omvfs.model.ranking.criteria import ByV, Criterion
 from omvfs.model.ranking.explanation import heights, strengths
 from omvfs.model.scoring import best_at_once
 from omvfs.model.state import Scales, State
 from omvfs.parameters import whole
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.stream import Journal
+from omvfs.selector import Journal
 from omvfs.threads import alone, on_one_thread
 
 # The best features of a view, among which those that tell of a cluster are looked for.

@@ -10,19 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.constraints import checked
 from omvfs.data.blocks import Negative
 from omvfs.data.door import as_views
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.views import Views
-from omvfs.selectors.base import MultiViewSelector
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.growing import Growth
-from omvfs.selectors.hashing import hash_bits, hashed_views
-from omvfs.selectors.preparation import bits_of
-from omvfs.selectors.prepare_steps import steps_of
-from omvfs.selectors.reading import is_views
-from omvfs.selectors.settings import checked
-from omvfs.selectors.stream import Journal
+from omvfs.fitted import FittedState
+from omvfs.growth import Growth
+from omvfs.prepare import bits_of, hash_bits, hashed_views, steps_of
+from omvfs.selection import is_views
+from omvfs.selector import Journal, MultiViewSelector
 from omvfs.threads import alone
 from omvfs.wording import Clause, Sentence, Setting
 

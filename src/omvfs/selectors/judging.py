@@ -4,16 +4,14 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.constraints import checked, total_of
 from omvfs.data.schema import Schema
+from omvfs.fitted import FittedState
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import AUTO
 from omvfs.parameters import number, whole
-from omvfs.selectors.base import sizes_by_view
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.quality import SelectionQuality, TooFewRowsError, sizes_to_judge
-from omvfs.selectors.settings import checked, total_of
-from omvfs.selectors.stability import SelectionStability
-from omvfs.selectors.stream import Journal
+from omvfs.results import SelectionQuality, SelectionStability, TooFewRowsError, sizes_to_judge
+from omvfs.selector import Journal, sizes_by_view
 from omvfs.threads import alone, on_one_thread
 
 

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.schema import Schema, listed
+from omvfs.fitted import FittedState
 from omvfs.model.scoring import snapshot
 from omvfs.model.stream.snapshots import Snapshots, overlap
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.output import Frame, as_frame
-from omvfs.selectors.stream import Journal
+from omvfs.selector import Frame, Journal, as_frame
 from omvfs.threads import alone, on_one_thread
 
 

@@ -9,12 +9,11 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils import estimator_html_repr
 
+from omvfs.constraints import checked
 from omvfs.data.schema import Schema
+from omvfs.fitted import FittedState
 from omvfs.model.settings import AUTO
-from omvfs.selectors.base import sizes_by_view
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.settings import checked
-from omvfs.selectors.stream import Journal
+from omvfs.selector import Journal, sizes_by_view
 from omvfs.threads import alone
 
 # Views and features of a view that are shown, and characters of a name.

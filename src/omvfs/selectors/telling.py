@@ -2,10 +2,10 @@
 
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.fitted import FittedState
 from omvfs.model.state import ChunkInfo
 from omvfs.model.stream.event import DriftEvent
-from omvfs.selectors.fitted import FittedState
-from omvfs.selectors.stream import Journal
+from omvfs.selector import Journal
 from omvfs.threads import alone
 
 

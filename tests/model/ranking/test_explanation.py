@@ -16,7 +16,7 @@ from omvfs.model.ranking.explanation import (
     strengths,
 )
 from omvfs.model.ranking.repetition import Repetition, find_repetition
-from omvfs.selectors.base import rank
+from omvfs.selector import rank
 from support import KINDS, counts
 
 seeds = st.integers(0, 2**32)

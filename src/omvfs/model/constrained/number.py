@@ -155,7 +155,7 @@ def cluster_curve(
     Examples
     --------
     >>> from omvfs import OMVFS
-    >>> from omvfs.selectors.settings import resolve
+    >>> from omvfs.constraints import resolve
     >>> settings = resolve(OMVFS("auto")._all_params, ["x"])
     >>> rng = np.random.default_rng(0)
     >>> X = np.eye(3).repeat(30, axis=0).repeat(4, axis=1) + 0.1 * rng.random((90, 12))

@@ -72,7 +72,7 @@ def reclustered(
     --------
     >>> from omvfs import OMVFS
     >>> from omvfs.model.constrained.step import step
-    >>> from omvfs.selectors.settings import resolve
+    >>> from omvfs.constraints import resolve
     >>> settings = resolve(OMVFS(2, n_init=2)._all_params, ["x"])
     >>> rng = np.random.default_rng(0)
     >>> state = State.empty([5], np.dtype(float), settings, rng)

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from omvfs.constraints import NegativeMode
 from omvfs.data.schema import NewFeatures
 from omvfs.data.split import Remainder
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
 from omvfs.omvfs import OMVFS
-from omvfs.selectors.base import SelectSize
-from omvfs.selectors.settings import NegativeMode
+from omvfs.selector import SelectSize
 
 
 class OMVFSPaper(OMVFS):

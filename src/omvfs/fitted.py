@@ -1,7 +1,9 @@
 """What an OMVFS has learned, in the terms of its views."""
 
+import copy
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,9 +18,11 @@ from omvfs.data.schema import Schema, listed
 from omvfs.data.suspects import Suspect, dominant, named_once, row_numbers
 from omvfs.data.views import Views
 from omvfs.data.vocabulary import Vocabulary
+from omvfs.growth import Growth, begun, change_for, within
 from omvfs.model.arrays import Array, Block
 from omvfs.model.columns import place_columns
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
+from omvfs.model.presence import Presence
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.scoring import with_snapshot
 from omvfs.model.settings import AUTO, Settings
@@ -28,12 +32,99 @@ from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.offset import raise_rows, raise_to
-from omvfs.selectors.detecting import EVENTS, Detector
-from omvfs.selectors.growing import Growth, begun, change_for, within
-from omvfs.selectors.keys import key_of_rows
-from omvfs.selectors.preparation import Preparation
-from omvfs.selectors.quality import SelectionQuality, TooFewRowsError
+from omvfs.prepare import Preparation
+from omvfs.results import SelectionQuality, TooFewRowsError
 from omvfs.wording import Sentence, Setting
+
+# Bytes of a digest.
+KEY_SIZE = 16
+
+
+def digest(arrays: Iterable[Any]) -> bytes:
+    """Return a digest of numbers, in whatever precision and byte order a machine has them.
+
+    Parameters
+    ----------
+    arrays : iterable of array or number, or None, which is passed over
+
+    Examples
+    --------
+    >>> digest([np.array([1, 2])]) == digest([np.array([1, 2], np.int32), None])
+    True
+    """
+    found = hashlib.blake2b(digest_size=KEY_SIZE)
+    for array in arrays:
+        if array is not None:
+            values = np.asarray(array)
+            kind = "<f8" if values.dtype.kind == "f" else "<i8"
+            found.update(np.ascontiguousarray(values, kind).data)
+    return found.digest()
+
+
+def key_of_rows(state: State) -> bytes:
+    """Return a digest of the rows that a state was learned from: of their number and a sample.
+
+    Rows are kept as they came, or as they were prepared, and drawn by whole numbers: they are the
+    same on every machine that prepares them alike, where sums round otherwise.
+    """
+    held: Sequence[Sequence[Block]] = [state.reservoir.blocks]
+    present: Sequence[Presence] = [state.reservoir.present]
+    if not len(state.reservoir):
+        held, present = state.window.chunks, state.window.presences
+    blocks = [X_v for X in held for X_v in X]
+    arrays = ([X.data, X.indices, X.indptr] if sp.issparse(X) else [X] for X in blocks)
+    rows = [a for each in arrays for a in each]
+    return digest([state.statistics.n_rows, *rows, *present])
+
+
+# Events that are kept: a stream may never end.
+EVENTS = 1000
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A detector that somebody gave, such as one of river's, and its copy at work.
+
+    The one that was given is never told anything, so that a clone of the estimator begins anew.
+
+    Attributes
+    ----------
+    given : object
+        With ``update(x)`` and ``drift_detected``.
+    at_work : object
+        A copy that was told of the chunks so far.
+    """
+
+    given: Any
+    at_work: Any
+
+    @classmethod
+    def of(cls, given: Any, before: "Detector | None") -> "Detector":
+        """Return what to ask about the next chunk: a copy that may be thrown away.
+
+        Parameters
+        ----------
+        given : object
+        before : Detector or None
+            What was asked about the chunks before; another detector begins anew.
+        """
+        at_work = before.at_work if before is not None and before.given is given else given
+        return cls(given, copy.deepcopy(at_work))
+
+    def __deepcopy__(self, memo: Any) -> "Detector":
+        # That of the estimator, if it is copied along: so it is known as the one that was given.
+        given = memo.get(id(self.given), self.given)
+        return Detector(given, copy.deepcopy(self.at_work, memo))
+
+    def __call__(self, x: float) -> bool:
+        """Tell it the number of a chunk, and return whether it sees a change."""
+        self.at_work.update(x)
+        return bool(self.at_work.drift_detected)
+
+    def anew(self) -> "Detector":
+        """Return it as it was given."""
+        return Detector(self.given, copy.deepcopy(self.given))
+
 
 # Rows of the first chunk whose columns are looked at for what is hardly a feature.
 _LOOKED_AT = 1000

@@ -11,11 +11,10 @@ from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.constrained.view_weights import FEWEST_ROWS
 from omvfs.model.ranking.criteria import Named
 from omvfs.model.ranking.request import Ranking
-from omvfs.model.settings import AUTO, Graph, Settings, Weight
+from omvfs.model.settings import AUTO, FEWEST_SAMPLED, Graph, Settings, Weight
 from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
-from omvfs.selectors.base import sizes_by_view
-from omvfs.selectors.detecting import detector, listener
-from omvfs.selectors.prepare_steps import steps_of
+from omvfs.prepare import steps_of
+from omvfs.selector import sizes_by_view
 from omvfs.wording import Clause, Sentence, Setting
 
 NegativeMode = Literal["error", "clip", "shift"]
@@ -87,6 +86,99 @@ def _weight(name: str, value: Any) -> Weight:
         raise ValueError(
             Sentence("Got ", Setting(name, value), "; expected ", Clause("weights", weights), ".")
         ) from None
+
+
+def listener(name: str, value: Any) -> Any:
+    """Return a callable that is told of events, or None; refuse anything else."""
+    if value is None or callable(value):
+        return value
+    raise ValueError(
+        Sentence(
+            "Got ",
+            Setting(name, value),
+            "; expected ",
+            Clause("listener", "a callable, or None for nobody"),
+            ".",
+        )
+    )
+
+
+def detector(name: str, value: Any) -> Any:
+    """Return a detector, or None for the test of the library; refuse anything else.
+
+    Examples
+    --------
+    >>> detector("drift_detector", 3)
+    Traceback (most recent call last):
+    ValueError: Got drift_detector=3; expected an object with update(x) and drift_detected, such \
+as river's ADWIN(), or None.
+    """
+    if value is None or isinstance(value, type):
+        sound = value is None
+    else:
+        sound = callable(getattr(value, "update", None)) and hasattr(value, "drift_detected")
+    if sound:
+        return value
+    raise ValueError(
+        Sentence(
+            "Got ",
+            Setting(name, value),
+            "; expected ",
+            Clause(
+                "detector",
+                "an object with update(x) and drift_detected, such as river's ADWIN(), or None",
+            ),
+            ".",
+        )
+    )
+
+
+def check_watched(params: Any) -> None:
+    """Refuse to notice changes where nothing can be noticed, or to tell what is not looked for.
+
+    Parameters
+    ----------
+    params : mapping of str to object
+        Parameters of the estimator by name, each checked by itself.
+
+    Examples
+    --------
+    >>> check_watched({"detect_drift": True, "sample_size": 10})
+    Traceback (most recent call last):
+    ValueError: Got detect_drift=True with sample_size=10; expected a sample of at least 80 rows, \
+half of which are the recent ones that a change is told by.
+    """
+    if not params["detect_drift"]:
+        for name in ("on_drift", "drift_detector"):
+            if params.get(name) is not None:
+                raise ValueError(
+                    Sentence(
+                        f"Got {name} with ",
+                        Setting("detect_drift", False),
+                        ", by which it is never asked. Set ",
+                        Setting("detect_drift", True),
+                        f", or leave {name} out.",
+                    )
+                )
+        return
+    refused = {
+        "sample_size": f"a sample of at least {FEWEST_SAMPLED} rows, half of which are the recent "
+        "ones that a change is told by."
+        if params["sample_size"] < FEWEST_SAMPLED
+        else "",
+        "n_clusters": "a number of clusters: what is measured by one number of them cannot be "
+        "compared with another. Leave one of the two out."
+        if params.get("n_clusters") == "auto"
+        else "",
+        "new_features": "one of them: what is measured by features of one time cannot be compared "
+        "with others. Hash the features, or leave one out."
+        if params.get("new_features") == "grow"
+        else "",
+    }
+    for name, expected in refused.items():
+        if expected:
+            watched, other = Setting("detect_drift", True), Setting(name, params[name])
+            raise ValueError(Sentence("Got ", watched, " with ", other, f"; expected {expected}"))
 
 
 _nonnegative = partial(number, least=0.0)
