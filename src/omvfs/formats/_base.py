@@ -117,6 +117,16 @@ class Source(ABC):
         return {"kind": type(self).__name__, "views": views}
 
     @property
+    def files(self) -> tuple[Any, ...]:
+        """The files that are read, each a `File`, in order; empty for rows that are in none.
+
+        By their size and time a run that goes on knows that they are the same.
+        """
+        # Readers keep the one file that they read under one of these names.
+        held = (vars(self).get(name) for name in ("_file", "_path"))
+        return tuple(each for each in held if hasattr(each, "stamp"))
+
+    @property
     def n_rows(self) -> int | None:
         """Number of rows, None if only reading them will tell."""
         return self._n_rows
@@ -336,6 +346,11 @@ class Only(Source):
     def identity(self) -> dict[str, Any]:
         """That of the source, with these views."""
         return {**self._source.identity, "views": super().identity["views"]}
+
+    @property
+    def files(self) -> tuple[Any, ...]:
+        """Those of the source."""
+        return self._source.files
 
     def origin(self, view: str) -> Source:
         """Return where a view of the source comes from."""

@@ -3,10 +3,11 @@
 import gzip
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
+from zlib import crc32
 
 from omvfs.formats._base import SourceError
 from omvfs.formats._http import open_http
@@ -22,6 +23,8 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _EXTRAS = {"s3": "s3", "s3a": "s3"}
 # A chunk that claims more than this is refused before it is read.
 MAX_CHUNK_BYTES = 1 << 30
+# Bytes at the end of a text by which it is known again after lines were added.
+_END_BYTES = 1 << 16
 
 
 class File:
@@ -63,6 +66,8 @@ class File:
         self.compression = suffixes[1] if packed else ""
         # A view called after its file has no dots in its name.
         self.stem = self.name.partition(".")[0]
+        # Lines can be added to a text without changing those before.
+        self.grows = not (self.remote or self.compression) and _is_text(self.ending)
 
     @classmethod
     def held(cls, content: IO[bytes], name: str, ending: str) -> "File":
@@ -106,8 +111,7 @@ class File:
         >>> File("words.svm.gz").kind, File("rows.parquet.gz").kind
         ('.svm', '.parquet.gz')
         """
-        text = self.ending in FORMATS and FORMATS[self.ending].text
-        return self.ending if text else self.ending + self.compression
+        return self.ending if _is_text(self.ending) else self.ending + self.compression
 
     def open(self) -> IO[bytes]:
         """Return the file, opened for reading bytes as they are stored."""
@@ -159,6 +163,54 @@ class File:
         if self.size() < n_bytes:
             raise SourceError(f"{self} was cut off while it was read.")
 
+    def stamp(self) -> dict[str, Any]:
+        """Return by what the file is known again: plain values that JSON can hold.
+
+        Its name, wherever it is, its size and the time of its last change; of a text also a
+        checksum of its end, after which lines may be added. Of a remote one its name alone.
+        """
+        if self.remote:
+            return {"name": self.name}
+        found = Path(self.text).stat()
+        known = {"name": self.name, "size": found.st_size, "mtime": found.st_mtime_ns}
+        return known | ({"end": self._end(found.st_size)} if self.grows else {})
+
+    def changes(self, before: Mapping[str, Any]) -> str:
+        """Say what has changed of the file since it had a stamp; empty if nothing has.
+
+        Parameters
+        ----------
+        before : mapping
+            As from `stamp`, but from anywhere.
+        """
+        now = self.stamp()
+        name, size = before.get("name"), before.get("size")
+        if name != now["name"]:
+            return f"it is called {now['name']!r}, and was {name!r}"
+        if self.remote or all(before.get(key) == now[key] for key in ("size", "mtime")):
+            return ""
+        if type(size) is not int or size > now["size"]:
+            return f"it has {now['size']:,} bytes, and had {size!r}"
+        if size == now["size"]:
+            return "it was written anew since"
+        if not self.grows:
+            return (
+                f"it has {now['size']:,} bytes, and had {size:,}; rows can be added to text alone"
+            )
+        return "" if self._end(size) == before.get("end") else "its first lines were written anew"
+
+    def fixed(self) -> "File":
+        """Return the file as one to which no lines may be added."""
+        file = File(self)
+        file.grows = False
+        return file
+
+    def _end(self, size: int) -> int:
+        """Return a checksum of the last bytes before a place."""
+        with open(self.text, "rb") as file:
+            file.seek(max(0, size - _END_BYTES))
+            return crc32(file.read(min(size, _END_BYTES)))
+
     def check(self) -> None:
         """Raise an error that says what is wrong if the file is not there; of a remote one not."""
         if self.remote or Path(self.text).is_file():
@@ -166,6 +218,10 @@ class File:
         if Path(self.text).is_dir():
             raise IsADirectoryError(f"{self} is a folder; expected a file.")
         raise FileNotFoundError(f"There is no file {self}.")
+
+
+def _is_text(ending: str) -> bool:
+    return ending in FORMATS and FORMATS[ending].text
 
 
 @contextmanager

@@ -69,6 +69,12 @@ class Appended(Source):
         """What the rows are; not how many parts, as there may be more of them later."""
         return {**super().identity, "of": type(self._parts[0]).__name__}
 
+    @property
+    def files(self) -> tuple[Any, ...]:
+        """Those of all parts; rows may be added to the last alone."""
+        fixed = [file.fixed() for part in self._parts[:-1] for file in part.files]
+        return (*fixed, *self._parts[-1].files)
+
     def _kept_by_all(self) -> dict[str, Any]:
         """Return the columns that go along, which all parts have, and their types."""
         kept = dict(self._parts[0].kept)

@@ -85,6 +85,11 @@ class SideBySide(Source):
         parts = {name: part.identity for name, part in self._all.items()}
         return {"kind": type(self).__name__, "parts": parts}
 
+    @property
+    def files(self) -> tuple[Any, ...]:
+        """Those of all parts."""
+        return tuple(file for part in self._all.values() for file in part.files)
+
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         row, places = row_of(cursor), places_of(cursor, self._parts)
         readers = [part.chunks(batch_size, places[name]) for name, part in self._parts.items()]

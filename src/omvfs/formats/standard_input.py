@@ -160,22 +160,22 @@ class _Spooled(Only):
         self, first: bytes, stream: IO[bytes], ending: str, view: str, asked: Asked
     ) -> None:
         # Without a name, so that nothing stays whatever ends the process.
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
+        self._spool = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
         try:
-            self._file.write(first)
-            shutil.copyfileobj(stream, self._file, 1 << 20)
-            self._file.flush()
-            held = File.held(self._file, _NAME, ending)
+            self._spool.write(first)
+            shutil.copyfileobj(stream, self._spool, 1 << 20)
+            self._spool.flush()
+            held = File.held(self._spool, _NAME, ending)
             source: Source = load(ending).open_reader(held, view, asked)
             super().__init__(source, source.schema.names)
             self.name = StreamSource.name
         except BaseException:
-            self._file.close()
+            self._spool.close()
             raise
 
     def close(self) -> None:
         super().close()
-        self._file.close()
+        self._spool.close()
 
 
 def _numbered(first: bytes, stream: IO[bytes]) -> Iterator[tuple[bytes, Cursor]]:
