@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omvfs import disk, locks
+from omvfs import disk
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
 
@@ -210,15 +210,15 @@ def test_two_that_write_the_same_folder_do_not_mix(tmp_path):
         write_all(one, {"a": b"one"})
         write_all(other, {"b": b"other"})
         one.publish()
-        with pytest.raises(locks.BusyError, match="Another run writes to"):
+        with pytest.raises(disk.BusyError, match="Another run writes to"):
             other.publish()
     assert names(target) == ["a"]
 
 
 HOLDS = """
 import sys
-from omvfs import disk, locks
-with locks.locked(sys.argv[1]):
+from omvfs import disk
+with disk.locked(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -229,14 +229,14 @@ def test_one_has_the_lock_and_a_killed_one_has_it_no_more(tmp_path):
     with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as job:
         assert job.stdout.readline() == "held\n"
         with (
-            pytest.raises(locks.BusyError, match=rf"Another run \(pid {job.pid}\) writes to"),
-            locks.locked(tmp_path),
+            pytest.raises(disk.BusyError, match=rf"Another run \(pid {job.pid}\) writes to"),
+            disk.locked(tmp_path),
         ):
             pass
         job.kill()
         job.wait()
     assert names(tmp_path) == [".omvfs.lock"]
-    with locks.locked(tmp_path):
+    with disk.locked(tmp_path):
         assert (tmp_path / ".omvfs.lock").read_text() == str(os.getpid())
     assert names(tmp_path) == []
 
@@ -246,11 +246,11 @@ def count_up(folder, n):
     done = 0
     while done < n:
         try:
-            with locks.locked(folder):
+            with disk.locked(folder):
                 number = int((folder / "n").read_text())
                 (folder / "n").write_text(str(number + 1))
                 done += 1
-        except locks.BusyError:
+        except disk.BusyError:
             pass
 
 

@@ -16,16 +16,113 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Self, TypeAlias
+from typing import IO, Self, TypeAlias, TypeVar
 
-from omvfs.locks import BusyError, hold
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 PathLike: TypeAlias = str | os.PathLike[str]
+T = TypeVar("T")
 _PART = ".part"
+# In a folder, the lock of its one writer.
+LOCK = ".omvfs.lock"
 # In a folder that was there before: what is being written into it, and what is whole and on its
 # way into it, to whose end any later writer brings it.
 _FILES = "omvfs"
 _READY = f".{_FILES}.ready"
+
+
+class BusyError(OSError):
+    """Another process writes to the same place."""
+
+
+@contextmanager
+def locked(target: PathLike) -> Iterator[None]:
+    """Keep other processes that ask from writing to a folder or file, until the block is left.
+
+    The lock is the process's: it does not outlive it, whatever file a killed one has left.
+
+    Parameters
+    ----------
+    target : path
+        A folder that is there, or a file, there or not, in one that is.
+
+    Raises
+    ------
+    BusyError
+        If another has it.
+    """
+    target = Path(target)
+    path = target / LOCK if target.is_dir() else target.with_name(f".{target.name}.lock")
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _lock(descriptor)
+        except BusyError:
+            owner = os.read(descriptor, 20).decode("ascii", "replace").strip()
+            os.close(descriptor)
+            who = f"Another run (pid {owner})" if owner else "Another run"
+            raise BusyError(f"{who} writes to {target}.") from None
+        if _is_at(descriptor, path):
+            break
+        # The one before has just ended, and taken its file along.
+        os.close(descriptor)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, b"%d" % os.getpid())
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        os.close(descriptor)
+
+
+def _hold(path: Path, busy: str = "", wait: bool = False) -> int | None:
+    """Return a descriptor that keeps others from holding a path; None where there are no locks."""
+    if sys.platform == "win32":
+        return None
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        has = _lock(descriptor, busy, wait)
+        if not _is_at(descriptor, path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    if has:
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _lock(descriptor: int, busy: str = "", wait: bool = False) -> bool:
+    """Lock an open file or folder; return False where there are no locks."""
+    if sys.platform == "win32":
+        # Beyond what is in the file, which others must be able to read.
+        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            raise BusyError(busy) from None
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        raise BusyError(busy) from None
+    except OSError:
+        return False
+    return True
 
 
 def sweep(path: PathLike) -> None:
@@ -47,7 +144,7 @@ def sweep(path: PathLike) -> None:
     path = Path(path)
     for part in path.parent.glob(f".{glob.escape(path.name)}.*{_PART}"):
         with contextlib.suppress(OSError):
-            held = hold(part)
+            held = _hold(part)
             if held is not None:
                 _remove(part)
                 os.close(held)
@@ -84,7 +181,8 @@ def replacing(
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with naming(path), contextlib.ExitStack() as stack:
-        part, descriptor = _new_file(path, mode, stack)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        part, descriptor = _new_part(path, stack, lambda part: os.open(part, flags, mode), os.close)
         try:
             yield descriptor
             if sync:
@@ -186,7 +284,7 @@ class Staging:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 sweep(place)
             try:
-                self.folder = _new_folder(place, self._stack)
+                self.folder, _ = _new_part(place, self._stack, Path.mkdir, lambda _: None)
             except BaseException:
                 self.close()
                 raise
@@ -260,7 +358,7 @@ def settle(folder: PathLike) -> None:
     folder = Path(folder)
     if unfinished(folder):
         with contextlib.suppress(FileNotFoundError):
-            held = hold(folder / _READY, f"Another run writes to {folder}.")
+            held = _hold(folder / _READY, f"Another run writes to {folder}.")
             _bring(folder)
             if held is not None:
                 os.close(held)
@@ -290,49 +388,32 @@ def _sync_file(path: Path, flags: int = os.O_RDWR) -> None:
         os.close(descriptor)
 
 
-def _new_file(path: Path, mode: int, stack: contextlib.ExitStack) -> tuple[Path, int]:
-    """Return a file of its own beside `path`, which the stack removes if it is still there."""
-    while True:
-        part = _part_of(path, stack)
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        try:
-            if _kept(part, stack):
-                return part, descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
+def _new_part(
+    path: Path, stack: contextlib.ExitStack, make: Callable[[Path], T], undo: Callable[[T], None]
+) -> tuple[Path, T]:
+    """Make a file or folder of its own beside `path`, which the stack removes if still there.
 
-
-def _new_folder(path: Path, stack: contextlib.ExitStack) -> Path:
-    while True:
-        part = _part_of(path, stack)
-        part.mkdir()
-        if _kept(part, stack):
-            return part
-
-
-def _part_of(path: Path, stack: contextlib.ExitStack) -> Path:
-    """Return a name beside `path`, which the stack frees last of all.
-
-    It is told before there is anything of the name: a signal may come as soon as there is.
+    Its name is told to the stack before there is anything of the name: a signal may come as soon
+    as there is.
     """
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_PART}")
-    stack.callback(_remove, part)
-    return part
-
-
-def _kept(part: Path, stack: contextlib.ExitStack) -> bool:
-    """Hold a new ``.part`` until the stack ends, and remove it then; False if it was swept."""
-    try:
-        held = hold(part, wait=True)
-    except FileNotFoundError:
-        return False
-    if held is not None:
-        # Removed while it is held, and once more after, when there is an open file less.
-        stack.callback(os.close, held)
+    while True:
+        part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_PART}")
         stack.callback(_remove, part)
-    return True
+        made = make(part)
+        try:
+            held = _hold(part, wait=True)
+        except FileNotFoundError:
+            # Swept before it was held.
+            undo(made)
+            continue
+        except BaseException:
+            undo(made)
+            raise
+        if held is not None:
+            # Removed while it is held, and once more after, when there is an open file less.
+            stack.callback(os.close, held)
+            stack.callback(_remove, part)
+        return part, made
 
 
 def _remove(part: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import omvfs
-from omvfs import OMVFS, locks
+from omvfs import OMVFS, disk
 from omvfs.cli.commands import run_app
 from omvfs.persistence import checkpoint
 from streams import learned
@@ -158,7 +158,7 @@ def test_a_part_of_another_version_is_refused(parts, tmp_path, capsys, monkeypat
 
 def test_two_merges_to_one_file_wait_for_none_and_one_is_told(parts, tmp_path, capsys):
     out = tmp_path / "all.omvfs"
-    with locks.locked(out):
+    with disk.locked(out):
         told(capsys, 1, f"Another run (pid {os.getpid()}) writes to {out}.", *parts, "-o", out)
         # Others of the same folder are free.
         assert merged(*parts, "-o", tmp_path / "other.omvfs") == 0

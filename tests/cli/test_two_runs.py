@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from omvfs import OMVFS, locks
+from omvfs import OMVFS, disk
 from omvfs.cli._signals import Stop
 from omvfs.cli.commands import run_app
 from support import counts, fingerprint
@@ -31,7 +31,7 @@ def test_a_second_run_is_told_of_the_first_and_touches_nothing(rows, tmp_path, c
     out.mkdir()
     (out / ".model.omvfs.0.part").touch()
     command = ["select", str(rows), "-k", "3", "-o", str(out)]
-    with locks.locked(out):
+    with disk.locked(out):
         before = contents(out)
         for option in ("--resume", "--overwrite"):
             assert run_app([*command, option]) == 1

@@ -13,9 +13,8 @@ from omvfs.cli._options import RUNS, Features, Overwrite, ResultsOut, Total
 from omvfs.cli._output import WRITTEN, write_results
 from omvfs.cli._report import remove_stale
 from omvfs.cli._summary import summarise
-from omvfs.disk import settle, sweep
+from omvfs.disk import locked, settle, sweep
 from omvfs.formats.destinations import Destination
-from omvfs.locks import locked
 from omvfs.parts import merge_files
 from omvfs.pipeline.loop import Result
 

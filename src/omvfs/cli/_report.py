@@ -18,11 +18,10 @@ from omvfs.cli._options import RUNS, Features, Total
 from omvfs.cli._reading import Reading
 from omvfs.cli._rows import chunks_of
 from omvfs.cli._wording import typed
-from omvfs.disk import replacing_text, sweep
+from omvfs.disk import locked, replacing_text, sweep
 from omvfs.formats import Chunk, Source
 from omvfs.formats.addresses import without_secrets
 from omvfs.formats.destinations import Destination
-from omvfs.locks import locked
 from omvfs.report import Report
 from omvfs.report.page import TITLE, check_can_be_made
 

@@ -89,11 +89,10 @@ from omvfs.cli._workers import (
 )
 from omvfs.data.door import mark_missing
 from omvfs.data.schema import NewFeatures, Schema
-from omvfs.disk import settle, sweep
+from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
 from omvfs.formats.destinations import Destination
 from omvfs.live.status import StatusFile
-from omvfs.locks import locked
 from omvfs.persistence import checkpoint
 from omvfs.pipeline.loop import Result, run
 

@@ -194,9 +194,7 @@ class File:
         if size == now["size"]:
             return "it was written anew since"
         if not self.grows:
-            return (
-                f"it has {now['size']:,} bytes, and had {size:,}; rows can be added to text alone"
-            )
+            return f"it has {now['size']:,} bytes, and had {size:,}; only text may get more rows"
         return "" if self._end(size) == before.get("end") else "its first lines were written anew"
 
     def fixed(self) -> "File":
