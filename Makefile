@@ -12,7 +12,7 @@ PYTHON12 ?= $(shell for each in python3.12 python3.13 $(wildcard $(HOME)/.pyenv/
 	$$each -c '' 2>/dev/null && echo $$each && break; done)
 AXE    := build/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo docs dist test test-browser test-guides test-spark test-scverse test-minimum test-faults test-wheel lint format bench bench-bars bench-quick bench-full experiments experiments-quick clean
+.PHONY: demo docs dist test test-browser test-guides test-spark test-scverse test-minimum test-faults test-wheel lint format bench bench-bars bench-quick bench-full experiment experiments experiments-quick clean
 
 demo: $(STAMP)
 	$(BIN)/python -m omvfs.demo build/demo/report.html
@@ -86,11 +86,12 @@ bench-bars: $(STAMP)
 bench-quick: $(STAMP)
 	$(BIN)/python benchmarks/speed.py --quick
 
-# Real sets, where they are at hand; twins else. An interrupted run continues, as above.
+# The paper's experiments, all or NAME=small, on real sets, where they are at hand; twins else. An interrupted run
+# continues, as above. A quick run is a first look, and gives no verdicts.
 DATA ?= ../shared/data
-EXPERIMENT = $(BIN)/omvfs experiment all --jobs 2 $(if $(wildcard $(DATA)),--data $(DATA)) $(AGAIN)
+EXPERIMENT = $(BIN)/python benchmarks/paper $(or $(NAME),all) --jobs 2 $(if $(wildcard $(DATA)),--data $(DATA)) $(AGAIN)
 
-experiments: $(STAMP)
+experiments experiment: $(STAMP)
 	$(EXPERIMENT) --out docs/results --page docs/results.md
 
 experiments-quick: $(STAMP)

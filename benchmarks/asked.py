@@ -4,6 +4,8 @@ Kept under keys that begin with ``asked/``: times of all that takes turns, by na
 wall time a run. `speed.py --only asked/` finds just these, `make bench-bars` anew.
 """
 
+from sklearn.decomposition import MiniBatchNMF
+
 import command
 import density
 import elsewhere
@@ -11,11 +13,9 @@ import growth
 from asking import turns
 from made import load
 from measure import ratios
-from race import SPARSE, Floor, Ranked, as_read, chunks_of, one_pass
-from sklearn.decomposition import MiniBatchNMF
-
 from omvfs import OMVFS
-from omvfs.experiments.timing import shown
+from paper.timing import shown
+from race import SPARSE, Floor, Ranked, as_read, chunks_of, one_pass
 
 RANKED = (*SPARSE, "cells-twin")
 # Rows at which the memory of a pass is looked at: after the reservoir was first full, and long

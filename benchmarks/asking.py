@@ -12,10 +12,9 @@ from pathlib import Path
 
 from made import load
 from measure import ratios
-from race import chunks_of
-
 from omvfs import OMVFS
-from omvfs.experiments.timing import shown, timed
+from paper.timing import shown, timed
+from race import chunks_of
 
 CLUSTERS = 20
 # What is asked, one after another.

@@ -3,10 +3,9 @@
 import asked_bars
 from growth import curves, fits
 from measure import ratios
+from paper.timing import spread
 from race import SPARSE, WHOLE
 from verdicts import MISSED, UNKNOWN, Bar, judged, shown
-
-from omvfs.experiments.timing import spread
 
 
 def bars(results):

@@ -17,14 +17,14 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
 from keep import Results
 from measure import one_thread
-
 from omvfs.evaluation import evaluate_selection
-from omvfs.experiments import Place, table
-from omvfs.experiments.rows import NMI
-from omvfs.experiments.sets import load
-from omvfs.experiments.timing import shown
+from paper import Place, table
+from paper.rows import NMI
+from paper.sets import load
+from paper.timing import shown
 
 SETS = {
     "fox": (100, 300, 500),

@@ -11,14 +11,14 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from keep import Results
 from threadpoolctl import threadpool_limits
 
+from keep import Results
 from omvfs import OMVFS
 from omvfs.evaluation import evaluate_joint_ranking, in_unit_range
-from omvfs.experiments import Place, table
-from omvfs.experiments.rows import mean
-from omvfs.experiments.sets import load
+from paper import Place, table
+from paper.rows import mean
+from paper.sets import load
 
 SETS = "mfeat", "reuters600", "fox", "bdgp"
 HELD_BACK = "citeseer", "mdn_en_fr", "openclipart"

@@ -17,15 +17,15 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from keep import Results
 from threadpoolctl import threadpool_limits
 
+from keep import Results
 from omvfs import OMVFS
 from omvfs.data.suspects import SuspectColumnWarning
 from omvfs.datasets import make_planted
 from omvfs.evaluation import evaluate_selection
-from omvfs.experiments import Place, table
-from omvfs.experiments.sets import load
+from paper import Place, table
+from paper.sets import load
 
 CLASSES = 3, 5, 8, 12, 20
 CHOSEN_ON = "mfeat", "reuters600", "fox", "bdgp"

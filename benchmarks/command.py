@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 import scipy.sparse as sp
-from measure import one_thread
 
+from measure import one_thread
 from omvfs.datasets import make_planted
-from omvfs.experiments.timing import shown
+from paper.timing import shown
 
 ROWS = 2_000
 WITHOUT = "import sklearn.base, scipy.sparse"

@@ -14,14 +14,14 @@ import sys
 
 import numpy as np
 import scipy.sparse as sp
+
 from made import cells, full
 from measure import held, one_thread, ratios
-
 from omvfs import OMVFS
 from omvfs.baselines import FSDS
 from omvfs.datasets import planted_stream
-from omvfs.experiments import table
-from omvfs.experiments.timing import shown, timed
+from paper import table
+from paper.timing import shown, timed
 
 RUNS, CHUNK = 3, 500
 MANY = 25_000, 100_000

@@ -12,13 +12,13 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from keep import Results
 from threadpoolctl import threadpool_limits
 
+from keep import Results
 from omvfs import OMVFS, Views
 from omvfs.datasets import make_planted
-from omvfs.experiments import Place, table
-from omvfs.experiments.sets import at_hand, load
+from paper import Place, table
+from paper.sets import at_hand, load
 
 CHUNK, WITHIN = 200, 3
 FIRST, LAST, AFTER = 2_200, 4_200, 1_600

@@ -10,18 +10,18 @@ import argparse
 import tempfile
 from pathlib import Path
 
-import growing
 import numpy as np
+from threadpoolctl import threadpool_limits
+
+import growing
 import workers
 from measure import ratios
 from missing import lacking_one
-from threadpoolctl import threadpool_limits
-
 from omvfs import OMVFS, Views
 from omvfs.datasets import planted_stream
 from omvfs.distributed.dask import fit
 from omvfs.distributed.local import local_workers
-from omvfs.experiments.timing import shown, timed
+from paper.timing import shown, timed
 
 LACKING = 0.2
 # What is compared with what, and by which clock: that of the processor, or the one on the wall.

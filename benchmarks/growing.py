@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from omvfs import OMVFS, Views
 from omvfs.datasets import make_planted
-from omvfs.experiments import table
+from paper import table
 
 CLASSES, CHUNK = 5, 200
 # Words at first, how often they double, and how many chunks come between.

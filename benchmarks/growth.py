@@ -10,10 +10,9 @@ import subprocess
 import sys
 
 from measure import held, one_thread
-
 from omvfs import OMVFS
-from omvfs.datasets import make_twin
-from omvfs.experiments.timing import exponent, steepness, timed
+from paper.timing import exponent, steepness, timed
+from paper.twins import make_twin
 
 CHUNK = 1000
 BASE = {"rows": 20_000, "widths": [20_000, 20_000], "words": [40, 40], "clusters": 6}

@@ -3,7 +3,7 @@
 import json
 import os
 
-from omvfs.experiments import version_of_code
+from paper import version_of_code
 
 FORMAT = 2
 # What a pass runs.

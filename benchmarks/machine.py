@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 import sklearn
 
-from omvfs.experiments.timing import timed
+from paper.timing import timed
 
 IMPORTS = {
     "omvfs": "from omvfs import OMVFS",

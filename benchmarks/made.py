@@ -3,9 +3,9 @@
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.datasets import make_twin
-from omvfs.experiments import Place
-from omvfs.experiments.sets import load as load_set
+from paper import Place
+from paper.sets import load as load_set
+from paper.twins import make_twin
 
 # Cells that are drawn at a time: their rates are dense.
 DRAWN = 2_000

@@ -14,16 +14,16 @@ import time
 from pathlib import Path
 
 import numpy as np
-from keep import Results
 from threadpoolctl import threadpool_limits
 
 import omvfs
+from keep import Results
 from omvfs import OMVFS, as_views, rechunk
 from omvfs.datasets import make_planted
 from omvfs.evaluation import evaluate_selection
-from omvfs.experiments import Place, table
-from omvfs.experiments.rows import mean
-from omvfs.experiments.sets import load
+from paper import Place, table
+from paper.rows import mean
+from paper.sets import load
 
 PLANTED = "planted"
 SETS = [PLANTED, "mdn_en_fr", "wordnet", "debian_large"]

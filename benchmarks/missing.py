@@ -15,16 +15,16 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from keep import Results
 from threadpoolctl import threadpool_limits
 
+from keep import Results
 from omvfs import OMVFS, Views
 from omvfs.baselines import TIMEFS
 from omvfs.datasets import make_planted
 from omvfs.evaluation import evaluate_selection
-from omvfs.experiments import Place, table
-from omvfs.experiments.rows import mean
-from omvfs.experiments.sets import load
+from paper import Place, table
+from paper.rows import mean
+from paper.sets import load
 
 WAYS = "known to lack", "zeros", "means", "rows dropped"
 SETS = {"fox": (100, 300, 500), "openclipart": (50, 100, 200)}

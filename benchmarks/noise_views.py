@@ -15,16 +15,16 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from keep import Results
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
+from keep import Results
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
 from omvfs.evaluation import evaluate_selection
-from omvfs.experiments import Place, table
-from omvfs.experiments.rows import mean
-from omvfs.experiments.sets import load, planted_set
+from paper import Place, table
+from paper.rows import mean
+from paper.sets import load, planted_set
 
 SIZES = {"planted": (100,), "fox": (100, 300), "mdn_en_fr": (100, 300)}
 OTHER_SIZES = (20, 40, 80)

@@ -125,7 +125,7 @@ def main():
         {"memory": in_memory, "parts": parts}[args.here](args)
         return
     # Not above: what is measured here imports no more than it needs.
-    from omvfs.experiments.timing import shown
+    from paper.timing import shown
 
     again = [sys.executable, __file__, *sys.argv[1:], "--here"]
     outside, inside, whole, work = [], [], [], []

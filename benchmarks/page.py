@@ -4,10 +4,9 @@ import elsewhere
 from bars import bars, objectives
 from growth import curves, fits
 from measure import ratios
+from paper import table
+from paper.timing import shown, spread, three_digits
 from race import CHUNK, SETS, WHOLE
-
-from omvfs.experiments import table
-from omvfs.experiments.timing import shown, spread, three_digits
 
 HEAD = """\
 # What a pass costs
@@ -16,7 +15,7 @@ Made by `make bench`; `make bench-bars` measures only half-dense views, ranked p
 predicting, starting and memory anew. Everything runs in one process, or its children, on one
 thread, in turn, repeated. Ratios are of processor time: median (lowest to highest). Ratios compare,
 seconds do not.
-The twins (`omvfs.datasets.make_twin`) have the shape of the paper's sets, not their data.
+The twins (`benchmarks/paper/twins.py`) have the shape of the paper's sets, not their data.
 
 ## Bars
 """

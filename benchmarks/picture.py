@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+
+from paper.rows import mean, names, those
 from quality import SETS
 from quality_store import read
-
-from omvfs.experiments.rows import mean, names, those
 
 COLOURS = {"omvfs": "#0072B2", "column sum": "#E69F00", "variance": "#999999"}
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 760, 300, 46, 46, 34

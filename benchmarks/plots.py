@@ -2,9 +2,8 @@
 
 from bars import ratio
 from growth import curves, fits
+from paper.figures import pyplot, save
 from race import METHODS, SETS
-
-from omvfs.experiments.figures import pyplot, save
 
 # Of Okabe and Ito: told apart by everyone, and in grey.
 COLOURS = dict(

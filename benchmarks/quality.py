@@ -14,8 +14,24 @@ import time
 from functools import partial
 from pathlib import Path
 
-import fastcan_peer
 import numpy as np
+from sklearn.preprocessing import normalize
+
+import fastcan_peer
+from omvfs import OMVFS
+from omvfs.datasets import make_planted
+from omvfs.demo import digits_views
+from omvfs.evaluation import (
+    clustering_accuracy,
+    evaluate_selection,
+    normalized_mutual_information,
+)
+from omvfs.model.ranking.criteria import contrast
+from omvfs.selector import rank
+from paper import Place, table
+from paper.methods import OFFLINE, OURS, PRINTED, make
+from paper.rows import cell, mean, names, those
+from paper.sets import load
 from quality_store import read, run
 from quality_tables import (
     CHOSEN_ON,
@@ -27,22 +43,6 @@ from quality_tables import (
     page,
     set_table,
 )
-from sklearn.preprocessing import normalize
-
-from omvfs import OMVFS
-from omvfs.datasets import make_planted
-from omvfs.demo import digits_views
-from omvfs.evaluation import (
-    clustering_accuracy,
-    evaluate_selection,
-    normalized_mutual_information,
-)
-from omvfs.experiments import Place, table
-from omvfs.experiments._methods import OFFLINE, OURS, PRINTED, make
-from omvfs.experiments.rows import cell, mean, names, those
-from omvfs.experiments.sets import load
-from omvfs.model.ranking.criteria import contrast
-from omvfs.selector import rank
 
 SETS = [*CHOSEN_ON, *HELD_BACK]
 # Sets of more than 5,000 rows, of which a clustering takes long and differs little by its seed.

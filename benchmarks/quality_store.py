@@ -5,7 +5,7 @@ import csv
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from omvfs.experiments import write_csv
+from paper import write_csv
 
 
 def read(path):

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from omvfs.experiments import table
-from omvfs.experiments._methods import OFFLINE
-from omvfs.experiments.rows import cell, mean, names, those
+from paper import table
+from paper.methods import OFFLINE
+from paper.rows import cell, mean, names, those
 
 CHOSEN_ON = ["fox", "reuters600", "citeseer", "debian_en_fr", "bdgp", "mfeat"]
 CHOSEN_ON += ["blogcatalog", "libreoffice_help"]

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from criterion import ALPHA, BETA, compare
-from made import load
-from measure import ratios
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import IncrementalPCA, MiniBatchNMF, TruncatedSVD
 
+from criterion import ALPHA, BETA, compare
+from made import load
+from measure import ratios
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import FSDS, MVUFS, LaplacianScore
-from omvfs.experiments.timing import shown, timed
+from paper.timing import shown, timed
 
 CHUNK = 1000
 # Columns that a method on dense chunks is given.

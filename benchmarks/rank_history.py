@@ -19,12 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from omvfs import OMVFS
+from omvfs import OMVFS, fitted
 from omvfs.datasets import planted_stream
-from omvfs.experiments.timing import shown
 from omvfs.model.stream import snapshots
 from omvfs.persistence.ranks import pack_snapshots
-from omvfs.selectors import fitted
+from paper.timing import shown
 
 MOST_TIME, MOST_BYTES = 1.02, 10**6
 TAKEN = fitted.with_snapshot

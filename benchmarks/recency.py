@@ -14,10 +14,10 @@ from joblib import Parallel, delayed
 
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
-from omvfs.experiments import Place, table
-from omvfs.experiments.drifting import SEGMENT, SEGMENTS, stream
-from omvfs.experiments.rows import NMI, mean_and_spread
-from omvfs.experiments.sets import at_hand, load, planted_set
+from paper import Place, table
+from paper.drifting import SEGMENT, SEGMENTS, stream
+from paper.rows import NMI, mean_and_spread
+from paper.sets import at_hand, load, planted_set
 
 SIZES, WEIGHTS, ORDERS = (20, 40, 100, 200, 400), (0.0, 0.5, 1.0), 4
 ROWS, JUDGED, CHUNK = 4 * SEGMENT, 1500, 200

@@ -17,14 +17,14 @@ import time
 from pathlib import Path
 
 import numpy as np
-from workers import wide
 
 from omvfs import OMVFS
 from omvfs.distributed import steps
 from omvfs.distributed.files import fit_file, part_of, schema_of
-from omvfs.experiments import table
-from omvfs.experiments.figures import pyplot, save
 from omvfs.parts import Plan
+from paper import table
+from paper.figures import pyplot, save
+from workers import wide
 
 WIDTHS = 25_000, 50_000, 100_000, 200_000, 400_000
 N_PARTS, ROWS, K = 4, 2_500, 20

@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+
 from measure import held
 
 TYPES, GENES, PROTEINS = 12, 5_000, 200

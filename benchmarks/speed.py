@@ -5,7 +5,7 @@
     make bench-quick    # under 3 minutes, nothing is written
     make bench-full     # the slow methods over the whole streams as well
 
-The sets are twins of the paper's large ones (`omvfs.datasets.make_twin`) and, where it is at hand,
+The sets are twins of the paper's large ones (`benchmarks/paper/twins.py`) and, where it is at hand,
 debian_large. Results are kept as they are found: an interrupted run continues, `--again` starts
 anew, with beginnings of keys only these. `--only race/youtube-twin/paper` finds what begins so.
 """
@@ -14,6 +14,8 @@ import argparse
 import json
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 import machine
 from asked import asked
 from bars import bars
@@ -21,10 +23,8 @@ from growth import grow
 from keep import Results
 from measure import ratios
 from page import page
+from paper.timing import shown
 from race import race
-from threadpoolctl import threadpool_limits
-
-from omvfs.experiments.timing import shown
 
 
 def surroundings(results, quick):

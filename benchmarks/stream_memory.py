@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from measure import held
 
+from measure import held
 from omvfs import OMVFS
 from omvfs.datasets import planted_stream
 from omvfs.formats import IteratorSource, open_source

@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from omvfs import OMVFS
 from omvfs.evaluation import evaluate_selection
-from omvfs.experiments import Place, table
-from omvfs.experiments.rows import mean
-from omvfs.experiments.sets import load
+from paper import Place, table
+from paper.rows import mean
+from paper.sets import load
 
 SETS = ["fox", "reuters600", "citeseer", "debian_en_fr", "bdgp", "mfeat", "blogcatalog"]
 SETS += ["libreoffice_help", "reuters1200", "mdn_en_fr", "openclipart", "cora"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from omvfs.experiments.timing import spread
+from paper.timing import spread
 
 MET, MISSED, UNKNOWN = "met", "**missed**", "not measured"
 

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from measure import held
 
 import omvfs
+from measure import held
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
 from omvfs.distributed import steps

@@ -56,7 +56,7 @@ def test_a_plain_selection_reads_no_more_than_it_uses(tmp_path):
     others = {"dask", "distributed", "h5py", "matplotlib", "pandas", "polars", "pyarrow", "pyspark"}
     assert not packages & others
     assert not {name for name in more if name.startswith(("sklearn.", "scipy.stats."))}
-    rooms = {"baselines", "datasets", "demo", "evaluation", "experiments", "plots", "testing"}
+    rooms = {"baselines", "datasets", "demo", "evaluation", "plots", "testing"}
     assert not {name.split(".")[1] for name in more if name.startswith("omvfs.")} & rooms
 
 

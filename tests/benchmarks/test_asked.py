@@ -1,5 +1,7 @@
 """What bars are judged by is measured in every part, and asked for once."""
 
+import pytest
+
 import asked
 import asked_bars
 import command
@@ -7,9 +9,7 @@ import density
 import elsewhere
 import keep
 import made
-import pytest
-
-from omvfs.datasets import make_twin
+from paper.twins import make_twin
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 """A bar is met, missed, or not measured."""
 
+from made_up import OBJECTIVE, cell
+
 import bars
 import density
 import race
-from made_up import OBJECTIVE, cell
 from verdicts import MET, MISSED, UNKNOWN, Bar, judged
 
 

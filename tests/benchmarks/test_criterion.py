@@ -1,11 +1,11 @@
 """The objective is that of the equation."""
 
-import criterion
 import numpy as np
 import pytest
 
+import criterion
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.datasets import make_twin
+from paper.twins import make_twin
 
 
 def test_the_objective_is_that_of_the_equation():

@@ -1,11 +1,11 @@
 """Growth is measured, drawn as asked for, and fitted."""
 
-import growth
 import numpy as np
 import pytest
 from made_up import run
 
-from omvfs.experiments.timing import exponent
+import growth
+from paper.timing import exponent
 
 
 def test_the_fit_finds_the_exponent():

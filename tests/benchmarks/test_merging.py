@@ -1,8 +1,9 @@
 """Parts are cut as the tables say, judged, kept, and shown beside one pass."""
 
-import merging
 import numpy as np
 import pytest
+
+import merging
 from keep import Results
 
 

@@ -7,17 +7,17 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-import fastcan_peer
 import numpy as np
-import picture
 import pytest
+
+import fastcan_peer
+import picture
 import quality
 import quality_tables
-from quality_store import read, run
-
 from omvfs.demo import digits_views
 from omvfs.evaluation import evaluate_selection
-from omvfs.experiments.rows import mean, names, those
+from paper.rows import mean, names, those
+from quality_store import read, run
 
 DOCS = Path(__file__).parents[2] / "docs"
 SETS, OURS = quality.SETS, "omvfs"

@@ -1,11 +1,11 @@
 """Methods run on the same rows, and only where a result is missing."""
 
+from made_up import cell
+
 import keep
 import made
 import race
-from made_up import cell
-
-from omvfs.datasets import make_twin
+from paper.twins import make_twin
 
 
 def test_a_race_runs_every_method_on_the_same_rows():

@@ -18,7 +18,6 @@ COMMANDS = {
     "watch": "Show a run in the browser, while it goes and when it is done.",
     "convert": "Write data in another format.",
     "demo": "See it at work, on data that need no download.",
-    "experiment": "Reproduce the paper's tables and figures.",
 }
 
 

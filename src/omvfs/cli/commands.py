@@ -309,43 +309,6 @@ def demo() -> None:
     main()
 
 
-@app.command(cls=Grouped)
-def experiment(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME", help="Experiments to run, by name, or all; list shows their names."
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="FOLDER", help="Where tables and figures go.")
-    ] = Path("experiments"),
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder that has the paper's data sets, a folder each. Without it, made-up data "
-            "of the same shape.",
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write all results to this page.")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Do a small part of it, for a first look.")
-    ] = False,
-    again: Annotated[bool, typer.Option("--again", help="Do again what is already done.")] = False,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Processes to run at a time.")] = 1,
-) -> None:
-    """Reproduce the paper's tables and figures.
-
-    What is done is kept: after an interruption, the same command goes on.
-    """
-    from omvfs.cli._experiments import run_experiments
-
-    run_experiments(names, out, data, page, quick, again, jobs)
-
-
 def _learned_here(
     context: typer.Context, selector: OMVFS, to: Destination, told: StatusFile
 ) -> Result:

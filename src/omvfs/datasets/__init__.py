@@ -1,4 +1,4 @@
-"""Streams whose truth is known, twins of the paper's sets, these sets themselves, and folders."""
+"""Streams whose truth is known, the paper's data sets, and sets in folders."""
 
 from omvfs.datasets._downloads import get_data_home
 from omvfs.datasets._fetched import Fetched
@@ -12,7 +12,6 @@ from omvfs.datasets.planted import (
     planted_stream,
 )
 from omvfs.datasets.reuters import fetch_reuters_multilingual
-from omvfs.datasets.twins import Twin, make_twin
 from omvfs.datasets.web_news import fetch_cnn, fetch_fox
 from omvfs.datasets.youtube_games import fetch_youtube_games
 
@@ -22,7 +21,6 @@ __all__ = [
     "PlantedChunk",
     "PlantedStream",
     "Segment",
-    "Twin",
     "fetch_cnn",
     "fetch_fox",
     "fetch_reuters_multilingual",
@@ -30,6 +28,5 @@ __all__ = [
     "get_data_home",
     "load_folder",
     "make_planted",
-    "make_twin",
     "planted_stream",
 ]

@@ -70,10 +70,6 @@ def fetch_reuters_multilingual(
     omvfs[datasets]``. The collection is for research only; cite M. Amini, N. Usunier, C. Goutte,
     Learning from multiple partially observed views, NIPS 2009.
 
-    See Also
-    --------
-    make_twin : Rows of the same shape, drawn at random.
-
     Examples
     --------
     >>> fetch_reuters_multilingual(

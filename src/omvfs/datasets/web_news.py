@@ -71,7 +71,6 @@ def fetch_fox(
     See Also
     --------
     fetch_cnn : Its sibling.
-    make_twin : Rows of the same shape, drawn at random.
 
     Examples
     --------

@@ -95,10 +95,6 @@ def fetch_youtube_games(
     nearly-independent feature families for high precision and confidence, Machine Learning 92
     (2013).
 
-    See Also
-    --------
-    make_twin : Rows of the same shape, drawn at random.
-
     Examples
     --------
     >>> fetch_youtube_games(data_home="nowhere", download_if_missing=False)  # doctest: +ELLIPSIS

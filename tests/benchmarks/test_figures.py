@@ -1,0 +1,224 @@
+"""Every figure that the README quotes is in a committed file of results, as it is shown.
+
+To quote a figure, add the words around it to `PROSE`, with the file and the key that hold it. What
+is no result, or has no file, is named too: a figure that is in none of these makes the test fail.
+"""
+
+import ast
+import csv
+import json
+import re
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from page import page
+from paper import EXPERIMENTS, write_page
+from paper.page import sections_of
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+QUALITY = "docs/quality.csv"
+
+
+@cache
+def rows_of(file):
+    """Return the rows of a file, all values as text."""
+    with (ROOT / file).open(newline="", encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def from_csv(file, column, over=np.mean, **where):
+    """Return a column's mean, or else, over the rows that have these values, as text."""
+    rows = [row for row in rows_of(file) if where.items() <= row.items()]
+    return float(over([float(row[column]) for row in rows]))
+
+
+@cache
+def from_json(file, *keys):
+    """Return what stands under these keys, one below the other."""
+    found = json.loads((ROOT / file).read_text(encoding="utf-8"))
+    for key in keys:
+        found = found[key]
+    return found
+
+
+def n_orders(values):
+    """Return how many orders there are, of which the first is 0."""
+    return max(values) + 1
+
+
+def of_quality(method, clustering="stacked"):
+    """Return mean NMI over sizes and orders, its mean over the sets that OMVFS was run on."""
+    rows = [row for row in rows_of(QUALITY) if row["clustering"] == clustering]
+    sets = {row["set"] for row in rows if row["method"] == "omvfs"}
+    where = {"method": method, "clustering": clustering}
+    return np.mean([from_csv(QUALITY, "NMI", set=name, **where) for name in sorted(sets)])
+
+
+def at_the_end_of_drift(selection):
+    """Return the NMI of the last segment of planted drift."""
+    where = {"data": "planted", "method": "OMVFS", "p": "200", "point": "12000", "judged": "recent"}
+    return from_csv("docs/results/drift.csv", "NMI max", selection=selection, **where)
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A figure in running text.
+
+    The pattern has the words around it, and one group that is the figure; `value` returns it from
+    a file. It may differ by half a `step`, by default one of the last digit shown.
+    """
+
+    pattern: str
+    value: object
+    step: float | None = None
+
+
+# How to add one, with docs/results/runtime.csv as an example:
+#   Quote(r"FSDS takes (\S+) s", lambda: from_csv("docs/results/runtime.csv", "seconds", np.median,
+#                                                 against="rows", method="FSDS", rows="100000"))
+PROSE = [
+    Quote(r"last\s+rows with an NMI of (\S+);", lambda: at_the_end_of_drift("adapting")),
+    Quote(r"before the first change, with (\d\.\d+)", lambda: at_the_end_of_drift("static")),
+    *(
+        Quote(rf"{name} (\d\.\d+)[,.]", partial(of_quality, name.lower()))
+        for name in ("OMVFS", "all features", "column sum", "variance")
+    ),
+    Quote(r"(\d+) stream\s+orders", lambda: from_csv(QUALITY, "order", n_orders, method="omvfs")),
+    Quote(r"× (\d+) seeds", lambda: from_csv(QUALITY, "seeds", max, method="omvfs")),
+]
+# Figures that a command prints, and no file holds.
+PRINTED = {
+    r"finds 99 % of the\s+planted words \(column sum 5 %, variance 7 %\)": "make demo",
+    r"at about 28,000 rows per second and 290 MB on 2 cores": "make demo",
+}
+# What is set, not found.
+SETTINGS = [
+    r"Python 3\.11 or newer",
+    r"mean over 100 to 600 features a view \(mfeat 10 to 40\)",
+    r"BSD-3-Clause",
+]
+
+NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?"
+# Outside the section of figures: only what looks like a result.
+RESULT = rf"[+-]?\d[\d,]*\.\d+|{NUMBER}(?=\s*(?:%|×|times\b|rows per second))"
+
+
+def agrees(text, value, step=None):
+    """Tell whether a figure as it is shown is a value, rounded."""
+    return abs(float(text.replace(",", "")) - value) <= (step or last_digit(text)) / 2 + 1e-9
+
+
+def last_digit(text):
+    """Return what one more in the last digit of a figure is worth."""
+    return 10.0 ** -len(text.partition(".")[2])
+
+
+def wrong_prose(text, quotes):
+    """Return what is wrong in running text."""
+    wrong = []
+    for quote in quotes:
+        found = re.findall(quote.pattern, text)
+        if not found:
+            wrong.append(f"{quote.pattern!r} is quoted no more: take it off the list")
+        value = quote.value()
+        wrong += [
+            f"{quote.pattern!r}: {each}, the file says {value:.6g}"
+            for each in found
+            if not agrees(each, value, quote.step)
+        ]
+    return wrong
+
+
+def without_source(text):
+    """Return the figures of a README that no list in this file names."""
+    text = re.sub(r"(?s:```.*?```)|`[^`]*`|\]\([^)]*\)|(?m:^    .*$)", "", text)
+    for pattern in [*(quote.pattern for quote in PROSE), *PRINTED, *SETTINGS]:
+        text = re.sub(pattern, "", text)
+    before, after = text.split("## Figures\n")
+    return re.findall(RESULT, before) + re.findall(NUMBER, after)
+
+
+def problems(text):
+    return wrong_prose(text, PROSE) + without_source(text)
+
+
+def test_the_figures_of_the_readme_are_those_of_the_results():
+    assert problems(README.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wrong"),
+    [("3 stream", "4 stream", "4, the file says 3"), ("sum 0.4", "sum 0.5", "says 0.41")],
+)
+def test_an_altered_figure_is_found(before, after, wrong):
+    (found,) = problems(README.read_text().replace(before, after))
+    assert wrong in found
+
+
+def test_a_figure_without_a_source_is_found():
+    text = README.read_text()
+    assert problems(text + "\nIt takes 12 s.\n") == ["12"]
+    assert problems(text.replace("## Python", "1.5 times as fast.\n\n## Python", 1)) == ["1.5"]
+    assert problems(text.replace("99 %", "98 %")) == ["98", "5", "7"]
+
+
+def test_a_figure_in_prose_is_held_against_its_file(tmp_path):
+    (tmp_path / "a.csv").write_text("method,rows,s\nx,10,2\nx,10,3\ny,10,9\nx,20,8\n")
+    (tmp_path / "a.json").write_text('{"race": {"x": [7.26, 8]}}')
+    quotes = [
+        Quote(r"takes (\S+) s", lambda: from_csv(tmp_path / "a.csv", "s", method="x", rows="10")),
+        Quote(r"(\S+) times", lambda: from_json(tmp_path / "a.json", "race", "x", 0)),
+        Quote(r"about (\S+) rows", lambda: 21_400, 5_000),
+    ]
+    assert wrong_prose("takes 2.5 s, 7.3 times, about 20,000 rows", quotes) == []
+    wrong = wrong_prose("takes 2.6 s, 7 times, about 10,000 rows", quotes)
+    assert [each.rsplit(": ", 1)[1] for each in wrong] == [
+        "2.6, the file says 2.5",
+        "10,000, the file says 21400",
+    ]
+    (gone, *_) = wrong_prose("takes long, 7 times, about 20,000 rows", quotes)
+    assert "take it off the list" in gone
+
+
+def test_the_page_of_performance_is_made_of_its_results():
+    if from_json("docs/performance.json").get("format") != 2:
+        pytest.skip("docs/performance.json is of an older format: make bench.")
+    made = page(from_json("docs/performance.json", "results"))
+    text = (ROOT / "docs" / "performance.md").read_text()
+    assert re.sub(r"Measured with earlier code.*\n\n", "", text) == made
+
+
+def value(text):
+    """Return what a cell of a file of rows holds; an empty one nothing."""
+    try:
+        return ast.literal_eval(text) if text else None
+    except (ValueError, SyntaxError):
+        return text
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_page_of_the_experiments_says_what_their_rows_say(name):
+    file = f"docs/results/{name}.csv"
+    if not (ROOT / file).exists():
+        pytest.skip("There are no results of this experiment: make experiments.")
+    rows = [{key: value(text) for key, text in row.items()} for row in rows_of(file)]
+    made = EXPERIMENTS[name].section(rows)
+    shown = sections_of((ROOT / "docs" / "results.md").read_text())[name]
+    shown = re.sub(r"\n\d+ of its results are of an earlier version of the code\.\n", "", shown)
+    said = "\n".join(shown.splitlines()[-len(made.splitlines()) :])
+    assert re.sub(NUMBER, "0", said) == re.sub(NUMBER, "0", made)
+    # The rows are rounded: a last digit may differ by one.
+    for shown, found in zip(re.findall(NUMBER, said), re.findall(NUMBER, made), strict=True):
+        assert agrees(shown, float(found.replace(",", "")), 2 * last_digit(shown)), made
+
+
+def test_the_page_of_the_experiments_can_be_written_again(tmp_path):
+    written = (ROOT / "docs" / "results.md").read_text()
+    (tmp_path / "results.md").write_text(written)
+    write_page(tmp_path / "results", tmp_path / "results.md")
+    assert (tmp_path / "results.md").read_text() == written
