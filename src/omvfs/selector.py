@@ -30,6 +30,7 @@ from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.split import Remainder, columns_by_view, depends_on_x
 from omvfs.data.views import Block, Views, hstack
 from omvfs.data.vocabulary import Vocabulary
+from omvfs.model.arrays import significant
 from omvfs.model.concordance import concordance
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.parameters import by_view, select_size
@@ -223,12 +224,14 @@ SelectSize: TypeAlias = int | float | Mapping[str, int | float] | None
 def rank(scores: NDArray[Any]) -> NDArray[np.intp]:
     """Return the rank of every feature, 1 = best; among equal scores the first is better.
 
+    Scores that differ by rounding error only are equal.
+
     Examples
     --------
     >>> rank(np.array([0.2, 0.9, 0.2]))
     array([2, 1, 3])
     """
-    order = np.argsort(-scores, kind="stable")
+    order = np.argsort(-significant(scores), kind="stable")
     ranking = np.empty(len(scores), np.intp)
     ranking[order] = np.arange(1, len(scores) + 1)
     return ranking

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from omvfs import OMVFS, as_views
+from omvfs.selector import rank
 from streams import every_dtype, learned, two_views
 from support import clustered, counts
 
@@ -129,3 +130,11 @@ def test_a_feature_that_repeats_a_better_one_ranks_below_it():
     diverse = OMVFS(3, random_state=0, diversity=2.0).fit(twin)
     assert diverse.ranking_[12] == 13
     assert diverse.ranking_[0] < 13
+
+
+def test_the_order_of_columns_decides_between_scores_equal_up_to_rounding():
+    rng = np.random.default_rng(0)
+    scores = np.repeat(rng.random(20), 5)
+    noisy = scores * (1 + 1e-14 * rng.standard_normal(100))
+    np.testing.assert_array_equal(rank(noisy), rank(scores))
+    assert (rank(scores * (1 + 1e-6 * rng.standard_normal(100))) != rank(scores)).any()

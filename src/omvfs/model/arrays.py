@@ -180,6 +180,30 @@ def in_ties(values: Array) -> Array:
     return values if width == 0 else np.round(values / width)
 
 
+def significant(values: Array, dtype: np.dtype[Any] | None = None) -> NDArray[np.float64]:
+    """Return values rounded to the digits that do not depend on the processor.
+
+    Sums in another order, or by another kernel of BLAS, differ in their last digits. Scores rounded
+    so are equal where they are equal but for rounding error, and the order of columns decides.
+
+    Parameters
+    ----------
+    values : array
+    dtype : dtype, default=None
+        Precision of the data that the values come from; by default that of the values.
+
+    Examples
+    --------
+    >>> a, b = significant(np.array([0.1 + 0.2, 0.3]))
+    >>> bool(a == b), round(float(a), 9)
+    (True, 0.3)
+    """
+    bits = 33 if (values.dtype if dtype is None else dtype) == np.float64 else 20
+    mantissas, exponents = np.frexp(np.asarray(values, np.float64))
+    found: NDArray[np.float64] = np.ldexp(np.round(mantissas * 2.0**bits), exponents - bits)
+    return found
+
+
 def near_largest(values: Array, noise: float = 0.0) -> NDArray[np.bool_]:
     """Return which values are the largest of their row, but for rounding error.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray, dense_if_full
+from omvfs.model.arrays import Array, Block, IntArray, dense_if_full, significant
 from omvfs.model.constrained.half_steps import inverse_roots, update_v
 from omvfs.model.presence import of_those, who_has
 from omvfs.model.ranking.criteria import ByV, relevance
@@ -34,14 +34,17 @@ _PIECE = 4096
 def relevances(
     state: State, V: Sequence[Array], ranking: Ranking, settings: Settings
 ) -> list[Array]:
-    """Return the score of every feature by itself, per view."""
-    views = state.statistics.views
+    """Return the score of every feature by itself, per view; those of a callable as they are."""
+    views, dtype = state.statistics.views, state.statistics.dtype
     if ranking.asks_rows and len(state.reservoir.live):
-        return [separation(means) for _, _, means in _means(state, settings)]
-    return [
+        return [significant(separation(means), dtype) for _, _, means in _means(state, settings)]
+    found = [
         ranking.relevance(V_v, view.diagonal_masses, view.weight_sums)
         for view, V_v in zip(views, V, strict=True)
     ]
+    if callable(ranking.criterion):
+        return found
+    return [significant(scores, dtype).astype(scores.dtype, copy=False) for scores in found]
 
 
 def worths(

@@ -32,7 +32,7 @@ class Correlations:
     """
 
     def __init__(self, rows: Block) -> None:
-        n = rows.shape[0]
+        n, self.dtype = rows.shape[0], rows.dtype
         means = column_sums(rows) / n
         variances = column_sums(squared_entries(rows)) / n - means**2
         # Rounding leaves a constant column a variance of about this.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Array, Block, IntArray
+from omvfs.model.arrays import Array, Block, IntArray, significant
 from omvfs.model.ranking.correlations import PERFECT, Correlations
 
 # Features among which the next ones are looked for.
@@ -166,12 +166,16 @@ class _Taking:
             self.final[able[i]], value[i] = value[i], -1
             less = np.flatnonzero((own[i] < left) & (value >= 0))
             left[less], repeated[less], with_it[less] = own[i, less], able[i], r[i, less]
-            value[less] = worth[less] * own[i, less] ** self._strength
+            value[less] = self._left_of(worth[less], own[i, less])
         self.value[able], self._left[able] = value, left
         self.repeated[able], self.r[able] = repeated, with_it
         self._taken = np.append(self._taken, able[taken])
         self._seen[able] = len(self._taken)
         return len(taken)
+
+    def _left_of(self, worth: Array, own: Array) -> NDArray[np.float64]:
+        """Return what is left of features; of equal ones, rounding must not choose."""
+        return significant(worth * own**self._strength, self._correlations.dtype)
 
     def look(self, features: IntArray) -> None:
         """Find what features are worth beside all that were taken."""
@@ -184,7 +188,7 @@ class _Taking:
             those, own = those[less], own[less]
             self._left[those], self.r[those] = own, r[less]
             self.repeated[those] = taken[which[less]]
-            self.value[those] = self._worth[those] * own**self._strength
+            self.value[those] = self._left_of(self._worth[those], own)
         self._seen[features] = len(self._taken)
 
 

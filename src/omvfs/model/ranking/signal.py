@@ -16,6 +16,8 @@ _AT_ONCE = 16
 _MOST = 1000
 # Sparse rows are multiplied in 4 ns a pair of entries, dense ones in 0.02 ns a pair of columns.
 _SPARSE = 1 / 200
+# Digits behind the point that count: gains that differ less are equal but for rounding error.
+_DIGITS = 10
 # Of more clusters each is told from the rest only: there are too many pairs.
 _MOST_CLUSTERS = 24
 
@@ -80,7 +82,7 @@ def signal_order(
     for step in range(len(taken)):
         costs = 0.5 * np.log1p((own + 2 * crossed) / total)
         while True:
-            bounds = np.where(free, adds - costs, -np.inf)
+            bounds = np.where(free, np.round(adds - costs, _DIGITS), -np.inf)
             j = int(bounds.argmax())
             if known_at[j] == step:
                 break
