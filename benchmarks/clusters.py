@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from keep import Results
 from omvfs import OMVFS
-from omvfs.data.suspects import SuspectColumnWarning
+from omvfs.data.read import SuspectColumnWarning
 from omvfs.datasets import make_planted
 from omvfs.evaluation import evaluate_selection
 from paper import Place, table

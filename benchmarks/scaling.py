@@ -20,7 +20,7 @@ import numpy as np
 
 from omvfs import OMVFS
 from omvfs.distributed import steps
-from omvfs.distributed.files import fit_file, part_of, schema_of
+from omvfs.distributed.shards import fit_file, part_of, schema_of
 from omvfs.parts import Plan
 from paper import table
 from paper.figures import pyplot, save

@@ -100,7 +100,7 @@ def child(task, path, sample_size):
     import mudata
 
     from omvfs import OMVFS
-    from omvfs.integrations.cells import Cells
+    from omvfs.integrations.scverse import Cells
 
     mdata = mudata.read_h5mu(path, backed="r")
     cells, _ = Cells(mdata), OMVFS

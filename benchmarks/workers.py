@@ -27,9 +27,8 @@ from measure import held
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
 from omvfs.distributed import steps
-from omvfs.distributed.dask import fit
-from omvfs.distributed.files import common_schema, fit_file, part_of, schema_of
-from omvfs.distributed.local import local_workers
+from omvfs.distributed.dask import fit, local_workers
+from omvfs.distributed.shards import common_schema, fit_file, part_of, schema_of
 
 DEBIAN = ("english", "italian", "depends")
 PLAIN = "plain loop"

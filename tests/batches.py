@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from omvfs.data.door import as_views
+from omvfs.data.read import as_views
 from omvfs.data.views import Views
 from support import KINDS, counts
 

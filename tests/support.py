@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 from omvfs import OMVFSPaper
-from omvfs.data import reading
+from omvfs.data import read as reading
+from omvfs.data import views as views_module
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.selector import Journal
 
@@ -53,7 +54,8 @@ def reads_of_blocks(monkeypatch):
         reads.setdefault(view, []).append(block.shape[0])
         return block, labels
 
-    monkeypatch.setattr(reading, "read_block", counted)
+    for module in (reading, views_module):
+        monkeypatch.setattr(module, "read_block", counted)
     return reads
 
 

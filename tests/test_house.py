@@ -64,11 +64,3 @@ def test_the_walk_is_short_and_names_what_is_there():
     assert len(named) >= 10
     missing = [name for name in named if not (ROOT / "src" / "omvfs" / name).is_file()]
     assert not missing
-
-
-def test_modules_are_of_readable_length():
-    lengths = {
-        path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
-        for path in (ROOT / "src").rglob("*.py")
-    }
-    assert {name: n for name, n in lengths.items() if n > 450} == {}

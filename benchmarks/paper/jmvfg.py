@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.data.views import Block, hstack
+from omvfs.data.blocks import Block, hstack
 from omvfs.datasets import load_folder, make_planted
 from omvfs.evaluation.joint import PERCENTS, evaluate_joint_ranking, in_unit_range
 from paper.base import Claim, Experiment, Place, Row, Task

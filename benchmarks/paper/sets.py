@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from omvfs.data.door import as_views
-from omvfs.data.views import Block, Views
+from omvfs.data.blocks import Block
+from omvfs.data.read import as_views
+from omvfs.data.views import Views
 from omvfs.datasets import Planted, load_folder
 from omvfs.evaluation import evaluate_selection, summarise
 from paper.base import Place, Row

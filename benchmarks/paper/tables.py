@@ -15,7 +15,7 @@ from omvfs.baselines import (
     TIMEFS,
     LaplacianScore,
 )
-from omvfs.data.door import as_views
+from omvfs.data.read import as_views
 from omvfs.selector import MultiViewSelector
 from paper.base import Experiment, Place, Row, Task
 from paper.page import table

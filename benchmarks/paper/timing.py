@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from omvfs.data.views import Block
+from omvfs.data.blocks import Block
 from paper.base import Row
 
 CHUNK = 1000

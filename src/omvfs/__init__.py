@@ -5,10 +5,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omvfs.data.door import as_views
-    from omvfs.data.rechunk import rechunk
-    from omvfs.data.suspects import SuspectColumnWarning
-    from omvfs.data.transformer import ViewTransformer
+    from omvfs.data.read import SuspectColumnWarning, as_views, rechunk
+    from omvfs.data.split import ViewTransformer
     from omvfs.data.views import Views
     from omvfs.omvfs import OMVFS
     from omvfs.paper import OMVFSPaper
@@ -30,12 +28,12 @@ __version__ = "0.2.0"
 _HOMES = {
     "OMVFS": "omvfs",
     "OMVFSPaper": "paper",
-    "SuspectColumnWarning": "data.suspects",
-    "ViewTransformer": "data.transformer",
+    "SuspectColumnWarning": "data.read",
+    "ViewTransformer": "data.split",
     "Views": "data.views",
-    "as_views": "data.door",
+    "as_views": "data.read",
     "merge": "parts",
-    "rechunk": "data.rechunk",
+    "rechunk": "data.read",
 }
 
 # Rooms by a shorter name.

@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal, get_args
 
-from omvfs.data.schema import NewFeatures, Schema
-from omvfs.data.split import Remainder
+from omvfs.data.schema import NewFeatures, Remainder, Schema
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.constrained.view_weights import FEWEST_ROWS
 from omvfs.model.ranking.criteria import Named

@@ -13,11 +13,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.data.blocks import check_unmasked
-from omvfs.data.door import as_views
-from omvfs.data.schema import Schema, listed
-from omvfs.data.suspects import Suspect, dominant, named_once, row_numbers
+from omvfs.data.read import Suspect, as_views, dominant, named_once, row_numbers
+from omvfs.data.schema import Schema, Vocabulary, listed
 from omvfs.data.views import Views
-from omvfs.data.vocabulary import Vocabulary
 from omvfs.growth import Growth, begun, change_for, within
 from omvfs.model.arrays import Array, Block
 from omvfs.model.columns import place_columns

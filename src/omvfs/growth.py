@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.data.schema import Schema
+from omvfs.data.schema import Schema, Vocabulary
 from omvfs.data.views import Views
-from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.arrays import IntArray, column_sums
 from omvfs.model.settings import Settings
 from omvfs.model.statistics import Statistics

@@ -21,9 +21,8 @@ from omvfs.constraints import (
     checked,
     resolve,
 )
-from omvfs.data.schema import NewFeatures
-from omvfs.data.split import Remainder
-from omvfs.data.suspects import warn_of
+from omvfs.data.read import warn_of
+from omvfs.data.schema import NewFeatures, Remainder
 from omvfs.data.views import Views
 from omvfs.fitted import FittedState
 from omvfs.growth import check_growing

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from omvfs.constraints import NegativeMode
-from omvfs.data.schema import NewFeatures
-from omvfs.data.split import Remainder
+from omvfs.data.schema import NewFeatures, Remainder
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
 from omvfs.omvfs import OMVFS

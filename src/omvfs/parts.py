@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from omvfs.constraints import PARAMETERS, plain
-from omvfs.data.schema import Schema, listed
-from omvfs.data.vocabulary import Vocabulary
+from omvfs.data.schema import Schema, Vocabulary, listed
 from omvfs.fitted import EVENTS, FittedState
 from omvfs.growth import Growth
 from omvfs.model.arrays import Array, IntArray

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.data.blocks import Negative
-from omvfs.data.door import as_views
+from omvfs.data.read import as_views
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, IntArray, dense, scale_columns, unit_rows
@@ -286,7 +286,7 @@ class Preparation:
 
     Examples
     --------
-    >>> from omvfs.data.door import as_views
+    >>> from omvfs.data.read import as_views
     >>> first = as_views({"text": np.array([[3.0, 4.0]])})
     >>> prepared, after = Preparation.of(["scale", "l2"], ["text"]).learn(first)
     >>> prepared["text"].round(3), after.counted[0][0]["largest"]
@@ -362,7 +362,7 @@ class Preparation:
 
         Examples
         --------
-        >>> from omvfs.data.door import as_views
+        >>> from omvfs.data.read import as_views
         >>> begun = Preparation.of("tfidf", ["text"])
         >>> one, other = (
         ...     begun.learn(as_views({"text": np.array(X)}))[1]

@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.data.blocks import take_columns
-from omvfs.data.collections import holds_views, named_blocks
-from omvfs.data.containers import Names, labels_of, modalities_of
-from omvfs.data.door import as_views, select_columns
-from omvfs.data.kinds import (
+from omvfs.data.blocks import (
+    Block,
+    are_mappings,
     column_names,
+    hstack,
+    labels_of,
+    modalities_of,
     n_columns,
+    take_columns,
     with_columns,
     with_columns_of_modalities,
 )
-from omvfs.data.mappings import are_mappings
-from omvfs.data.schema import listed
-from omvfs.data.views import Block, Views, hstack
+from omvfs.data.read import as_views, select_columns
+from omvfs.data.schema import Names, listed
+from omvfs.data.views import Views, holds_views, named_blocks
 from omvfs.disk import replacing_text
 from omvfs.model.columns import place_columns
 from omvfs.prepare import Preparing, hash_bits, hashed

@@ -20,16 +20,10 @@ from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_container_adapter
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from omvfs.data.blocks import Negative
-from omvfs.data.collections import has_rows
-from omvfs.data.containers import for_sklearn
-from omvfs.data.door import as_views, select_columns
-from omvfs.data.lacking import Missing
-from omvfs.data.rechunk import rechunk
-from omvfs.data.schema import NewFeatures, Schema
-from omvfs.data.split import Remainder, columns_by_view, depends_on_x
-from omvfs.data.views import Block, Views, hstack
-from omvfs.data.vocabulary import Vocabulary
+from omvfs.data.blocks import Block, Missing, Negative, for_sklearn, hstack
+from omvfs.data.read import as_views, columns_by_view, depends_on_x, rechunk, select_columns
+from omvfs.data.schema import NewFeatures, Remainder, Schema, Vocabulary
+from omvfs.data.views import Views, has_rows
 from omvfs.model.arrays import significant
 from omvfs.model.concordance import concordance
 from omvfs.model.state import ChunkInfo, Update

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from hypothesis import given
 
 from batches import assert_sound, batches, bits, quick
-from omvfs.data.door import as_views
-from omvfs.data.views import Views, hstack
+from omvfs.data.blocks import hstack
+from omvfs.data.read import as_views
+from omvfs.data.views import Views
 from support import KINDS, counts, dense
 
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from omvfs.data.door import as_views
+from omvfs.data.read import as_views
 from omvfs.data.views import Views
 from support import KINDS
 

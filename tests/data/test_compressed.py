@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aside import run_aside
-from omvfs.data.compressed import check_compressed
+from omvfs.data.blocks import check_compressed
 
 # Pointers that pass scipy's own check of all contents, and what comes of all that read them.
 EVADING = """
 import numpy as np, scipy.sparse as sp
-from omvfs.data.door import as_views
+from omvfs.data.read import as_views
 from omvfs.data.views import Views
 from omvfs.formats._mat5 import csr_of_columns
 

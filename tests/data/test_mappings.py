@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from omvfs import Views
 from omvfs.baselines import Variance
-from omvfs.data.door import as_views
-from omvfs.data.rechunk import rechunk
+from omvfs.data.read import as_views, rechunk
 from support import dense
 
 ROW = st.dictionaries(st.text(max_size=2), st.integers(0, 3).map(float), max_size=4)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS
-from omvfs.data.door import as_views
+from omvfs.data.read import as_views
 from omvfs.data.views import Views
 
 HIDDEN = np.ma.masked_array(np.ones((4, 3)), np.arange(12).reshape(4, 3) == 7)

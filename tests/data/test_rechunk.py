@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batches import assert_same, deliveries, quick
-from omvfs.data.rechunk import rechunk
+from omvfs.data.read import rechunk
 from omvfs.data.views import Views
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batches import assert_same, batches, quick
-from omvfs.data.door import as_views
+from omvfs.data.read import as_views
 from omvfs.data.views import Views
 
 

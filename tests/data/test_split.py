@@ -11,8 +11,7 @@ from sklearn.compose import make_column_selector
 
 from batches import assert_sound, quick
 from omvfs.baselines import ColumnSum, Variance
-from omvfs.data.door import as_views
-from omvfs.data.rechunk import rechunk
+from omvfs.data.read import as_views, rechunk
 from omvfs.data.views import Views
 from stand_ins import Untouchable
 from support import KINDS, counts, dense

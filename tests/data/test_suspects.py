@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs import Views
-from omvfs.data.suspects import dominant, labels, row_numbers
+from omvfs.data.read import dominant, labels, row_numbers
 from support import counts
 
 KINDS = {"dense": np.asarray, "sparse": sp.csr_array}

@@ -17,9 +17,9 @@ from sklearn.utils.validation import _num_samples
 
 from batches import assert_same, assert_sound, batches, deliveries, quick
 from omvfs import OMVFS
-from omvfs.data.door import as_views, select_columns
-from omvfs.data.rechunk import rechunk
-from omvfs.data.views import Schema, Views
+from omvfs.data.read import as_views, rechunk, select_columns
+from omvfs.data.schema import Schema
+from omvfs.data.views import Views
 from support import KINDS, dense, fingerprint, reads_of_blocks
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omvfs.data.vocabulary import Vocabulary
+from omvfs.data.schema import Vocabulary
 
 NAMES = st.lists(st.sampled_from("abcdefghijkl"), unique=True)
 

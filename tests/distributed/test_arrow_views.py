@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from omvfs import OMVFS
 from omvfs.distributed import spark as on_spark
-from omvfs.distributed.arrow_views import Layout, ViewColumns, cut
-from omvfs.distributed.errors import ClusterError
-from omvfs.distributed.spark_columns import layout_of
+from omvfs.distributed.spark import Layout, ViewColumns, cut, layout_of
+from omvfs.distributed.steps import ClusterError
 from support import dense
 
 VECTOR = pa.struct(

@@ -12,7 +12,7 @@ from clusters import inside, saved_parts
 from omvfs import OMVFS
 from omvfs.cli import _workers
 from omvfs.cli.commands import run_app
-from omvfs.distributed import runs
+from omvfs.distributed import shards
 from streams import learned
 from support import counts
 
@@ -102,7 +102,7 @@ def test_many_files_are_parts_of_one_table(tmp_path, scheduler, capsys):
 
 def test_what_is_finished_is_not_done_again(folder, one_by_one, scheduler, monkeypatch, capsys):
     data, out = folder / "p" / "*.npy", folder / "out"
-    put, seen = runs.Kept.put, []
+    put, seen = shards.Kept.put, []
 
     def full_disk(self, part, state):
         if len(seen) == 2:
@@ -110,7 +110,7 @@ def test_what_is_finished_is_not_done_again(folder, one_by_one, scheduler, monke
         seen.append(part.name)
         put(self, part, state)
 
-    monkeypatch.setattr(runs.Kept, "put", full_disk)
+    monkeypatch.setattr(shards.Kept, "put", full_disk)
     assert select(data, "-o", out, "--scheduler", scheduler) == 4
     said = capsys.readouterr().err
     assert "No space left on device" in said
@@ -131,7 +131,7 @@ def test_what_is_finished_is_not_done_again(folder, one_by_one, scheduler, monke
         seen.append(part.name)
         put(self, part, state)
 
-    monkeypatch.setattr(runs.Kept, "put", counted)
+    monkeypatch.setattr(shards.Kept, "put", counted)
     # One is damaged on disk, of another one the rows have changed: both are done again.
     kept = sorted((out / "parts").iterdir())
     kept[0].write_bytes(kept[0].read_bytes()[:-9])
@@ -209,7 +209,7 @@ def test_asked_to_stop_it_keeps_what_is_finished(
     folder, one_by_one, scheduler, monkeypatch, capsys
 ):
     data, out = folder / "p" / "*.npy", folder / "out"
-    put, asked = runs.Kept.put, []
+    put, asked = shards.Kept.put, []
 
     def stopping(self, part, state):
         put(self, part, state)
@@ -218,14 +218,14 @@ def test_asked_to_stop_it_keeps_what_is_finished(
             asked.append(os.kill(os.getpid(), signal.SIGTERM))
 
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(runs.Kept, "put", stopping)
+    monkeypatch.setattr(shards.Kept, "put", stopping)
     try:
         assert select(data, "-o", out, "--scheduler", scheduler) == 143
     finally:
         signal.signal(signal.SIGTERM, before[0])
         signal.signal(signal.SIGINT, before[1])
     assert f"finished parts are in {out / 'parts'}. Go on with --resume." in capsys.readouterr().err
-    monkeypatch.setattr(runs.Kept, "put", put)
+    monkeypatch.setattr(shards.Kept, "put", put)
     assert select(data, "-o", out, "--scheduler", scheduler, "--resume") == 0
     assert learned(OMVFS.load(out / "model.omvfs")) == one_by_one()
 

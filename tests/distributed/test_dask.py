@@ -19,7 +19,7 @@ import dask.array as da  # noqa: E402
 from dask.delayed import delayed  # noqa: E402
 
 from omvfs.distributed.dask import fit, transform  # noqa: E402
-from omvfs.distributed.errors import ClusterError  # noqa: E402
+from omvfs.distributed.steps import ClusterError  # noqa: E402
 
 # Of fewer rows than clusters, of none, uneven.
 SIZES = (2, 28, 0, 35, 1, 4)

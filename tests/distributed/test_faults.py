@@ -10,7 +10,7 @@ import pytest
 from clusters import OPTIONS, Cluster, Command, inside, saved_parts
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
-from omvfs.distributed import watching
+from omvfs.distributed import dask as watching
 from streams import learned
 from support import counts
 
@@ -75,8 +75,8 @@ def test_what_is_done_and_not_handed_over_is_told_of_as_lost():
 
     from distributed.comm import CommClosedError
 
-    from omvfs.distributed.errors import ClusterError
-    from omvfs.distributed.watching import result_of
+    from omvfs.distributed.dask import result_of
+    from omvfs.distributed.steps import ClusterError
 
     def result(timeout):
         raise CommClosedError("in <TCP (closed) ConnectionPool.gather>: Stream is closed")
@@ -116,7 +116,7 @@ def test_workers_that_lack_memory_are_told_of():
 
     from distributed import Client, LocalCluster
     from omvfs.distributed.dask import fit
-    from omvfs.distributed.errors import ClusterError
+    from omvfs.distributed.steps import ClusterError
 
     def greedy(X):
         held = []
@@ -140,7 +140,7 @@ def test_without_workers_nobody_waits_for_ever(monkeypatch):
     import dask.array as da
 
     from omvfs.distributed.dask import fit
-    from omvfs.distributed.errors import ClusterError
+    from omvfs.distributed.steps import ClusterError
 
     monkeypatch.setattr(watching, "PATIENCE", 1.0)
     monkeypatch.setattr(watching, "_LOOK", 0.2)
@@ -153,7 +153,7 @@ def test_workers_that_are_paused_for_ever_are_not_waited_for(monkeypatch):
     from distributed.core import Status
 
     from omvfs.distributed.dask import fit
-    from omvfs.distributed.errors import ClusterError
+    from omvfs.distributed.steps import ClusterError
 
     monkeypatch.setattr(watching, "PATIENCE", 1.0)
     monkeypatch.setattr(watching, "_LOOK", 0.2)

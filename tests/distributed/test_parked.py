@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from omvfs.distributed.parked import Parked
+from omvfs.distributed.dask import Parked
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from pyspark.sql import functions as F  # noqa: E402, N812
 from pyspark.sql import types as T  # noqa: E402, N812
 
 from omvfs.distributed import spark as on_spark  # noqa: E402
-from omvfs.distributed.errors import ClusterError  # noqa: E402
+from omvfs.distributed.steps import ClusterError  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from omvfs.data.door import as_views
+from omvfs.data.read import as_views
 from omvfs.datasets import make_planted
 from omvfs.evaluation import MultiViewSphericalKMeans, clustering_accuracy, spherical_k_means
 from omvfs.evaluation.kmeans import alternate, consensus, nearest_by_angle, rounds

@@ -12,7 +12,7 @@ from omvfs.baselines._learned_graph import learned_graph, shares
 from omvfs.baselines._ridge import enough, ridge_factor
 from omvfs.baselines._spectral import FloatArray
 from omvfs.baselines.base import Found, OfflineSelector
-from omvfs.data.split import Remainder
+from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.data.blocks import Negative
-from omvfs.data.views import Block, Views
+from omvfs.data.blocks import Block, Negative
+from omvfs.data.views import Views
 from omvfs.model.state import Update
 from omvfs.parameters import seed_of
 from omvfs.selector import MultiViewSelector, StreamSelector, sizes_by_view

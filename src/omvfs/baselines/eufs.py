@@ -14,7 +14,7 @@ import numpy as np
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
 from omvfs.baselines._projections import orthonormal, shrink
 from omvfs.baselines._spectral import FloatArray
-from omvfs.data.split import Remainder
+from omvfs.data.schema import Remainder
 from omvfs.model.arrays import Block, squared_row_norms
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.baselines.base import PerViewStreamSelector
-from omvfs.data.split import Remainder
-from omvfs.data.views import Block
+from omvfs.data.blocks import Block
+from omvfs.data.schema import Remainder
 from omvfs.model.arrays import dense
 from omvfs.parameters import number, whole
 from omvfs.selector import SelectSize

@@ -13,7 +13,7 @@ from omvfs.baselines._projections import orthonormal
 from omvfs.baselines._ridge import solve_ridge
 from omvfs.baselines._spectral import FloatArray, in_double
 from omvfs.baselines.base import Found, OfflineSelector
-from omvfs.data.split import Remainder
+from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian

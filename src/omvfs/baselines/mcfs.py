@@ -9,7 +9,7 @@ from scipy.linalg import solve_triangular
 
 from omvfs.baselines._graphs import GraphSelector
 from omvfs.baselines._spectral import FloatArray, degrees, in_double, smoothness, spectrum
-from omvfs.data.split import Remainder
+from omvfs.data.schema import Remainder
 from omvfs.model.arrays import Array, Block, column_sums
 from omvfs.parameters import whole
 from omvfs.selector import SelectSize

@@ -15,8 +15,7 @@ from omvfs.baselines._local_learning import local_residual
 from omvfs.baselines._spectral import FloatArray
 from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.data.blocks import Negative
-from omvfs.data.schema import listed
-from omvfs.data.split import Remainder
+from omvfs.data.schema import Remainder, listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block, squared_row_norms
 from omvfs.model.constrained.alternate import best_cluster

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
 from omvfs.baselines._ridge import solve_ridge
 from omvfs.baselines._spectral import FloatArray
-from omvfs.data.split import Remainder
+from omvfs.data.schema import Remainder
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian, split_signs

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from omvfs.baselines._centred import mean_and_variance
 from omvfs.baselines.base import Found, OfflineSelector, PerViewStreamSelector
-from omvfs.data.split import Remainder
-from omvfs.data.views import Block, Views
+from omvfs.data.blocks import Block
+from omvfs.data.schema import Remainder
+from omvfs.data.views import Views
 from omvfs.model.arrays import column_sums
 from omvfs.parameters import seed_of
 from omvfs.selector import SelectSize

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from omvfs.baselines._graphs import GraphSelector
 from omvfs.baselines._spectral import degrees, in_double, smoothness, spectrum
-from omvfs.data.split import Remainder
-from omvfs.data.views import Block
+from omvfs.data.blocks import Block
+from omvfs.data.schema import Remainder
 from omvfs.parameters import one_of, whole
 from omvfs.selector import SelectSize
 

@@ -10,8 +10,9 @@ from omvfs.baselines._centred import Centred
 from omvfs.baselines._projections import orthonormal, shrink, simplex_rows
 from omvfs.baselines._spectral import FloatArray
 from omvfs.baselines.base import Found, OfflineSelector
-from omvfs.data.split import Remainder
-from omvfs.data.views import Block, Views
+from omvfs.data.blocks import Block
+from omvfs.data.schema import Remainder
+from omvfs.data.views import Views
 from omvfs.model.objective import inner, l21, row_norms, squared_norm
 from omvfs.parameters import number, seed_of, whole
 from omvfs.selector import SelectSize

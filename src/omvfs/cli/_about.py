@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from omvfs import SuspectColumnWarning
 from omvfs.cli._messages import say
-from omvfs.data.suspects import Suspect, dominant, labels, named_once, row_numbers
+from omvfs.data.read import Suspect, dominant, labels, named_once, row_numbers
 from omvfs.data.views import Views
 from omvfs.formats.inputs import ROWS, read_input
 from omvfs.formats.registry import is_table

@@ -12,7 +12,7 @@ from omvfs.cli._messages import discreet, of_anything, of_missing, of_system, sh
 from omvfs.cli._signals import Interrupted
 from omvfs.cli._wording import worded
 from omvfs.disk import BusyError
-from omvfs.distributed.errors import ClusterError
+from omvfs.distributed.steps import ClusterError
 from omvfs.wording import sentence_of
 
 FAILED, USAGE, BAD_DATA, BAD_FILE, INTERRUPTED = 1, 2, 3, 4, 130

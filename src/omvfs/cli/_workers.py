@@ -16,9 +16,8 @@ from omvfs.cli._messages import say
 from omvfs.cli._reading import Reading
 from omvfs.cli._rows import no_rows
 from omvfs.cli._signals import Stop
-from omvfs.distributed.errors import ClusterError
-from omvfs.distributed.files import Failure, parts_of
-from omvfs.distributed.runs import Kept, Outcome, run_parts
+from omvfs.distributed.shards import Failure, Kept, Outcome, parts_of
+from omvfs.distributed.steps import ClusterError
 from omvfs.formats.destinations import Destination
 from omvfs.live.status import StatusFile
 from omvfs.persistence import checkpoint
@@ -124,6 +123,8 @@ def learned(
     told : StatusFile
         Told how many parts are done, and of how many.
     """
+    from omvfs.distributed.dask import run_parts
+
     parts = parts_of(reading.inputs, reading.options())
     if len(parts) == 1:
         say("The data are one part: one worker reads them.", err=True)
@@ -191,7 +192,7 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
     from distributed import Client
 
     if scheduler is None:
-        from omvfs.distributed.local import local_workers
+        from omvfs.distributed.dask import local_workers
 
         with local_workers(workers or 1, timeout=_ANSWER) as client:
             yield client

@@ -87,7 +87,7 @@ from omvfs.cli._workers import (
     learned,
     tell_of_damaged,
 )
-from omvfs.data.door import mark_missing
+from omvfs.data.read import mark_missing
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source

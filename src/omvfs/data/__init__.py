@@ -1,1 +1,1 @@
-"""Batches as named views: the one door for data."""
+"""Batches of rows as named views: reading, validation, schema."""

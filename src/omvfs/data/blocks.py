@@ -1,17 +1,483 @@
 """One block of data: the rows of one view, as a C-ordered array or a canonical CSR matrix."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+import numbers
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from omvfs.data.compressed import check_compressed
-from omvfs.data.containers import Labels, Names, columns_of_texts, labels_of, values_of
-from omvfs.data.mappings import are_mappings, read_mappings
+from omvfs.data.schema import Names, as_names, listed
 from omvfs.wording import Sentence, Setting
+
+_EXPECTED = (
+    "expected an array, a sparse matrix, a data frame, rows of numbers, AnnData, an xarray "
+    "DataArray, MuData, or a dict or list of such by view"
+)
+_BY_PARTS = (
+    "in parts to partial_fit. A file is learned from by parts with "
+    "omvfs.pipeline.run(open_source(FILE), selector), or `omvfs select FILE`"
+)
+# How what is not in memory is asked to come there.
+_FETCH = {"compute": ".compute()", "__getitem__": "[:]"}
+_IN_ROWS = numbers.Number, np.generic, Sequence, type(None)  # a str is a sequence
+
+
+class Labels(NamedTuple):
+    """What the columns and the rows of a block are called.
+
+    Attributes
+    ----------
+    names : ndarray of str objects, or None
+        Of the columns, if they are strings; those of several levels are joined by ``__``.
+    views : list of str, or None
+        The first level of every column, where there are several.
+    index : object or None
+        Of the rows, as pandas has it.
+    present : bool array, or None
+        Which rows have the view, of rows by name; None if all do, or nothing tells.
+    by_name : bool
+        Whether the rows are mappings: which columns there are, and in which order, says nothing.
+    """
+
+    names: Names | None = None
+    views: list[str] | None = None
+    index: Any = None
+    present: NDArray[np.bool_] | None = None
+    by_name: bool = False
+
+
+def labels_of(X: Any) -> Labels:
+    """Return what the columns and rows of a block are called, without a look at its values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame([[1, 2]], index=["a"], columns=["x", "y"])
+    >>> labels_of(frame).names, labels_of(pd.concat({"text": frame}, axis=1)).views
+    (array(['x', 'y'], dtype=object), ['text', 'text'])
+    """
+    columns, index = _axes(X)
+    if columns is None:
+        return Labels(index=index)
+    columns = list(columns)
+    views = None
+    if columns and all(isinstance(column, tuple) for column in columns):
+        views = [str(column[0]) for column in columns]
+        columns = ["__".join(map(str, column)) for column in columns]
+    n_strings = sum(isinstance(column, str) for column in columns)
+    if 0 < n_strings < len(columns):
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but only "
+            f"{n_strings} of {len(columns)} have. Convert them: "
+            "X.columns = X.columns.astype(str)."
+        )
+    if not n_strings:
+        return Labels(index=index)
+    if len(set(columns)) < len(columns):
+        ((most, n),) = Counter(columns).most_common(1)
+        raise ValueError(
+            f"Expected unique column names, got {most!r} {n} times. Rename them; for AnnData, "
+            "var_names_make_unique does that."
+        )
+    return Labels(as_names(columns), views, index)
+
+
+def _axes(X: Any) -> tuple[Any, Any]:
+    """Return the labels of the columns and the index of the rows, None where there are none."""
+    if _is_annotated(X):
+        return X.var_names, X.obs_names
+    if _is_data_array(X):
+        index, columns = (X.indexes.get(dim) for dim in X.dims) if len(X.dims) == 2 else (None,) * 2
+        return columns, index
+    frame = _frame(X)
+    return (None, None) if frame is None else (frame.columns, nw.maybe_get_index(frame))
+
+
+def _frame(X: Any) -> Any:
+    """Return a frame as narwhals sees it, None if X is none."""
+    if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
+        return None  # what most are is told without a look around
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"Got a lazy frame ({_called(type(X))}); expected rows. Collect it first, by "
+            ".collect() or .compute(), or pass it in parts to partial_fit."
+        )
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def values_of(X: Any) -> Any:
+    """Return what the numbers of a block can be read from, or say why nothing is.
+
+    Examples
+    --------
+    >>> values_of([[1, 2]])
+    [[1, 2]]
+    >>> values_of({1, 2})
+    Traceback (most recent call last):
+    TypeError: Got set; expected an array, a sparse matrix, a data frame, rows of numbers, AnnData,
+    an xarray DataArray, MuData, or a dict or list of such by view. Pass its numbers as one of them.
+    """
+    if _is_annotated(X):
+        return _annotated_values(X)
+    if _is_data_array(X):
+        X = X.data
+    if _frame(X) is None:
+        _check_known(X)
+    return X
+
+
+def columns_of_texts(X: Any) -> list[str]:
+    """Return the names of the columns of a frame that hold texts or categories.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns_of_texts(pd.DataFrame({"width": [1.0, 2.0], "title": ["a", "b"]}))
+    ['title']
+    """
+    frame = _frame(X)
+    kinds = {} if frame is None else frame.schema
+    texts = nw.String, nw.Categorical, nw.Enum
+    return [str(name) for name, kind in kinds.items() if isinstance(kind, texts)]
+
+
+def modalities_of(X: Any) -> Mapping[str, Any] | None:
+    """Return the blocks of MuData by view, None if it is something else."""
+    if not _has(X, "mod", "obs_names", "var_names"):
+        return None
+    if getattr(X, "axis", 0) != 0:
+        raise ValueError(
+            f"Got {_called(type(X))} with axis={X.axis}; expected axis=0, whose modalities are of "
+            "the same rows."
+        )
+    return dict(X.mod)
+
+
+def for_sklearn(X: Any) -> Any:
+    """Return X, or a frame of no rows that has the names of its columns, if only we know them."""
+    labels = labels_of(X)
+    if labels.names is not None and (_is_annotated(X) or _is_data_array(X)):
+        columns, _ = _axes(X)
+        empty = columns.to_frame().iloc[:, :0].T
+    elif labels.views is not None:
+        empty = X.iloc[:0]
+    else:
+        return X
+    return empty.set_axis(labels.names, axis=1)
+
+
+def _has(X: Any, *names: str) -> bool:
+    # Of the class: a frame has its columns for attributes, and nothing is computed.
+    return all(hasattr(type(X), name) for name in names)
+
+
+def _is_annotated(X: Any) -> bool:
+    return _has(X, "X", "obs_names", "var_names")
+
+
+def _is_data_array(X: Any) -> bool:
+    return _has(X, "dims", "indexes", "data")
+
+
+def _annotated_values(X: Any) -> Any:
+    # Of rows of a file, adata[:1000], these rows; of all of it, something that is not here.
+    values = X.X
+    if values is None:
+        raise ValueError(f"Got {_called(type(X))} without X; pass one of its layers.")
+    path = getattr(X, "filename", None)
+    if path is not None and not (isinstance(values, np.ndarray) or sp.issparse(values)):
+        raise TypeError(
+            f"Got {_called(type(X))} backed by {os.fspath(path)}; expected values in memory. Pass "
+            f"X.to_memory(), or rows of it, X[:1000], {_BY_PARTS}."
+        )
+    return values_of(values)
+
+
+def _check_known(X: Any) -> None:
+    """Refuse what is neither an array nor rows of numbers."""
+    if isinstance(X, Sequence) and not isinstance(X, str | bytes | memoryview):
+        for kind in _kinds_within(X):
+            _check_here(kind)
+            if not (issubclass(kind, _IN_ROWS) or _offers_array(kind)):
+                raise TypeError(f"Got {_called(type(X))} that holds {_called(kind)}; {_EXPECTED}.")
+        return
+    _check_here(type(X))
+    if sp.issparse(X) or _offers_array(type(X)):
+        return
+    remedy = "Pass its numbers as one of them"
+    if isinstance(X, str | os.PathLike):
+        remedy = "Read files with omvfs.formats.open_source"
+    elif _has(X, "__next__"):
+        remedy = "Pass its batches one by one to partial_fit, or to rechunk"
+    elif modalities_of(X) is not None:
+        remedy = "It holds views itself: pass it alone"
+    raise TypeError(f"Got {_called(type(X))}; {_EXPECTED}. {remedy}.")
+
+
+def _kinds_within(rows: Sequence[Any]) -> set[type]:
+    """Return the types of rows, and of what plain rows hold."""
+    kinds = set(map(type, rows))
+    for row in rows:
+        if type(row) in (list, tuple):
+            kinds.update(map(type, row))
+    return kinds
+
+
+def _check_here(kind: type) -> None:
+    """Refuse what has its values on a disk, or yet to be computed: what is in chunks."""
+    if not hasattr(kind, "chunks"):
+        return
+    how = next((how for name, how in _FETCH.items() if hasattr(kind, name)), " in memory")
+    raise TypeError(
+        f"Got {_called(kind)}, whose values are not in memory; expected values that are. Pass "
+        f"X{how}, or X {_BY_PARTS}."
+    )
+
+
+def _offers_array(kind: type) -> bool:
+    offers = hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")
+    return offers or kind is memoryview
+
+
+def _called(kind: type) -> str:
+    """Return the name of a class, and whose it is."""
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return name.removeprefix("builtins.")
+
+
+def are_mappings(X: Any) -> bool:
+    """Tell whether X are rows by name: mappings, and None for rows that lack the view.
+
+    All of a chunk may lack it.
+
+    Examples
+    --------
+    >>> are_mappings([{"cat": 2.0}, {}, None]), are_mappings([[1.0]]), are_mappings([])
+    (True, False, False)
+    >>> are_mappings([None, None])
+    True
+    """
+    if not isinstance(X, list | tuple) or not X:
+        return False
+    first = next((row for row in X if row is not None), None)
+    if first is not None and not _is_row(first):
+        return False
+    return all(row is None or _is_row(row) for row in X)
+
+
+def _is_row(row: Any) -> bool:
+    # A DOK matrix is a dict.
+    return isinstance(row, Mapping) and not sp.issparse(row)
+
+
+def read_mappings(
+    rows: Sequence[Mapping[str, Any] | None], view: str
+) -> tuple[sp.csr_array, Names, NDArray[np.bool_] | None]:
+    """Return rows by name as a matrix, its names in order of appearance, and who has the view.
+
+    Parameters
+    ----------
+    rows : sequence of (mapping of str to number, or None)
+    view : str
+        The name errors speak of.
+
+    Returns
+    -------
+    block : csr_array
+    names : ndarray of str objects
+    has : bool array, or None
+        Which rows are not None; None if all are not.
+
+    Examples
+    --------
+    >>> block, names, has = read_mappings([{"b": 2.0}, None, {"a": 1.0, "b": 3.0}], "text")
+    >>> block.toarray(), names.tolist(), has.tolist()
+    (array([[2., 0.],
+           [0., 0.],
+           [3., 1.]]), ['b', 'a'], [True, False, True])
+    """
+    held: list[Mapping[Any, Any]] = [{} if row is None else row for row in rows]
+    order = dict.fromkeys(chain.from_iterable(held))
+    if strange := [name for name in order if not isinstance(name, str)]:
+        raise TypeError(
+            f"View {view!r} has rows by name, with the name {strange[0]!r}; expected names that "
+            "are str. Convert them."
+        )
+    places = {name: j for j, name in enumerate(order)}
+    values = list(chain.from_iterable(row.values() for row in held))
+    for kind in set(map(type, values)):
+        if not issubclass(kind, numbers.Real | np.bool_):
+            i = next(i for i, row in enumerate(held) if kind in set(map(type, row.values())))
+            raise TypeError(
+                f"View {view!r} has {kind.__name__} as a value in row {i}; expected numbers by "
+                "name, such as {'cat': 2.0}."
+            )
+    ends = np.cumsum([0, *map(len, held)])
+    indices = np.fromiter(
+        (places[name] for name in chain.from_iterable(held)), np.int32, len(values)
+    )
+    parts = np.array(values, np.float64), indices, ends.astype(np.int32)
+    block = sp.csr_array(parts, shape=(len(held), len(places)))
+    block.sort_indices()
+    block.eliminate_zeros()
+    has = np.array([row is not None for row in rows])
+    return block, as_names(places), None if has.all() else has
+
+
+def column_names(X: Any) -> Names | None:
+    """Return what the columns are called, if they have names.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> column_names(pl.LazyFrame({"a": [1], "b": ["two"]})).tolist(), column_names(np.eye(2))
+    (['a', 'b'], None)
+    """
+    if are_mappings(X):
+        return as_names(dict.fromkeys(name for row in X if row is not None for name in row))
+    lazy = _lazy(X)
+    return labels_of(X).names if lazy is None else as_names(lazy.collect_schema().names())
+
+
+def n_columns(X: Any) -> int:
+    """Return how many columns there are.
+
+    Examples
+    --------
+    >>> n_columns(np.ones((2, 5))), n_columns([[1, 2, 3]])
+    (5, 3)
+    """
+    if (shape := getattr(X, "shape", None)) is not None and len(shape) == 2:
+        return int(shape[1])
+    if (names := column_names(X)) is not None:
+        return len(names)
+    if np.ndim(X) != 2:
+        raise ValueError(f"Got {type(X).__name__} of {np.ndim(X)} dimensions; expected rows, 2-D.")
+    return int(np.shape(X)[1])
+
+
+def with_columns(X: Any, places: NDArray[np.intp]) -> Any:
+    """Return some columns of X, as X holds them: a frame of the same library, index kept.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, frame, also a lazy one, AnnData, DataArray, or rows
+    places : int array
+        Which columns, in the order wanted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [3.0, 4.0]}, index=["i", "j"])
+    >>> with_columns(frame, np.array([2, 1]))
+         c  b
+    i  3.0  x
+    j  4.0  y
+    """
+    if are_mappings(X):
+        wanted = [column_names(X)[j] for j in places]  # type: ignore[index]
+        return [None if row is None else _within(row, wanted) for row in X]
+    if sp.issparse(X):
+        return X.tocsr()[:, places].asformat(X.format)
+    if hasattr(X, "iloc"):
+        return X.iloc[:, places]
+    frame = _lazy(X)
+    if frame is None:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        names = frame.collect_schema().names()
+        return frame.select([names[j] for j in places]).to_native()
+    return (np.asarray(X) if isinstance(X, list | tuple) else X)[:, places]
+
+
+def with_columns_of_modalities(X: Any, places: Mapping[str, NDArray[np.intp]]) -> Any:
+    """Return MuData of some columns of each of its modalities.
+
+    Parameters
+    ----------
+    X : MuData
+    places : mapping of str to int array
+        Which columns, by modality.
+    """
+    mask = np.zeros(X.shape[1], bool)
+    for name, columns in places.items():
+        own = np.zeros(X.mod[name].shape[1], bool)
+        own[columns] = True
+        at = np.asarray(X.varmap[name]).ravel().astype(np.intp)
+        mask[at > 0] = own[at[at > 0] - 1]
+    return X[:, mask]
+
+
+def _within(row: Any, wanted: Sequence[str]) -> dict[str, Any]:
+    return {name: row[name] for name in wanted if name in row}
+
+
+def _lazy(X: Any) -> Any:
+    """Return a lazy frame as narwhals sees it, None if X is none."""
+    if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
+        return None
+    frame = nw.from_native(X, pass_through=True)
+    return frame if isinstance(frame, nw.LazyFrame) else None
+
+
+def check_compressed(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
+) -> None:
+    """Refuse arrays that are no compressed sparse matrix; scipy would read and write beyond them.
+
+    scipy's own check looks no further where `indptr` ends in 0, and subtracts, which wraps around.
+    Here nothing is subtracted.
+
+    Parameters
+    ----------
+    data : array
+        Values, or blocks of them.
+    indices, indptr : array
+        Column of every value, and where in them each row begins and the last one ends.
+    shape : tuple of int
+        Rows and columns; of a matrix that is stored by columns, columns and rows.
+
+    Raises
+    ------
+    ValueError
+        Saying what is wrong, without a word on whose arrays they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_compressed(np.ones(2), np.array([0, 2]), np.array([0, 1, 2]), (2, 3))
+    >>> check_compressed(np.ones(2), np.array([0, 3]), np.array([0, 1, 2]), (2, 3))
+    Traceback (most recent call last):
+    ValueError: an entry is in column 3 of 3, counted from 0
+    """
+    n, width = shape
+    if any(part.ndim != 1 or part.dtype.kind not in "iu" for part in (indices, indptr)):
+        raise ValueError("its places are no lists of whole numbers")
+    if len(indptr) != n + 1:
+        raise ValueError(f"it has {len(indptr):,} ends for {n:,} rows, one more expected")
+    if len(data) != len(indices):
+        raise ValueError(f"it has {len(data):,} values for {len(indices):,} places")
+    if indptr[0] != 0 or indptr[-1] != len(indices):
+        raise ValueError(
+            f"its rows begin at {indptr[0]:,} and end at {indptr[-1]:,}; expected 0 and the "
+            f"{len(indices):,} entries it has"
+        )
+    if (indptr[1:] < indptr[:-1]).any():
+        raise ValueError("a row ends before it begins")
+    if not len(indices):
+        return
+    for column in (indices.min(), indices.max()):
+        if not 0 <= column < width:
+            raise ValueError(f"an entry is in column {column:,} of {width:,}, counted from 0")
+
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Block: TypeAlias = FloatArray | sp.csr_array | sp.csr_matrix
@@ -330,3 +796,129 @@ def _stack(blocks: Sequence[Block], sparse_stack: Any, dense_stack: Any) -> Bloc
         return dense_stack(blocks)
     kind = sp.csr_array if sp.csr_array in kinds else sp.csr_matrix
     return kind(sparse_stack([kind(block) for block in blocks], format="csr"))
+
+
+Missing: TypeAlias = Literal["error", "allow"]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+def lacks(block: Any) -> BoolArray | None:
+    """Return which rows have a view, None if none is of NaN throughout.
+
+    Examples
+    --------
+    >>> lacks(np.array([[1.0, 2.0], [np.nan, np.nan], [np.nan, 3.0]]))
+    array([ True, False,  True])
+    >>> lacks(np.ones((2, 2))) is None
+    True
+    """
+    if sp.issparse(block) or not block.shape[1]:
+        return None
+    # Few rows begin with NaN, and most views have none.
+    first = np.flatnonzero(np.isnan(block[:, 0]))
+    gone = first[np.isnan(block[first]).all(axis=1)]
+    if not len(gone):
+        return None
+    has = np.ones(len(block), bool)
+    has[gone] = False
+    return has
+
+
+def blanked(block: Any, has: BoolArray) -> Block:
+    """Return a block without what it holds in rows that lack the view.
+
+    Examples
+    --------
+    >>> blanked(np.array([[1.0], [np.nan]]), np.array([True, False]))
+    array([[1.],
+           [0.]])
+    """
+    if not sp.issparse(block):
+        block = block.copy()
+        block[~has] = 0
+        return block
+    counts = np.diff(block.indptr)
+    if not counts[~has].any():
+        return block
+    kept, counts = np.repeat(has, counts), np.where(has, counts, 0)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    kind: Any = type(block)
+    return kind((block.data[kept], block.indices[kept], ends), shape=block.shape)
+
+
+def spread(block: Any, places: NDArray[np.intp], n_rows: int) -> Block:
+    """Return rows in certain places among others, which are empty.
+
+    Examples
+    --------
+    >>> spread(np.array([[1.0], [2.0]]), np.array([2, 0]), 3)
+    array([[2.],
+           [0.],
+           [1.]])
+    """
+    shape = n_rows, block.shape[1]
+    if not sp.issparse(block):
+        among = np.zeros(shape, block.dtype)
+        among[places] = block
+        return among
+    counts = np.zeros(n_rows, np.int64)
+    counts[places] = np.diff(block.indptr)
+    rows = block[np.argsort(places)]
+    parts = rows.data, rows.indices, np.concatenate([[0], np.cumsum(counts)])
+    kind: Any = type(block)
+    return kind(parts, shape=shape)
+
+
+def shown(block: Any, has: BoolArray | None) -> Block:
+    """Return a block as others see it: NaN, if it is dense, in rows that lack the view.
+
+    Examples
+    --------
+    >>> shown(np.array([[1.0], [0.0]]), np.array([True, False]))
+    array([[ 1.],
+           [nan]])
+    """
+    if has is None or sp.issparse(block):
+        return block
+    block = block.copy()
+    block[~has] = np.nan
+    return block
+
+
+def given_presence(
+    given: Mapping[str, Any], views: Sequence[str], n_rows: int
+) -> dict[str, BoolArray]:
+    """Return by view which rows have it, as they are told, of the views that rows lack."""
+    found = {}
+    for view, told in given.items():
+        if view not in views:
+            raise ValueError(f"Got present of view {view!r}; the views are {listed(views)}.")
+        has = np.asarray(told)
+        if has.dtype != bool or has.shape != (n_rows,):
+            raise ValueError(
+                f"Got present of view {view!r} as {has.dtype} of shape {has.shape}; expected True "
+                f"or False for each of {n_rows:,} rows."
+            )
+        if not has.all():
+            found[view] = has.copy()
+    return found
+
+
+def refuse_missing(present: Mapping[str, BoolArray]) -> None:
+    """Say which view a row lacks, to those who need all of them."""
+    view, has = next(iter(present.items()))
+    lacking = np.flatnonzero(~has)
+    raise ValueError(
+        f"{len(lacking):,} of {len(has):,} rows lack view {view!r}, such as row {lacking[0]:,}; "
+        "expected rows that have every view. Drop these rows, fill them, or use OMVFS, which takes "
+        "rows that lack views."
+    )
+
+
+def check_some_view(presence: BoolArray | None) -> None:
+    """Refuse rows that lack every view."""
+    if presence is not None and not (some := presence.any(axis=1)).all():
+        raise ValueError(
+            f"Row {int(np.argmin(some)):,} lacks every view; expected at least one in each row. "
+            "Drop such rows."
+        )

@@ -1,219 +1,139 @@
-"""Which columns of one 2-D X make which view: the forms of ``views=``."""
+"""From columns of any kind to views: a ColumnTransformer whose parts are not put together."""
 
-import operator
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Sequence
+from typing import Any, Self
 
-import numpy as np
+from sklearn.compose import ColumnTransformer
 
-from omvfs.data.containers import Names, as_names, labels_of
-from omvfs.data.schema import listed
-
-Columns: TypeAlias = Literal["prefix"] | Sequence[int] | Mapping[str, Any]
-Remainder = Literal["error", "drop"]
-
-_CALLED = re.compile("(.+?)__(.+)", re.DOTALL)
+from omvfs.data.blocks import labels_of
+from omvfs.data.views import Views
 
 
-def columns_by_view(
-    views: Columns | None, X: Any, width: int, remainder: Remainder = "error"
-) -> dict[str, Any] | None:
-    """Bring ``views=`` into one form.
+class ViewTransformer(ColumnTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg, misc]
+    """Makes each view of some columns of X, by a transformer of its own.
+
+    It is `sklearn.compose.ColumnTransformer`, but what its transformers return is not put side by
+    side: it becomes `Views`, each part of the kind it is, sparse or dense, with its names. So
+    nothing need be told of widths, which differ from fold to fold.
 
     Parameters
     ----------
-    views : "prefix", sequence of int, or mapping of str to columns
-        By column names ``view__feature``; widths of consecutive views; or columns as indices,
-        slice, boolean mask, names, or a callable that returns any of them for X. None for one
-        view, or the views that are the first level of the columns.
-    X : 2-D data
-        That is to be split.
-    width : int
-        Number of features of X.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns that are in no view, or leave them out.
-
-    Returns
-    -------
-    columns : dict of str to (slice or ndarray of int), or None
-        The columns of each view, all of them in range, none of them in two views; None if X is one
-        view.
+    transformers : list of (str, transformer, columns)
+        As for ColumnTransformer; the name is that of the view. ``ViewTransformer(ct.transformers)``
+        does as a ColumnTransformer ``ct``.
+    remainder : {"drop", "passthrough"} or transformer, default="drop"
+        What becomes of columns that no transformer takes; the view is called ``remainder``.
+    n_jobs : int or None, default=None
+        Jobs at a time.
+    verbose : bool, default=False
+        Whether to print the time of each transformer.
 
     Examples
     --------
-    >>> columns_by_view([3, 2], np.ones((1, 5)), 5)
-    {'view_0': slice(0, 3, None), 'view_1': slice(3, 5, None)}
-    >>> columns_by_view({"all": lambda X: slice(0, X.shape[1])}, np.ones((1, 5)), 5)
-    {'all': slice(0, 5, None)}
     >>> import pandas as pd
-    >>> columns_by_view("prefix", pd.DataFrame({"text__cat": [1], "image__x": [2]}), 2)
-    {'text': array([0]), 'image': array([1])}
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from omvfs import OMVFS, ViewTransformer
+    >>> posts = pd.DataFrame(
+    ...     {
+    ...         "title": ["red apple", "green apple", "fast car", "red car"],
+    ...         "width": [1.0, 2.0, 8.0, 9.0],
+    ...         "height": [1.0, 1.0, 4.0, 5.0],
+    ...     }
+    ... )
+    >>> views = ViewTransformer(
+    ...     [
+    ...         ("text", CountVectorizer(), "title"),
+    ...         ("size", "passthrough", ["width", "height"]),
+    ...     ]
+    ... )
+    >>> views.fit_transform(posts)
+    Views(4 rows; text: 5 sparse, size: 2; float64)
+    >>> selector = OMVFS(2, n_features_per_view=1, random_state=0)
+    >>> make_pipeline(views, selector).fit_transform(posts).shape
+    (4, 2)
     """
-    if views is None or isinstance(views, str):
-        return _by_name(views, X)
-    if not isinstance(views, Mapping):
-        return _by_width(views, width)
-    check_view_names(views)
-    asked = {view: key(X) if callable(key) else key for view, key in views.items()}
-    names = labels_of(X).names
-    keys = {view: _column_key(view, key, width, names) for view, key in asked.items()}
-    _check_once(keys, width, names, remainder)
-    return keys
 
+    def __init__(
+        self,
+        transformers: Sequence[tuple[str, Any, Any]],
+        *,
+        remainder: Any = "drop",
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(transformers, remainder=remainder, n_jobs=n_jobs, verbose=verbose)
 
-def _check_once(
-    keys: Mapping[str, Any], width: int, names: Names | None, remainder: Remainder
-) -> None:
-    """Refuse columns that are in two views, and those that are in none unless they are dropped."""
-    if remainder not in get_args(Remainder):
-        raise ValueError(f"Got remainder={remainder!r}; expected {listed(get_args(Remainder))}.")
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Views:
+        """Fit all transformers, and return what they make of X.
 
-    def called(column: int) -> str:
-        return repr(str(column) if names is None else names[column])
+        Parameters
+        ----------
+        X : frame or array of shape (n_rows, n_columns)
+        y : array-like, default=None
+            Handed to the transformers.
+        **params
+            As for ColumnTransformer.
+        """
+        blocks = super().fit_transform(X, y, **params)
+        if not isinstance(blocks, dict):
+            raise ValueError("No transformer was given any columns; expected a view at least.")
+        # Asked for once: a vocabulary is sorted to tell its words.
+        self._names = {name: _names_of(self.named_transformers_[name]) for name in blocks}
+        return self._views(blocks, X)
 
-    taken = np.zeros(width, np.intp)
-    for key in keys.values():
-        np.add.at(taken, np.arange(width)[key], 1)
-    if (taken > 1).any():
-        twice = int(np.argmax(taken > 1))
-        own = [view for view, key in keys.items() if twice in np.arange(width)[key]]
+    def transform(self, X: Any, **params: Any) -> Views:
+        """Return what the transformers make of X.
+
+        Parameters
+        ----------
+        X : frame or array of shape (n_rows, n_columns)
+        **params
+            As for ColumnTransformer.
+        """
+        return self._views(super().transform(X, **params), X)
+
+    def set_output(self, *, transform: Any = None) -> Self:
+        """Do nothing: it gives `Views`. A selector behind it gives what is asked for.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, default=None
+        """
+        return self
+
+    def _views(self, blocks: dict[str, Any], X: Any) -> Views:
+        for name, block in blocks.items():
+            self._check_rows(name, block, X)
+        known = {name: names for name, names in self._names.items() if names is not None}
+        return Views(blocks, feature_names=known, index=labels_of(X).index)
+
+    def _check_rows(self, name: str, block: Any, X: Any) -> None:
+        """Refuse a view of other rows: a vectorizer takes the columns of a frame for its texts."""
+        got, expected = (_n_rows(each) for each in (block, X))
+        if got == expected:
+            return
+        (columns,) = (each for view, _, each in self.transformers_ if view == name)
+        made = type(self.named_transformers_[name]).__name__
+        remedy = "Give it a transformer that makes a row of each."
+        if isinstance(columns, list) and len(columns) == got:
+            remedy = f"What takes texts takes one column: {columns[0]!r}, not {columns[:1]!r}."
         raise ValueError(
-            f"Column {called(twice)} is in views {listed(own)} at once, or twice in one; expected "
-            "it in one. Correct views=, or pass a dict of blocks."
-        )
-    if remainder == "error" and (taken == 0).any():
-        left = np.flatnonzero(taken == 0)
-        shown = ", ".join(map(called, left[:5])) + (", ..." if len(left) > 5 else "")
-        raise ValueError(
-            f"Got {len(left):,} of {width:,} columns in no view: {shown}. Add them to a view of "
-            "views=, or pass remainder='drop' to leave them out."
+            f"View {name!r}: {made} made {got:,} row{'s' * (got != 1)} of X's {expected:,}; "
+            f"expected as many. {remedy}"
         )
 
-
-def depends_on_x(views: Columns | None) -> bool:
-    """Tell whether columns are found by a look at X, so that later X must go by what was found.
-
-    Examples
-    --------
-    >>> depends_on_x("prefix"), depends_on_x({"text": len}), depends_on_x([3, 2])
-    (True, True, False)
-    """
-    if isinstance(views, Mapping):
-        return any(map(callable, views.values()))
-    return views is None or isinstance(views, str)
+    def _hstack(self, Xs: Sequence[Any], **_: Any) -> dict[str, Any]:
+        # scikit-learn's own hook for how parts are put together.
+        return dict(zip(self.output_indices_, Xs, strict=False))
 
 
-def view_of(name: str) -> str | None:
-    """Return the view of a column that is called ``view__feature``, None if it is not.
-
-    Examples
-    --------
-    >>> view_of("text__cat"), view_of("text__cat__s"), view_of("cat"), view_of("__cat")
-    ('text', 'text', None, None)
-    """
-    called = _CALLED.fullmatch(name)
-    return called[1] if called else None
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def own_names(view: str, names: Names) -> Names:
-    """Return names of features without that of their view, if all of them begin with it.
-
-    Examples
-    --------
-    >>> own_names("text", np.array(["text__cat", "text__dog"], dtype=object))
-    array(['cat', 'dog'], dtype=object)
-    """
-    prefix = f"{view}__"
-    if all(name.startswith(prefix) and name != prefix for name in names):
-        return as_names([name.removeprefix(prefix) for name in names])
-    return names
-
-
-def _by_name(views: str | None, X: Any) -> dict[str, Any] | None:
-    """Return the columns of each view by what they are called, None if they are of one."""
-    labels = labels_of(X)
-    if views not in (None, "prefix"):
-        raise ValueError(
-            f"Got views={views!r}; expected 'prefix', widths, or columns by view name."
-        )
-    told: Sequence[str | None] | None = labels.views
-    if told is None:
-        if views is None:
-            return None
-        if labels.names is None:
-            raise ValueError(
-                'Got views="prefix", but X has no column names; expected names "view__feature". '
-                'Pass a data frame, as ColumnTransformer gives by set_output(transform="pandas"), '
-                "or views, as omvfs.ViewTransformer gives in its place."
-            )
-        told = [view_of(name) for name in labels.names]
-        odd = [name for name, view in zip(labels.names, told, strict=True) if view is None]
-        if odd:
-            more = f" and {len(odd) - 5:,} more" if len(odd) > 5 else ""
-            raise ValueError(
-                f'Got views="prefix", but X has columns that are not called "view__feature": '
-                f"{listed(odd[:5])}{more}. Leave them out or rename them; of a ColumnTransformer, "
-                "keep verbose_feature_names_out=True."
-            )
-    found: dict[str, list[int]] = {}
-    for column, view in enumerate(told):
-        found.setdefault(str(view), []).append(column)
-    return {view: np.array(columns, np.intp) for view, columns in found.items()}
-
-
-def check_view_names(views: Mapping[Any, Any]) -> None:
-    """Refuse no views at all, and names that are not strings."""
-    if not views or not all(isinstance(name, str) for name in views):
-        raise TypeError(f"Got views {listed(views)}; expected at least one, each named by a str.")
-
-
-def _by_width(views: Sequence[int], width: int) -> dict[str, Any]:
-    widths = [operator.index(each) for each in views]
-    if min(widths, default=0) < 1 or sum(widths) != width:
-        raise ValueError(
-            f"Got views={widths}, {sum(widths):,} features in all; X has {width:,}. "
-            "Pass positive widths that add up to the features of X, or columns by view name."
-        )
-    stops = np.cumsum(widths).tolist()
-    starts = [0, *stops[:-1]]
-    return {f"view_{i}": slice(*edges) for i, edges in enumerate(zip(starts, stops, strict=True))}
-
-
-def _column_key(view: str, columns: Any, width: int, names: Names | None) -> Any:
-    """Turn the columns of a view, in any form, into a slice or an array of indices."""
-    if isinstance(columns, slice):
-        key, beyond = np.arange(width)[columns], (columns.stop or 0) > width
-    else:
-        key, beyond = _indices(view, np.asarray(columns), width, names), False
-    if key.ndim != 1 or not key.size or key.dtype.kind not in "iu":
-        raise ValueError(
-            f"View {view!r} has columns {columns!r}; expected at least one index, a slice, a mask "
-            f"of {width:,} entries, or column names. Correct views=."
-        )
-    if beyond or key.max() >= width or key.min() < -width:
-        raise ValueError(
-            f"View {view!r} has columns {columns!r}, but X has {width:,} features, counted from 0. "
-            "Correct views=."
-        )
-    return columns if isinstance(columns, slice) else key
-
-
-def _indices(view: str, columns: Any, width: int, names: Names | None) -> Any:
-    if columns.dtype == bool and columns.shape == (width,):
-        return np.flatnonzero(columns)
-    if columns.dtype.kind not in "UO":
-        return columns
-    if names is None:
-        raise ValueError(
-            f"View {view!r} has columns by name, but X has no column names. "
-            "Pass a data frame, or indices."
-        )
-    position = {name: i for i, name in enumerate(names)}
-    asked = columns.ravel().tolist()
-    unknown = [name for name in asked if name not in position]
-    if unknown:
-        raise ValueError(
-            f"View {view!r} has columns that X lacks: {listed(unknown)}. Correct views=."
-        )
-    return np.array([position[name] for name in asked], dtype=np.intp)
+def _names_of(transformer: Any) -> Any:
+    try:
+        return transformer.get_feature_names_out()
+    except AttributeError:  # it has none, or one in it has not
+        return None

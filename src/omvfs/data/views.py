@@ -1,39 +1,445 @@
 """The data of one batch, as named views."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import EllipsisType
-from typing import Any, Self, overload
+from types import EllipsisType, MappingProxyType
+from typing import Any, NamedTuple, NoReturn, Self, TypeAlias, overload
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from omvfs.data.blocks import (
     Block,
+    BoolArray,
+    blanked,
+    given_presence,
     hstack,
+    modalities_of,
+    read_block,
+    shown,
+    spread,
     take_rows,
     tidy_block,
     vstack,
 )
-from omvfs.data.collections import (
-    RowKey,
-    fitting,
-    given_names,
-    row_key,
+from omvfs.data.schema import (
+    Names,
+    NewFeatures,
+    Schema,
+    Vocabulary,
+    as_names,
+    check_view_names,
+    listed,
+    unknown_features,
 )
-from omvfs.data.containers import Names, as_names
-from omvfs.data.lacking import (
-    BoolArray,
-    blanked,
-    given_presence,
-    shown,
-    spread,
-)
-from omvfs.data.named_blocks import NamedBlocks
-from omvfs.data.reading import read_blocks
-from omvfs.data.rows import aligned, joined
-from omvfs.data.schema import NewFeatures, Schema, listed, unknown_features
-from omvfs.data.vocabulary import Vocabulary
 from omvfs.model.columns import place_columns
+
+RowKey: TypeAlias = slice | int | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
+
+
+def holds_views(X: Any) -> bool:
+    """Tell a collection of views from one 2-D X."""
+    if sp.issparse(X):  # first: a DOK matrix is a dict
+        return False
+    if isinstance(X, Mapping) or modalities_of(X) is not None:
+        return True
+    if not isinstance(X, list | tuple):
+        return False
+    is_block = [len(getattr(element, "shape", ())) == 2 for element in X]
+    if any(is_block) and not all(is_block):
+        odd = is_block.index(False)
+        raise ValueError(
+            f"View 'view_{odd}' has no 2-D shape (got {type(X[odd]).__name__}); expected one of "
+            "every element in a list of views. Reshape it, or leave it out."
+        )
+    return bool(is_block) and all(is_block)
+
+
+def has_rows(X: Any) -> bool:
+    """Tell whether a batch has rows, as far as it tells; one that is no batch is for others.
+
+    Examples
+    --------
+    >>> has_rows(np.ones((2, 3))), has_rows({"text": np.ones((0, 3))}), has_rows([])
+    (True, False, False)
+    """
+    if isinstance(X, Mapping) and not sp.issparse(X):
+        return not X or has_rows(next(iter(X.values())))
+    if isinstance(X, list | tuple):
+        return bool(X) and (not holds_views(X) or has_rows(X[0]))
+    shape = getattr(X, "shape", ())
+    return not shape or shape[0] != 0
+
+
+def named_blocks(blocks: Any) -> dict[str, Any]:
+    """Name the blocks, the way they are given or by their place."""
+    blocks = blocks if (own := modalities_of(blocks)) is None else own
+    if sp.issparse(blocks) or not isinstance(blocks, Mapping | list | tuple):
+        raise TypeError(
+            f"Got {type(blocks).__name__}; expected a dict or list of 2-D blocks. "
+            "Use as_views(X, views=...) to split one 2-D X."
+        )
+    if not blocks:
+        raise ValueError("Got no views; expected at least one 2-D block.")
+    if not isinstance(blocks, Mapping):
+        return {f"view_{i}": block for i, block in enumerate(blocks)}
+    check_view_names(blocks)
+    return dict(blocks)
+
+
+def fitting(blocks: dict[str, Block], may_be_empty: Container[str] = ()) -> dict[str, Block]:
+    """Return blocks in their common dtype, if their shapes agree."""
+    check_shapes({name: block.shape for name, block in blocks.items()}, may_be_empty)
+    dtype = np.result_type(*(block.dtype for block in blocks.values()))
+    return {name: block.astype(dtype, copy=False) for name, block in blocks.items()}
+
+
+def check_shapes(shapes: Mapping[str, tuple[int, int]], may_be_empty: Container[str] = ()) -> None:
+    """Refuse views of different numbers of rows, or without features that must have some."""
+    if len({n_rows for n_rows, _ in shapes.values()}) > 1:
+        counts = ", ".join(f"{view!r}: {n_rows:,}" for view, (n_rows, _) in shapes.items())
+        raise ValueError(
+            f"The views have different numbers of rows ({counts}); expected the same in every "
+            "view. Row i of each view must describe the same object."
+        )
+    for view, (_, width) in shapes.items():
+        if not width and view not in may_be_empty:
+            raise ValueError(f"View {view!r} has 0 features; expected at least 1. Leave it out.")
+
+
+def given_names(given: Mapping[str, Sequence[str]], widths: Mapping[str, int]) -> dict[str, Names]:
+    """Check feature names against the widths of the views they are for."""
+    for view, names in given.items():
+        if view not in widths:
+            raise ValueError(f"Got feature names of view {view!r}; the views are {listed(widths)}.")
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise TypeError(f"View {view!r} has feature names {names!r}; expected a list of str.")
+        width, n_names, n_different = widths[view], len(names), len(set(names))
+        if not width == n_names == n_different:
+            raise ValueError(
+                f"View {view!r} has {width:,} features, but {n_names:,} feature names, "
+                f"{n_different:,} of them different. Pass one name for each feature."
+            )
+    return {view: as_names(names) for view, names in given.items()}
+
+
+def row_key(key: Any) -> Any:
+    """Bring rows to ask for into a form that arrays and sparse matrices both take."""
+    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+        key = key[0]  # how scikit-learn asks for rows
+    if isinstance(key, slice):
+        return key
+    # Any other tuple means rows and columns; asarray must not guess at it.
+    rows = np.empty((0, 0)) if isinstance(key, tuple) else np.atleast_1d(np.asarray(key))
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iub"):
+        raise TypeError(
+            f"Got {key!r} as an index of Views; expected the name of a view, or rows as a slice, "
+            "integers or a boolean mask. For columns see select_columns."
+        )
+    return rows if rows.size else rows.astype(np.intp)
+
+
+_BY_PLACE = (
+    "if row i of every view is the same object, pass views without labels: "
+    "frame.reset_index(drop=True), adata.X"
+)
+
+
+def aligned(
+    blocks: Mapping[str, Block], indices: Mapping[str, Any]
+) -> tuple[dict[str, Block], Any]:
+    """Put the rows of all views in the order of the first that has labels.
+
+    Views without labels, or with those that pandas counts by default, go by the place of their
+    rows.
+
+    Parameters
+    ----------
+    blocks : mapping of str to Block
+    indices : mapping of str to (index or None)
+        By view what its rows are called, as pandas has it; None where they have no labels.
+
+    Returns
+    -------
+    blocks : dict of str to Block
+    index : index or None
+        Labels of the rows, None if no view has any.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> blocks = {"a": np.array([[1.0], [2.0]]), "b": np.array([[2.0], [1.0]])}
+    >>> aligned(blocks, {"a": pd.Index(["x", "y"]), "b": pd.Index(["y", "x"])})[0]["b"].tolist()
+    [[1.0], [2.0]]
+    """
+    told = {view: index for view, index in indices.items() if not _is_counted(index)}
+    if not told:
+        return dict(blocks), None
+    (first, like), *others = told.items()
+    found = {view: _order(view, index, first, like) for view, index in others}
+    orders = {view: order for view, order in found.items() if order is not None}
+    for view in [view for view in indices if view not in told]:
+        if orders:
+            raise ValueError(
+                f"View {next(iter(orders))!r} has the rows of view {first!r} in another order by "
+                f"their labels, and view {view!r} has no labels to tell its order. Put all of them "
+                f"in one order before, such as by frame.loc[other.index]; or, {_BY_PLACE}."
+            )
+        _check_counted(view, indices[view], first, like)
+    return {
+        view: take_rows(block, orders[view]) if view in orders else block
+        for view, block in blocks.items()
+    }, like
+
+
+def joined(indices: Sequence[Any]) -> Any:
+    """Return the labels of rows below each other, None if some have none."""
+    first, *rest = indices
+    return None if any(index is None for index in indices) else first.append(rest)
+
+
+def _is_counted(index: Any) -> bool:
+    """Tell whether rows have no labels but those that pandas gives by default, 0, 1, ..."""
+    if index is None:
+        return True
+    return type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
+
+
+def _order(view: str, index: Any, first: str, like: Any) -> NDArray[np.intp] | None:
+    """Return which rows to take for labels to be those of the first view, None if they are."""
+    if like.equals(index):
+        return None
+    for name, each in ((first, like), (view, index)):
+        if not each.is_unique:
+            twice = each[each.duplicated()].tolist()[0]
+            raise ValueError(
+                f"Views {first!r} and {view!r} have rows of other labels or in another order, and "
+                f"{name!r} has the label {twice!r} more than once; expected "
+                f"labels that tell which rows go together. Make them unique; or, {_BY_PLACE}."
+            )
+    order: NDArray[np.intp] = index.get_indexer(like)
+    _check_same(first, like[order < 0], view)
+    _check_same(view, index[like.get_indexer(index) < 0], first)
+    return None if np.array_equal(order, np.arange(len(order))) else order
+
+
+def _check_same(view: str, lacking: Any, other: str) -> None:
+    if len(lacking):
+        raise ValueError(
+            f"Views {view!r} and {other!r} are of different rows by their labels: {len(lacking):,} "
+            f"of {view!r} are not in {other!r}, such as {lacking.tolist()[0]!r}; expected the same "
+            "in every view. Keep the rows that all have: frame.loc[common], adata[common]; or, "
+            f"{_BY_PLACE}."
+        )
+
+
+def _check_counted(view: str, index: Any, first: str, like: Any) -> None:
+    """Refuse rows that are counted beside others that have the same numbers in another order."""
+    if index is None or len(index) != len(like) or not like.is_unique or like.equals(index):
+        return
+    if (index.get_indexer(like) >= 0).all():
+        raise ValueError(
+            f"View {view!r} numbers its rows, and view {first!r} has these numbers in another "
+            "order; whether they go together by number or by place is not told. Pass "
+            f"frame.loc[other.index]; or, {_BY_PLACE}."
+        )
+
+
+class Read(NamedTuple):
+    """What was read of a batch.
+
+    Attributes
+    ----------
+    blocks : dict of str to Block
+    feature_names : dict of str to (ndarray of str objects, or None)
+    index : object or None
+        Labels of the rows.
+    present : dict of str to bool array
+        By view that rows lack, which rows have it.
+    by_name : frozenset of str
+        Views whose rows are mappings.
+    """
+
+    blocks: dict[str, Block]
+    feature_names: dict[str, Names | None]
+    index: Any
+    present: dict[str, BoolArray]
+    by_name: frozenset[str] = frozenset()
+
+
+def read_blocks(given: Any, index: Any = None) -> Read:
+    """Read a collection of blocks, each a view, and put their rows in one order.
+
+    Parameters
+    ----------
+    given : mapping of str to 2-D block, sequence of 2-D blocks, or MuData
+    index : object or None
+        Labels of the rows, where these are in one order already.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> a, b = pd.DataFrame({"x": [1, 2]}, ["i", "j"]), pd.DataFrame({"y": [4, 3]}, ["j", "i"])
+    >>> read_blocks([a, b]).blocks["view_1"].tolist()
+    [[3.0], [4.0]]
+    """
+    read = {name: read_block(X, name) for name, X in named_blocks(given).items()}
+    rows = {name: labels.index for name, (_, labels) in read.items()}
+    blocks = {name: block for name, (block, _) in read.items()}
+    present = {name: own.present for name, (_, own) in read.items() if own.present is not None}
+    by_name = frozenset(name for name, (_, own) in read.items() if own.by_name)
+    if modalities_of(given) is not None:
+        # The order of the whole goes first; cells may lack a modality.
+        whole = given.obs_names
+        for name, own in rows.items():
+            # Rows of other labels are for others to tell of.
+            if len(own) < len(whole) and whole.is_unique and own.isin(whole).all():
+                blocks[name], present[name] = _among(blocks[name], own, whole)
+                rows[name] = whole
+        rows = {"MuData": whole, **rows}
+    if index is None:
+        blocks, index = aligned(blocks, rows)
+    blocks = fitting(blocks, by_name)
+    n_rows = next(iter(blocks.values())).shape[0]
+    if index is not None and len(index) != n_rows:
+        raise ValueError(f"Got an index of {len(index):,} labels for {n_rows:,} rows.")
+    names = {name: each.names for name, (_, each) in read.items()}
+    return Read(blocks, names, index, present, by_name)
+
+
+def _among(block: Block, own: Any, whole: Any) -> tuple[Block, BoolArray]:
+    """Return rows in the places that they have among all, and which of these they are."""
+    places = whole.get_indexer(own)
+    has = np.zeros(len(whole), bool)
+    has[places] = True
+    return spread(block, places, len(whole)), has
+
+
+class NamedBlocks:
+    """Blocks of one batch by the names of their views: what they are called, and how large."""
+
+    _blocks: dict[str, Block]
+    _feature_names: dict[str, Names | None]
+    _index: Any
+    # By view that rows lack, which rows have it.
+    _present: dict[str, BoolArray]
+    # Views whose rows came by the names of their features.
+    _by_name: frozenset[str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """View names, in order."""
+        return tuple(self._blocks)
+
+    @property
+    def blocks(self) -> Mapping[str, Block]:
+        """Blocks by view name, read-only."""
+        return MappingProxyType(self._blocks)
+
+    @property
+    def feature_names(self) -> dict[str, Names | None]:
+        """Feature names by view name, None where unknown."""
+        return dict(self._feature_names)
+
+    @property
+    def index(self) -> Any:
+        """Labels of the rows, an index of pandas; None where unknown."""
+        return self._index
+
+    @property
+    def present(self) -> dict[str, BoolArray]:
+        """Which rows have a view, by name, for those that some rows lack; as far as is known.
+
+        `as_views` finds rows of NaN throughout.
+
+        Examples
+        --------
+        >>> X = {"text": [[1.0], [2.0]], "image": [[3.0, 4.0], [np.nan, np.nan]]}
+        >>> from omvfs import as_views
+        >>> as_views(X, missing="allow").present
+        {'image': array([ True, False])}
+        """
+        return dict(self._present)
+
+    @property
+    def presence(self) -> BoolArray | None:
+        """Which rows have which views, rows by views; None if all have all."""
+        if not self._present:
+            return None
+        return np.stack([self.has(view) for view in self.names], axis=1)
+
+    @property
+    def by_name(self) -> frozenset[str]:
+        """Views whose rows are mappings: what features they have, and in what order, is chance."""
+        return self._by_name
+
+    def has(self, view: str) -> BoolArray:
+        """Return which rows have a view.
+
+        Parameters
+        ----------
+        view : str
+        """
+        own = self._present.get(view)
+        return np.ones(len(self), bool) if own is None else own
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, the same in every view."""
+        return int(next(iter(self._blocks.values())).shape[0])
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """Number of features by view name."""
+        return {name: int(block.shape[1]) for name, block in self._blocks.items()}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows, and of features over all views."""
+        return self.n_rows, sum(self.widths.values())
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type, the same in every view."""
+        dtype: np.dtype[Any] = next(iter(self._blocks.values())).dtype
+        return dtype
+
+    @property
+    def schema(self) -> Schema:
+        """What later batches must match."""
+        names = self._feature_names.values()
+        return Schema(
+            names=self.names,
+            widths=tuple(self.widths.values()),
+            feature_names=tuple(None if each is None else tuple(each) for each in names),
+        )
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "Views is not iterable: use .blocks.items() to go over the views, "
+            "rechunk([views], batch_size) to go over the rows."
+        )
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise TypeError(
+            "Views is not one array: use views['name'] for one view, "
+            "hstack(list(views.blocks.values())) for all of them side by side."
+        )
+
+    def __repr__(self) -> str:
+        widths = ", ".join(
+            f"{name}: {block.shape[1]}{' sparse' if sp.issparse(block) else ''}"
+            for name, block in self._blocks.items()
+        )
+        lacking = "".join(
+            f"; {np.count_nonzero(~has):,} without {view}" for view, has in self._present.items()
+        )
+        return f"Views({self.n_rows} rows{lacking}; {widths}; {self.dtype})"
+
 
 __all__ = ["Block", "Schema", "Views", "hstack"]
 

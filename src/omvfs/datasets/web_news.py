@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.data.views import Block, Views
+from omvfs.data.blocks import Block
+from omvfs.data.views import Views
 from omvfs.datasets._downloads import Hashes, Needed, PathLike, provide
 from omvfs.datasets._fetched import Fetched, described
 from omvfs.formats import SourceError

@@ -1,7 +1,13 @@
 """Fits on Dask: one part a partition or file, learned from where it is; only states travel."""
 
+import logging
 import os
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -9,16 +15,254 @@ import dask
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
+from distributed.comm import CommClosedError
 
-from omvfs.data.collections import has_rows
+from distributed import Client, KilledWorker, LocalCluster
 from omvfs.data.schema import listed
+from omvfs.data.views import has_rows
 from omvfs.distributed import steps
-from omvfs.distributed.files import common_schema, fit_file, part_of, parts_of, schema_of
-from omvfs.distributed.parked import Parked
+from omvfs.distributed.shards import (
+    Failure,
+    FilePart,
+    Kept,
+    Outcome,
+    common_schema,
+    fit_file,
+    part_of,
+    parts_of,
+    schema_of,
+    tried,
+)
+from omvfs.distributed.steps import ClusterError, PartState
 from omvfs.formats import Source
 from omvfs.omvfs import OMVFS
-from omvfs.parts import Plan
+from omvfs.parts import Plan, merge_files
 from omvfs.selection import Selection
+
+# Dask has its workers give memory back to the system at once. Learning asks for as much again in
+# the next chunk, and would take half as long again for that.
+_AS_EVER = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}
+
+
+@contextmanager
+def local_workers(n_workers: int, **options: Any) -> Iterator[Any]:
+    """Give the client of so many processes of one thread each, which listen to this machine only.
+
+    Parameters
+    ----------
+    n_workers : int
+    **options
+        Of the client, such as ``timeout``.
+    """
+    with (
+        dask.config.set(_AS_EVER),
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            # No dashboard; what is served all the same is for this machine only.
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, **options) as client,
+    ):
+        yield client
+
+
+class Parked:
+    """A state that waits in a file; where it is sent, it waits in a file again.
+
+    So a worker that has learned from many parts holds none of them in memory. The file is gone
+    with the last that knows of it; if its worker dies, so does the state, and is worked out again.
+
+    Parameters
+    ----------
+    state : bytes
+
+    Examples
+    --------
+    >>> import pickle
+    >>> parked = Parked(b"what was learned")
+    >>> pickle.loads(pickle.dumps(parked)).read()
+    b'what was learned'
+    """
+
+    def __init__(self, state: PartState) -> None:
+        self._park(state)
+
+    def read(self) -> PartState:
+        """Return the state."""
+        return self._path.read_bytes()
+
+    def _park(self, state: PartState) -> None:
+        handle, path = tempfile.mkstemp(prefix="omvfs-part-", dir=_folder())
+        self._path = Path(path)
+        weakref.finalize(self, _remove, path)
+        with open(handle, "wb") as file:
+            file.write(state)
+
+    def __getstate__(self) -> PartState:
+        return self.read()
+
+    def __setstate__(self, state: PartState) -> None:
+        self._park(state)
+
+    def __sizeof__(self) -> int:
+        # What it takes of memory, and not what it would take to send.
+        return object.__sizeof__(self)
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def _folder() -> str | None:
+    """Return the folder in which the worker that runs this keeps its files, if it is one."""
+    try:
+        from distributed import get_worker
+
+        folder: Any = get_worker().local_directory
+    except (ImportError, ValueError):
+        return None
+    return str(folder)
+
+
+# Seconds: between looks at what is done; between looks at the cluster; that it may be without any
+# worker; that an answer may take.
+_TICK, _LOOK, PATIENCE, _ANSWER = 0.02, 2.0, 25.0, 10.0
+
+
+def done(
+    client: Any, futures: Mapping[Any, str], should_stop: Callable[[], bool] = lambda: False
+) -> Iterator[Any]:
+    """Yield futures as they are done, well or not; refuse to wait if nobody is left to do them.
+
+    Parameters
+    ----------
+    client : Client
+    futures : mapping of Future to str
+        What errors call each.
+    should_stop : callable
+        Asked now and then; if True, nothing more is waited for.
+
+    Raises
+    ------
+    ClusterError
+        If the scheduler is gone, or there is no worker for a while.
+    """
+    left, alive = dict(futures), _Alive(client)
+    while left and not should_stop():
+        found = [future for future in left if future.status != "pending"]
+        for future in found:
+            if future.status in ("cancelled", "lost"):
+                raise _gone(client, left[future])
+            del left[future]
+            yield future
+        if left and not found:
+            alive.look()
+            time.sleep(_TICK)
+
+
+def result_of(future: Any, name: str) -> Any:
+    """Return what a future has come to, or raise what went wrong.
+
+    Parameters
+    ----------
+    future : Future
+        That is done.
+    name : str
+        What errors call it.
+    """
+    try:
+        return future.result(timeout=_ANSWER)
+    except KilledWorker as error:
+        raise killed(error, name) from error
+    except CommClosedError as error:
+        # Done, and not handed over: what comes to be known of it is another error than when it is
+        # lost before.
+        raise _gone(future.client, name) from error
+    except ModuleNotFoundError as error:
+        raise ClusterError(
+            f"A worker has no {error.name}: install omvfs there as here, of the same version."
+        ) from error
+    except TimeoutError as error:
+        if future.status == "error":
+            raise
+        raise ClusterError(f"The cluster does not hand over {name}.") from error
+
+
+def _gone(client: Any, name: str) -> ClusterError:
+    """Return the error of something that a scheduler has taken along."""
+    return ClusterError(
+        f"The scheduler{_at(client)} is gone, and with it {name}. Start it again, and begin or "
+        "resume."
+    )
+
+
+def killed(error: Any, name: str) -> ClusterError:
+    """Return the error of something that nobody has lived to finish."""
+    n = error.allowed_failures + 1
+    return ClusterError(
+        f"{name}: {n} worker{'s have' if n > 1 else ' has'} died of it, the last one "
+        f"{error.last_worker.address}; most often they lack memory. Give workers more of it, or "
+        "give them less at a time: smaller parts, fewer threads a worker, a smaller batch."
+    )
+
+
+def check_alive(client: Any) -> None:
+    """Refuse a client that has no scheduler any more.
+
+    Parameters
+    ----------
+    client : Client
+    """
+    if client.status != "running":
+        raise ClusterError(f"The scheduler{_at(client)} is gone: the client is {client.status}.")
+
+
+class _Alive:
+    """Looks now and then whether anybody works."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._seen = client, time.monotonic()
+        self._next = self._seen + _LOOK
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _LOOK
+        why = self._why_nobody()
+        if not why:
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > PATIENCE:
+            raise ClusterError(f"{why} for {PATIENCE:.0f} seconds. Start workers, and resume.")
+
+    def _why_nobody(self) -> str:
+        """Return why nobody works, nothing if somebody does."""
+        client = self._client
+        if client.status != "running":
+            return f"The scheduler{_at(client)} has not answered"
+        try:
+            about = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=_ANSWER)
+        except (OSError, TimeoutError):
+            return f"The scheduler{_at(client)} has not answered"
+        workers = about["workers"].values()
+        if not workers:
+            return f"The scheduler{_at(client)} has had no workers"
+        if any(each.get("status", "running") == "running" for each in workers):
+            return ""
+        if any(each.get("metrics", {}).get("executing") for each in workers):
+            return ""
+        return "No worker has had memory left to begin anything"
+
+
+def _at(client: Any) -> str:
+    address = getattr(getattr(client, "scheduler", None), "address", "")
+    return f" at {address}" if address else ""
+
 
 _EXPECTED = (
     "expected a dask array or dask dataframe, a dict of them by view, or a list of delayed chunks, "
@@ -141,7 +385,6 @@ class _Engine:
         if self._client is None:
             return list(dask.persist(*promises))
         from distributed import futures_of
-        from omvfs.distributed.watching import check_alive
 
         check_alive(self._client)
         kept = list(self._client.persist(list(promises)))
@@ -152,8 +395,6 @@ class _Engine:
         """Return what promises come to."""
         if self._client is None:
             return list(dask.compute(*promises))
-        from omvfs.distributed.watching import check_alive, result_of
-
         check_alive(self._client)
         futures = list(self._client.compute(list(promises)))
         self._wait(futures, names)
@@ -161,8 +402,6 @@ class _Engine:
 
     def _wait(self, futures: Sequence[Any], names: Sequence[str]) -> None:
         """Wait until all is done, or for the first that fails."""
-        from omvfs.distributed.watching import done, result_of
-
         called = dict(zip(futures, names, strict=True))
         for future in done(self._client, called):
             if future.status == "error":
@@ -346,3 +585,124 @@ def _called(data: Any) -> str:
         held = data.values() if isinstance(data, Mapping) else data
         return f"{type(data).__name__} of {listed(sorted({type(each).__name__ for each in held}))}"
     return type(data).__name__
+
+
+Listener = Callable[[int, int], None]
+
+
+def run_parts(
+    client: Any,
+    selector: OMVFS,
+    parts: Sequence[FilePart],
+    kept: Kept,
+    *,
+    order: bool = False,
+    skip_damaged: bool = False,
+    listener: Listener = lambda done, total: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Learn from parts on a cluster, and merge what was learned here.
+
+    A finished part is kept in a file before anything else is done with it; those that are kept
+    already are not learned from again. Who wants to begin anew removes them first.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    selector : OMVFS
+        With the parameters to learn by; it is not changed.
+    parts : sequence of FilePart
+    kept : Kept
+        Where finished parts are; they stay until `Kept.remove`.
+    order : bool, default=False
+        Whether the parts follow each other in time.
+    skip_damaged : bool, default=False
+        Whether to go on without parts that cannot be read or used.
+    listener : callable
+        Called with the number of finished parts, and of all.
+    should_stop : callable
+        Asked now and then; if True, the run ends with what is kept.
+
+    Returns
+    -------
+    Outcome
+    """
+    copy = steps.worker_copy(selector)
+    damaged: dict[str, Failure] = {}
+
+    def asked(work: Callable[..., Any], some: Sequence[FilePart], *given: Any) -> Iterator[Any]:
+        """Yield parts as they are done, each with what came of it; damaged ones are put aside."""
+        for part, found in _on_workers(client, work, some, given, should_stop):
+            if isinstance(found, Failure):
+                if not skip_damaged:
+                    raise found.error
+                damaged[part.name] = found
+            else:
+                yield part, found
+
+    def outcome(model: OMVFS | None, finished: bool) -> Outcome:
+        return Outcome(model, finished, len(parts) - len(damaged), damaged)
+
+    schemas = {part.name: schema for part, schema in asked(schema_of, parts)}
+    if should_stop():
+        return outcome(None, False)
+    sound = [part for part in parts if part.name in schemas]
+    if not sound:
+        raise next(iter(damaged.values())).error
+    schema = common_schema([schemas[part.name] for part in sound])
+    wanted = [part for part in sound if not kept.has(part, schema, copy)]
+    n_done = len(sound) - len(wanted)
+    listener(n_done, len(sound))
+    for part, state in asked(fit_file, wanted, copy, schema):
+        kept.put(part, state)
+        n_done += 1
+        listener(n_done, len(sound))
+    if should_stop():
+        return outcome(None, False)
+    found = [part for part in sound if part.name not in damaged]
+    if not found:
+        raise next(iter(damaged.values())).error
+    full = [part for part in found if not kept.is_empty(part)]
+    if not full:
+        return outcome(None, True)
+    merged = merge_files([kept.path(part) for part in full], order, [p.name for p in full])
+    return outcome(merged.set_params(**selector.get_params(deep=False)), True)
+
+
+def _on_workers(
+    client: Any,
+    work: Callable[..., Any],
+    parts: Sequence[FilePart],
+    given: Sequence[Any],
+    should_stop: Callable[[], bool],
+) -> Iterator[tuple[FilePart, Any]]:
+    """Yield parts as they are done, each with what came of some work."""
+    check_alive(client)
+    own = uuid4().hex[:8]
+    # Sent once, not with every part; worked out, not scattered, so that it can be again.
+    shared = [client.submit(_itself, each, key=f"omvfs-{i}-{own}") for i, each in enumerate(given)]
+    futures = {
+        client.submit(
+            _attempt, work, part, *shared, key=f"{work.__name__}-{i}-{own}", pure=False
+        ): part
+        for i, part in enumerate(parts)
+    }
+    names = {future: part.name for future, part in futures.items()}
+    try:
+        for future in done(client, names, should_stop):
+            part = futures.pop(future)
+            found = result_of(future, part.name)
+            # What is here need not be there any more.
+            future.release()
+            yield part, found
+    finally:
+        if futures and client.status == "running":
+            client.cancel(list(futures))
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _attempt(work: Callable[..., Any], part: FilePart, *given: Any) -> Any:
+    return tried(work, part, *given)

@@ -7,18 +7,24 @@ plan, so that the bits are those of `omvfs.merge` of the same partitions fitted 
 
 import pickle
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from omvfs.distributed.arrow_views import Layout, ViewColumns
-from omvfs.distributed.errors import ClusterError
-from omvfs.distributed.spark_columns import SparkViews, layout_of, quoted
-from omvfs.distributed.spark_selected import transform
+from omvfs.data.blocks import Block
+from omvfs.data.schema import Schema, as_names, check_view_names, listed, own_names, view_of
+from omvfs.data.views import Views
 from omvfs.distributed.steps import (
+    ClusterError,
     PartState,
     added,
     brief_of,
@@ -35,6 +41,498 @@ from omvfs.distributed.steps import (
 from omvfs.omvfs import OMVFS
 from omvfs.parts import Brief, Plan
 
+# A row holds one number, some, a vector of pyspark.ml, or amounts by word.
+Kind = Literal["number", "array", "vector", "map"]
+
+
+@dataclass(frozen=True)
+class ViewColumns:
+    """The columns that make a view.
+
+    Attributes
+    ----------
+    kind : {"number", "array", "vector", "map"}
+        What a row of a column holds.
+    columns : tuple of str
+        Of numbers each is a feature; of all else there is one.
+    feature_names : tuple of str, or None
+        Names of the features. Of maps these are the words that count.
+    """
+
+    kind: Kind
+    columns: tuple[str, ...]
+    feature_names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns make which views.
+
+    Attributes
+    ----------
+    views : mapping of str to ViewColumns
+    of_one : bool
+        Whether all columns are one 2-D X, for the estimator to split.
+    """
+
+    views: Mapping[str, ViewColumns]
+    of_one: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        return tuple(name for view in self.views.values() for name in view.columns)
+
+    def batches(self, batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
+        """Yield what an estimator reads, so many rows at a time, however they are delivered.
+
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch
+        n_rows : int
+            Rows of a batch; the last one may have fewer.
+
+        Examples
+        --------
+        >>> layout = Layout({"image": ViewColumns("array", ("pixels",))})
+        >>> rows = pa.record_batch({"pixels": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]})
+        >>> list(layout.batches([rows], 2))
+        [Views(2 rows; image: 2; float64), Views(1 rows; image: 2; float64)]
+        """
+        for start, table in cut(batches, n_rows):
+            yield self._read(table, start)
+
+    def _read(self, table: Any, start: int) -> Any:
+        if self.of_one:
+            numbers = {name: _numbers(table, name, start) for name in self.columns}
+            return pa.table(numbers)
+        blocks = {view: _block(table, view, own, start) for view, own in self.views.items()}
+        known = {view: own.feature_names for view, own in self.views.items()}
+        return Views(blocks, feature_names={view: names for view, names in known.items() if names})
+
+
+def cut(batches: Iterable[Any], n_rows: int) -> Iterator[tuple[int, Any]]:
+    """Yield tables of so many rows, each with the number of its first row.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        Of any sizes.
+    n_rows : int
+        Rows of a table; the last one may have fewer.
+
+    Examples
+    --------
+    >>> rows = [pa.record_batch({"a": np.ones(n)}) for n in (1, 0, 4)]
+    >>> [(start, len(table)) for start, table in cut(rows, 2)]
+    [(0, 2), (2, 2), (4, 1)]
+    """
+    held: list[Any] = []
+    n_held = start = 0
+    for batch in batches:
+        held.append(batch)
+        n_held += batch.num_rows
+        if n_held < n_rows:
+            continue
+        table, at = pa.Table.from_batches(held), 0
+        while n_held - at >= n_rows:
+            yield start + at, table.slice(at, n_rows)
+            at += n_rows
+        held, n_held, start = table.slice(at).to_batches(), n_held - at, start + at
+    if n_held:
+        yield start, pa.Table.from_batches(held)
+
+
+def _block(table: Any, view: str, own: ViewColumns, start: int) -> Block:
+    if own.kind == "number":
+        return np.column_stack([_numbers(table, name, start) for name in own.columns])
+    (name,) = own.columns
+    column = _whole(table, name)
+    _check_no_null(column, name, start)
+    if own.kind == "array":
+        return _dense(view, name, _lengths(column), _flat(column, name, start), start)
+    if own.kind == "vector":
+        return _vectors(view, name, column, start)
+    return _amounts(name, column, own.feature_names or (), start)
+
+
+def _numbers(table: Any, name: str, start: int) -> NDArray[Any]:
+    column = _whole(table, name)
+    _check_no_null(column, name, start)
+    return _floats(column)
+
+
+def _vectors(view: str, name: str, column: Any, start: int) -> Block:
+    """Read vectors of pyspark.ml: sparse if any row of them is."""
+    values, indices = column.field("values"), column.field("indices")
+    is_sparse = _floats(column.field("type")) == 0
+    lengths, flat = _lengths(values), _flat(values, name, start)
+    if not is_sparse.any():
+        return _dense(view, name, lengths, flat, start)
+    widths = lengths.copy()
+    widths[is_sparse] = column.field("size").to_numpy(zero_copy_only=False)[is_sparse]
+    width = _same_width(view, name, widths, start)
+    if (odd := is_sparse & (_lengths(indices) != lengths)).any():
+        raise ValueError(
+            f"Column {name!r} holds a vector of other numbers of indices and values at row "
+            f"{start + int(np.argmax(odd)):,}. Build it again from its entries."
+        )
+    columns = np.tile(np.arange(width, dtype=np.int32), len(lengths) - int(is_sparse.sum()))
+    merged = np.empty(len(flat), np.int32)
+    of_sparse = np.repeat(is_sparse, lengths)
+    merged[of_sparse], merged[~of_sparse] = indices.filter(pa.array(is_sparse)).flatten(), columns
+    return sp.csr_array((flat, merged, _ends(lengths)), shape=(len(lengths), width))
+
+
+def _amounts(name: str, column: Any, words: tuple[str, ...], start: int) -> Block:
+    """Read amounts by word; words that do not count are left out."""
+    ends = column.offsets.to_numpy()
+    keys, items = (part.slice(ends[0], ends[-1] - ends[0]) for part in (column.keys, column.items))
+    if items.null_count:
+        entry = ends[0] + int(pc.index(items.is_null(), True).as_py())
+        row = start + int(np.searchsorted(ends, entry, side="right")) - 1
+        raise ValueError(_null(name, f"holds a null at row {row:,}"))
+    places = pc.index_in(keys, value_set=pa.array(words, keys.type))
+    counts = places.is_valid().to_numpy(zero_copy_only=False)
+    own_ends = _ends(counts)[ends - ends[0]]
+    found = places.drop_null().to_numpy()
+    shape = (len(column), len(words))
+    return sp.csr_array((_floats(items)[counts], found, own_ends), shape=shape)
+
+
+def _dense(
+    view: str, name: str, lengths: NDArray[np.int64], flat: NDArray[Any], start: int
+) -> NDArray[Any]:
+    return flat.reshape(len(lengths), _same_width(view, name, lengths, start))
+
+
+def _same_width(view: str, name: str, widths: NDArray[np.int64], start: int) -> int:
+    if (odd := widths != widths[0]).any():
+        row = int(np.argmax(odd))
+        raise ValueError(
+            f"View {view!r} has {widths[row]:,} features at row {start + row:,} of column "
+            f"{name!r}, {widths[0]:,} at row {start:,}. Give every row the same features."
+        )
+    return int(widths[0])
+
+
+def _whole(table: Any, name: str) -> Any:
+    column = table.column(name).combine_chunks()
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _lengths(lists: Any) -> NDArray[np.int64]:
+    lengths: NDArray[np.int64] = pc.list_value_length(lists).fill_null(0).to_numpy()
+    return lengths.astype(np.int64)
+
+
+def _ends(lengths: NDArray[Any]) -> NDArray[np.int32]:
+    return np.concatenate([[0], np.cumsum(lengths)], dtype=np.int32, casting="same_kind")
+
+
+def _flat(lists: Any, name: str, start: int) -> NDArray[Any]:
+    flat = lists.flatten()
+    if flat.null_count:
+        entry = int(pc.index(flat.is_null(), True).as_py())
+        row = start + int(np.searchsorted(_ends(_lengths(lists)), entry, side="right")) - 1
+        raise ValueError(_null(name, f"holds a null at row {row:,}"))
+    return _floats(flat)
+
+
+def _floats(values: Any) -> NDArray[Any]:
+    """Return numbers of any type: float32 as they are, all others as float64."""
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    kind = np.float32 if pa.types.is_float32(values.type) else np.float64
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=kind)
+
+
+def _check_no_null(column: Any, name: str, start: int) -> None:
+    if column.null_count:
+        row = start + int(pc.index(column.is_null(), True).as_py())
+        raise ValueError(_null(name, f"is null at row {row:,}"))
+
+
+def _null(name: str, what: str) -> str:
+    return (
+        f"Column {name!r} {what}; expected values that are all there. Impute the missing values "
+        "or drop these rows."
+    )
+
+
+# How views= tells them: columns by view name, a string for one that holds a whole view.
+SparkViews: TypeAlias = Mapping[str, str | Sequence[str]] | Literal["prefix"]
+
+_NUMBER = r"(?:boolean|tinyint|smallint|int|bigint|float|double|decimal\(\d+,\s*-?\d+\))"
+_KINDS: dict[Kind, str] = {
+    "number": _NUMBER,
+    "array": f"array<{_NUMBER}>",
+    "map": f"map<string,{_NUMBER}>",
+    "vector": "vector",
+}
+_EXPECTED = (
+    "expected numbers, array<double>, map<string,double> (amounts by word) or vectors of pyspark.ml"
+)
+
+
+def layout_of(
+    types: Sequence[tuple[str, str]],
+    views: SparkViews | None = None,
+    feature_names: Mapping[str, Sequence[str]] | None = None,
+) -> Layout:
+    """Return which columns make which views, or say why they cannot.
+
+    Parameters
+    ----------
+    types : sequence of (str, str)
+        Names and types of all columns, as ``df.dtypes`` has them.
+    views : "prefix", mapping of str to (str or sequence of str), or None
+        Columns by view name. Without them every column that holds a whole view is one, and columns
+        of numbers are by their names ``view__feature``; if there are columns of numbers only, they
+        are one 2-D X, unless "prefix" is asked for.
+    feature_names : mapping of str to sequence of str, or None
+        Names of the features of vectors and arrays; the words of maps that count.
+
+    Examples
+    --------
+    >>> layout_of([("id", "bigint"), ("tfidf", "vector")], {"text": "tfidf"}).columns
+    ('tfidf',)
+    >>> layout_of([("a__x", "double"), ("a__y", "int")], "prefix").views["a"].feature_names
+    ('x', 'y')
+    """
+    ((most, n),) = Counter(name for name, _ in types).most_common(1) or [("", 0)]
+    if n > 1:
+        raise ValueError(f"Expected unique column names, got {most!r} {n} times. Rename them.")
+    known = dict(types)
+    if isinstance(views, str) and views != "prefix":
+        raise ValueError(f"Got views={views!r}; expected 'prefix', or columns by view name.")
+    if isinstance(views, Mapping):
+        check_view_names(views)
+        found = {view: _asked(view, asked, known) for view, asked in views.items()}
+    else:
+        kinds = {name: _kind_of(name, known) for name in known}
+        if views is None and kinds and set(kinds.values()) == {"number"}:
+            return Layout({"X": ViewColumns("number", tuple(kinds))}, of_one=True)
+        found = _by_name(kinds)
+    _check_once(found)
+    return Layout({**found, **_with_names(found, feature_names or {})})
+
+
+def quoted(name: str) -> str:
+    """Return a name of a column as Spark takes it, whatever characters it has.
+
+    Examples
+    --------
+    >>> quoted("a.b")
+    '`a.b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _asked(view: str, asked: str | Sequence[str], known: Mapping[str, str]) -> ViewColumns:
+    columns = (asked,) if isinstance(asked, str) else tuple(asked)
+    if not columns or not all(isinstance(name, str) for name in columns):
+        raise TypeError(f"View {view!r} has columns {asked!r}; expected at least one name.")
+    if unknown := [name for name in columns if name not in known]:
+        raise ValueError(
+            f"View {view!r} has columns that the DataFrame lacks: {listed(unknown)}. Correct "
+            "views=."
+        )
+    kinds = [_kind_of(name, known) for name in columns]
+    if len(columns) > 1 and set(kinds) != {"number"}:
+        odd = next(name for name, kind in zip(columns, kinds, strict=True) if kind != "number")
+        raise ValueError(
+            f"View {view!r} has {len(columns):,} columns, of which {odd!r} is of type "
+            f"{known[odd]}; expected numbers, or one column that holds the whole view. Correct "
+            "views=."
+        )
+    if kinds[0] != "number":
+        return ViewColumns(kinds[0], columns)
+    return ViewColumns("number", columns, _without(view, columns))
+
+
+def _by_name(kinds: Mapping[str, Kind]) -> dict[str, ViewColumns]:
+    """Make a view of every column that holds one, and of numbers by what they are called."""
+    numbers: dict[str, list[str]] = {}
+    found: dict[str, ViewColumns | None] = {}
+    for name, kind in kinds.items():
+        if kind != "number":
+            view, own = name, ViewColumns(kind, (name,))
+        elif (view := view_of(name) or "") == "":
+            raise ValueError(
+                f"Column {name!r} is in no view: it holds one number a row, and is not called "
+                '"view__feature". Tell the views, views={"view": [columns]}, or leave it out.'
+            )
+        else:
+            own = None
+            numbers.setdefault(view, []).append(name)
+        if view in found and (own is not None or found[view] is not None):
+            raise ValueError(
+                f"View {view!r} is a column, and what other columns are called after. Tell the "
+                'views, views={"view": [columns]}, or rename them.'
+            )
+        found[view] = own
+    return {
+        view: own or ViewColumns("number", tuple(numbers[view]), _without(view, numbers[view]))
+        for view, own in found.items()
+    }
+
+
+def _without(view: str, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(own_names(view, as_names(names)))
+
+
+def _kind_of(name: str, known: Mapping[str, str]) -> Kind:
+    for kind, pattern in _KINDS.items():
+        if re.fullmatch(pattern, known[name]):
+            return kind
+    raise TypeError(
+        f"Column {name!r} is of type {known[name]}; {_EXPECTED}. Cast it, or leave it out: "
+        'name the columns in views={"view": ...}.'
+    )
+
+
+def _check_once(found: Mapping[str, ViewColumns]) -> None:
+    if not found:
+        raise ValueError("Got no views; expected at least one column.")
+    counted = Counter(name for own in found.values() for name in own.columns)
+    ((most, n),) = counted.most_common(1)
+    if n > 1:
+        where = [view for view, own in found.items() if most in own.columns]
+        raise ValueError(
+            f"Column {most!r} is in views {listed(where)} at once, or twice in one; expected it in "
+            "one. Correct views=."
+        )
+
+
+def _with_names(
+    found: Mapping[str, ViewColumns], given: Mapping[str, Sequence[str]]
+) -> dict[str, ViewColumns]:
+    named = {}
+    for view, names in given.items():
+        if view not in found:
+            raise ValueError(f"Got feature names of view {view!r}; the views are {listed(found)}.")
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise TypeError(f"View {view!r} has feature names {names!r}; expected a list of str.")
+        if not names or len(set(names)) < len(names):
+            raise ValueError(
+                f"View {view!r} has {len(names):,} feature names, {len(set(names)):,} of them "
+                "different. Pass one name for each feature."
+            )
+        if found[view].kind == "number" and len(names) != len(found[view].columns):
+            raise ValueError(
+                f"View {view!r} has {len(found[view].columns):,} columns, but {len(names):,} "
+                "feature names. Pass one name for each feature."
+            )
+        named[view] = ViewColumns(found[view].kind, found[view].columns, tuple(names))
+    return named
+
+
+def transform(
+    selector: OMVFS,
+    df: Any,
+    *,
+    views: SparkViews | None = None,
+    keep: Sequence[str] = (),
+) -> Any:
+    """Return a DataFrame of the selected features; it is lazy, and no Python runs for its rows.
+
+    Parameters
+    ----------
+    selector : OMVFS
+        That has learned.
+    df : pyspark.sql.DataFrame
+        Of the columns that were fitted.
+    views : "prefix", mapping of str to (str or sequence of str), or None
+        As for `fit`.
+    keep : sequence of str, default=()
+        Other columns to keep, which come first.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        Columns of numbers that are selected; vectors, arrays and maps with what is selected of
+        them, in the columns they were in.
+    """
+    check_is_fitted(selector)
+    known = dict(df.dtypes)
+    if isinstance(keep, str):
+        raise TypeError(f"Got keep={keep!r}; expected a list of columns.")
+    if lacking := [name for name in keep if name not in known]:
+        raise ValueError(f"The DataFrame has no columns {listed(lacking)} to keep.")
+    rest = [each for each in df.dtypes if each[0] not in keep]
+    layout = layout_of(df.dtypes if isinstance(views, Mapping) else rest, views)
+    if twice := [name for name in keep if name in layout.columns]:
+        raise ValueError(f"Got keep={listed(twice)}, of which views are made; expected others.")
+    if layout.of_one:
+        return df.select(*map(quoted, (*keep, *_columns_of_one(selector, layout))))
+    names = selector.schema_.names
+    if set(layout.views) != set(names):
+        raise ValueError(f"Got views {listed(layout.views)}; expected {listed(names)}.")
+    taken, columns = df, list(keep)
+    for view, mask in selector.view_support_.items():
+        own, chosen = layout.views[view], mask.nonzero()[0].tolist()
+        taken = _taken(taken, own, selector.schema_, view, chosen)
+        of_numbers = own.kind == "number"
+        columns += [own.columns[j] for j in chosen] if of_numbers else own.columns
+    return taken.select(*map(quoted, columns))
+
+
+def _columns_of_one(selector: OMVFS, layout: Layout) -> list[str]:
+    """Return the selected columns of one 2-D X."""
+    if getattr(selector, "feature_names_in_", None) is None:
+        raise ValueError(
+            f"Got columns of numbers; expected views {listed(selector.schema_.names)}. Tell the "
+            "views: views='prefix', or columns by view name."
+        )
+    fitted = [str(name) for name in selector.feature_names_in_]
+    if lacking := [name for name in fitted if name not in layout.columns]:
+        raise ValueError(f"The DataFrame lacks columns that were fitted: {listed(lacking[:5])}.")
+    return [fitted[j] for j in selector.get_support(indices=True).tolist()]
+
+
+def _taken(df: Any, own: ViewColumns, schema: Schema, view: str, chosen: list[int]) -> Any:
+    """Leave of the column of a view what is selected."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    v = schema.number_of(view)
+    width, names = schema.widths[v], schema.feature_names[v]
+    if own.kind == "number":
+        if len(own.columns) != width:
+            raise ValueError(
+                f"View {view!r} has {len(own.columns):,} columns; {width:,} were fitted."
+            )
+        if own.feature_names != names and set(own.feature_names or ()) == set(names or ()):
+            raise ValueError(f"View {view!r} has its columns in another order than was fitted.")
+        return df
+    (name,) = own.columns
+    column = F.col(quoted(name))
+    if own.kind == "map":
+        if names is None:
+            raise ValueError(f"View {view!r} was fitted without names; expected words of a map.")
+        words = [names[j] for j in chosen]
+        return df.withColumn(name, F.map_filter(column, lambda word, _: word.isin(words)))
+    if own.kind == "array":
+        some = F.transform(F.lit(chosen), lambda j: F.get(column, j))
+        said = (
+            F.lit(f"View {view!r} has "),
+            F.size(column),
+            F.lit(f" features; {width:,} were fitted."),
+        )
+        wrong = F.raise_error(F.concat(*said))
+        return df.withColumn(name, F.when(F.size(column) == width, some).otherwise(wrong))
+    return _sliced(df, name, chosen)
+
+
+def _sliced(df: Any, name: str, chosen: list[int]) -> Any:
+    """Take entries of a column of vectors, dense or sparse as they are."""
+    from pyspark.ml.feature import VectorSlicer
+
+    beside = "_".join([*df.columns, "sliced"])
+    slicer = VectorSlicer(inputCol=name, outputCol=beside, indices=chosen)
+    return slicer.transform(df).drop(name).withColumnRenamed(beside, name)
+
+
 __all__ = ["fit", "transform"]
 
 # Neighbours that are added in one task. A power of two: then levels of so many are levels of pairs.
@@ -48,7 +546,7 @@ _GIVEN_UP = re.compile(
 _STATE = {"part": pa.int32(), "key": pa.binary(), "state": pa.binary(), "brief": pa.binary()}
 _ERROR = {"kind": pa.string(), "error": pa.string()}
 _VALUE = {"place": pa.int32(), "value": pa.binary()}
-_KINDS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
+_ERROR_KINDS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
 
 
 def fit(
@@ -89,7 +587,7 @@ def fit(
     ------
     TypeError, ValueError
         Naming the column or view, and the partition.
-    omvfs.distributed.errors.ClusterError
+    omvfs.distributed.steps.ClusterError
         If Spark gives up a task, because the process that ran it is gone, say.
     """
     from pyspark import StorageLevel
@@ -203,7 +701,7 @@ def _merged(states: Any, order: bool) -> PartState:
     told = sorted(told, key=lambda row: row["part"])
     for row in told:
         if row["error"] is not None:
-            raise _KINDS[row["kind"]](row["error"])
+            raise _ERROR_KINDS[row["kind"]](row["error"])
     if not told:
         raise ValueError("Got no rows; expected some in at least one part.")
     first = _one(states.where(states["part"] == told[0]["part"]).select("state"))

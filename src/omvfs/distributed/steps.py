@@ -32,6 +32,11 @@ from omvfs.selector import Journal
 from omvfs.threads import on_one_thread
 from omvfs.wording import Sentence, sentence_of
 
+
+class ClusterError(RuntimeError):
+    """The machines that were to work do not: none is there, or those that were are gone."""
+
+
 # What was learned from a part, as `OMVFS.to_bytes` gives it.
 PartState: TypeAlias = bytes
 

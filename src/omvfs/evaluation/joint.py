@@ -9,8 +9,8 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from omvfs.data.door import as_views
-from omvfs.data.views import hstack
+from omvfs.data.blocks import hstack
+from omvfs.data.read import as_views
 from omvfs.evaluation.protocol import Row, as_seeds, figures, labelled
 from omvfs.model.arrays import Block
 from omvfs.selector import rank

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.data.split import Remainder
+from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.evaluation.spherical import (
     check_n_clusters,

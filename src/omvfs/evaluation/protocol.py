@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from omvfs.data.door import as_views, select_columns
+from omvfs.data.blocks import hstack
+from omvfs.data.read import as_views, select_columns
 from omvfs.data.schema import listed
-from omvfs.data.views import Views, hstack
+from omvfs.data.views import Views
 from omvfs.evaluation.kmeans import MultiViewSphericalKMeans
 from omvfs.evaluation.metrics import clustering_accuracy, normalized_mutual_information, numbered
 from omvfs.evaluation.spherical import spherical_k_means

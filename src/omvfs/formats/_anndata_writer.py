@@ -8,7 +8,8 @@ import h5py
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.data.views import Block, Views
+from omvfs.data.blocks import Block
+from omvfs.data.views import Views
 from omvfs.disk import Staging
 from omvfs.formats._annotations import Annotations, annotations_of
 from omvfs.formats._base import NOTHING, Kept, Source

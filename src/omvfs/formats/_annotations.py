@@ -12,9 +12,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.data.blocks import take_columns
+from omvfs.data.blocks import Block, take_columns
 from omvfs.data.schema import listed
-from omvfs.data.views import Block
 from omvfs.formats._anndata_copy import Copier, run
 from omvfs.formats._base import RowSource, Source, SourceError
 from omvfs.formats._files import File

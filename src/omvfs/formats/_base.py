@@ -9,8 +9,9 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema
-from omvfs.data.views import Block, Views
+from omvfs.data.views import Views
 from omvfs.parameters import whole
 from omvfs.wording import BEGIN_ANEW, Clause, Sentence
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from omvfs.data.schema import Schema, listed
-from omvfs.data.split import view_of
+from omvfs.data.schema import Schema, listed, view_of
 from omvfs.formats._base import DROP, KEEP, KEY, SourceError
 from omvfs.wording import Sentence
 

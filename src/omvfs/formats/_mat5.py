@@ -20,8 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.data.compressed import check_compressed
-from omvfs.data.views import Block
+from omvfs.data.blocks import Block, check_compressed
 from omvfs.formats._base import SourceError
 from omvfs.formats._files import File, exactly
 

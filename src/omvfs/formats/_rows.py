@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
-from omvfs.data.views import Block
 from omvfs.formats._asked import Asked, known_places, known_width
 from omvfs.formats._base import DROP, KEEP, TOKENIZE, SourceError
 from omvfs.wording import Sentence

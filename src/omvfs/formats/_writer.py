@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from omvfs.data.door import mark_missing
+from omvfs.data.blocks import Block
+from omvfs.data.read import mark_missing
 from omvfs.data.schema import listed
-from omvfs.data.views import Block, Views
+from omvfs.data.views import Views
 from omvfs.disk import Staging, naming
 from omvfs.formats._base import NOTHING, Kept, Source, SourceError
 from omvfs.formats._files import PathLike

@@ -10,8 +10,8 @@ import h5py
 import numpy as np
 import scipy.sparse as sp
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema
-from omvfs.data.views import Block
 from omvfs.formats._anndata_layout import NotThereError, layout
 from omvfs.formats._anndata_writer import AnnDataWriter
 from omvfs.formats._annotations import AnnotatedSource

@@ -10,8 +10,9 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
-from omvfs.data.views import Block, Views
+from omvfs.data.views import Views
 from omvfs.disk import settle, unfinished
 from omvfs.formats._base import Chunk, Cursor, Kept, SourceError, known_names
 from omvfs.formats._files import PathLike

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.data.rechunk import rechunk
+from omvfs.data.read import rechunk
 from omvfs.data.views import Views
 from omvfs.formats._base import Chunk, Cursor, Kept, Source, SourceError, named, row_of
 from omvfs.formats.side_by_side import SideBySide, places_of, same_of_all

@@ -8,8 +8,8 @@ import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
-from omvfs.data.views import Block
 from omvfs.formats._asked import known_places, known_width
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
-from omvfs.data.views import Block, Views
+from omvfs.data.views import Views
 from omvfs.disk import Staging
 from omvfs.formats import _mat5
 from omvfs.formats._asked import Asked, split

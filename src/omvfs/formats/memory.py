@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from omvfs.data.door import as_views
-from omvfs.data.rechunk import rechunk
+from omvfs.data.read import as_views, rechunk
 from omvfs.data.schema import Schema
 from omvfs.formats._base import Chunk, Cursor, Source, SourceError, fewer_rows, row_of
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema
-from omvfs.data.views import Block, Views
+from omvfs.data.views import Views
 from omvfs.formats._asked import Asked
 from omvfs.formats._base import Kept, RowSource, Source, SourceError
 from omvfs.formats._files import File, PathLike, check_chunk, exactly

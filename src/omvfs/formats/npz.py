@@ -12,8 +12,9 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema
-from omvfs.data.views import Block, Views
+from omvfs.data.views import Views
 from omvfs.disk import Staging
 from omvfs.formats._asked import Asked
 from omvfs.formats._base import NOTHING, Chunk, Cursor, Kept, Source, SourceError, named, row_of

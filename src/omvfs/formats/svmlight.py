@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema
-from omvfs.data.views import Block, Views
+from omvfs.data.views import Views
 from omvfs.formats._asked import Asked, known_width
 from omvfs.formats._base import Chunk, Cursor, Kept, Source, SourceError, named, row_of
 from omvfs.formats._files import File, PathLike

@@ -10,10 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.data.blocks import check_values
-from omvfs.data.compressed import check_compressed
-from omvfs.data.schema import Schema
-from omvfs.data.vocabulary import Vocabulary
+from omvfs.data.blocks import check_compressed, check_values
+from omvfs.data.schema import Schema, Vocabulary
 from omvfs.fitted import KEY_SIZE, FittedState
 from omvfs.growth import Growth
 from omvfs.model.arrays import Block, stack

@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import listed
-from omvfs.data.views import Block, Views
+from omvfs.data.views import Views
 from omvfs.formats import Chunk, Cursor, Source, SourceError
 from omvfs.wording import BEGIN_ANEW, Clause, Sentence
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from omvfs import disk
 from omvfs.constraints import PARAMETERS
-from omvfs.data.vocabulary import Vocabulary
+from omvfs.data.schema import Vocabulary
 from omvfs.formats import Cursor, Source
 from omvfs.model.stream.event import DriftEvent
 from omvfs.omvfs import OMVFS

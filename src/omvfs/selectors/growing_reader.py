@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.constraints import checked
 from omvfs.data.blocks import Negative
-from omvfs.data.door import as_views
+from omvfs.data.read import as_views
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.views import Views
 from omvfs.fitted import FittedState

@@ -18,8 +18,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from omvfs.data.door import as_views
-from omvfs.data.rechunk import rechunk
+from omvfs.data.read import as_views, rechunk
 from omvfs.data.views import Views
 from omvfs.model.concordance import concordance
 from omvfs.testing._rows import WIDTHS, bad_rows, dense, make_views, other_rows, wide_rows

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate, train_t
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from omvfs.data.door import as_views
+from omvfs.data.read import as_views
 from omvfs.testing._rows import dense, make_views, wide_rows
 
 Make = Callable[..., Any]

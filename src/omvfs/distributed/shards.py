@@ -3,15 +3,18 @@
 Whoever asks names the files only; they are opened where they are read.
 """
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from omvfs import disk
 from omvfs.data.schema import Schema
 from omvfs.distributed.steps import PartState, fit_source, naming
 from omvfs.formats import Appended, Source, SourceError, open_source
@@ -19,7 +22,13 @@ from omvfs.formats.addresses import without_secrets
 from omvfs.formats.appended import together
 from omvfs.formats.inputs import ROWS, Given, Input, read_input
 from omvfs.omvfs import OMVFS
+from omvfs.persistence.checkpoint import CheckpointError
+from omvfs.pipeline.loop import check_same
 from omvfs.wording import Clause, Sentence, Setting, sentence_of
+
+# What a finished part is called: by its key; the second is one without rows.
+_STATE, _EMPTY = ".omvfs", ".empty"
+_OURS = re.compile(r"[0-9a-f]{32}(\.omvfs|\.empty)")
 
 T = TypeVar("T")
 
@@ -256,3 +265,85 @@ def _stamp(path: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return stat.st_size, stat.st_mtime_ns
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run over parts has come to.
+
+    Attributes
+    ----------
+    selector : OMVFS or None
+        Of all rows; None if it was asked to stop before, or there are no rows.
+    finished : bool
+        Whether it was not asked to stop.
+    n_parts : int
+        Parts that were learned from, those without rows included.
+    damaged : dict of str to Failure
+        Parts that were left out, by name.
+    """
+
+    selector: OMVFS | None
+    finished: bool
+    n_parts: int
+    damaged: Mapping[str, Failure]
+
+
+class Kept:
+    """Finished parts, a file each in a folder.
+
+    Parameters
+    ----------
+    folder : path
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self._files())
+
+    def put(self, part: FilePart, state: PartState | None) -> None:
+        """Keep what was learned from a part, whole or not at all."""
+        path = self.path(part, _EMPTY if state is None else _STATE)
+        # The rows in it may be private.
+        with disk.replacing(path, 0o600) as descriptor:
+            left = memoryview(state or b"")
+            while left:
+                left = left[os.write(descriptor, left[: 1 << 20]) :]
+
+    def has(self, part: FilePart, schema: Schema, selector: OMVFS) -> bool:
+        """Tell whether a part is finished, as it would be learned from now."""
+        if self.is_empty(part):
+            return True
+        path = self.path(part)
+        if not path.exists():
+            return False
+        try:
+            loaded = OMVFS.load(path)
+        except CheckpointError:
+            # It is damaged, and is learned again.
+            return False
+        check_same(path, loaded, selector)
+        return bool(loaded.schema_ == schema)
+
+    def path(self, part: FilePart, ending: str = _STATE) -> Path:
+        """Return where a part is kept."""
+        return self.folder / f"{part.key}{ending}"
+
+    def is_empty(self, part: FilePart) -> bool:
+        """Tell whether a part is finished, and has no rows."""
+        return self.path(part, _EMPTY).exists()
+
+    def remove(self) -> None:
+        """Remove all parts, and the folder if nothing else is in it."""
+        for file in self._files():
+            with contextlib.suppress(FileNotFoundError):
+                file.unlink()
+                disk.sweep(file)
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+    def _files(self) -> Iterator[Path]:
+        if self.folder.is_dir():
+            yield from [file for file in self.folder.iterdir() if _OURS.fullmatch(file.name)]

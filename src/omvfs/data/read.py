@@ -1,0 +1,704 @@
+"""From data of any form to validated `Views`: `as_views`, `rechunk`, columns to warn of."""
+
+import operator
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from omvfs.data.blocks import (
+    Block,
+    Missing,
+    Negative,
+    are_mappings,
+    blanked,
+    check_some_view,
+    check_values,
+    labels_of,
+    lacks,
+    read_block,
+    refuse_missing,
+    shown,
+    take_columns,
+)
+from omvfs.data.schema import (
+    Columns,
+    Names,
+    NewFeatures,
+    Remainder,
+    Schema,
+    check_view_names,
+    listed,
+    own_names,
+    view_of,
+)
+from omvfs.data.views import (
+    FINITE,
+    NONNEGATIVE,
+    READ,
+    Read,
+    Views,
+    aligned,
+    check_shapes,
+    holds_views,
+    matched,
+)
+from omvfs.model.arrays import column_sums, dense, squared_entries
+from omvfs.wording import Sentence, Setting
+
+
+def read_one(X: Any, views: Columns | None, remainder: Remainder = "error") -> Read:
+    """Read one 2-D X, and split it into views.
+
+    Examples
+    --------
+    >>> read_one([[1, 2, 3]], [2, 1]).blocks
+    {'view_0': array([[1., 2.]]), 'view_1': array([[3.]])}
+    """
+    block, (names, _, rows, _, _) = read_block(X)
+    _, index = aligned({}, {"X": rows})
+    columns = columns_by_view(views, X, block.shape[1], remainder)
+    if columns is None:
+        return Read({"X": block}, {"X": names}, index, {})
+    blocks = {view: take_columns(block, key) for view, key in columns.items()}
+    if names is None:
+        return Read(blocks, dict.fromkeys(columns), index, {})
+    own: dict[str, Names | None] = {
+        view: own_names(view, names[key]) for view, key in columns.items()
+    }
+    return Read(blocks, own, index, {})
+
+
+def as_views(
+    X: Any,
+    *,
+    views: Columns | None = None,
+    remainder: Remainder = "error",
+    like: Schema | None = None,
+    negative: Negative = "error",
+    missing: Missing = "error",
+    new_features: NewFeatures = "error",
+) -> Views:
+    """Read and validate a batch, whatever its form.
+
+    Parameters
+    ----------
+    X : 2-D data, mapping or sequence of 2-D blocks, rows by name, MuData, or Views
+        One 2-D X may be an array or what offers itself as one, a sparse matrix, a data frame, rows
+        of numbers, AnnData or xarray's DataArray; all else, and what is not in memory, is refused
+        by its name. A list is read as views only if every element has a 2-D shape, else as one
+        array. Views whose rows have labels are put in the order of the first of them. Rows by name
+        are a list of mappings, ``[{"cat": 2.0}, {}, None]``: the second has nothing in it, the
+        third lacks the view. They are one X, or a view among others.
+    views : "prefix", sequence of int, or mapping of str to columns, default=None
+        How to split one 2-D X: by column names ``view__feature``, by the widths of consecutive
+        views, or by view name the columns as indices, slice, boolean mask, column names, or a
+        callable that finds them in X, such as scikit-learn's `make_column_selector`. By default X
+        is one view, named ``X``; where columns have levels, the first of them makes the views.
+        A ``view__`` that all features of a view begin with is no part of their names.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns of one 2-D X that are in no view, or leave them out.
+    like : Schema, default=None
+        Schema of an earlier batch, which this one must match. Views of the same names in another
+        order are put into this order; feature names that this batch lacks are taken from it.
+    negative : {"error", "clip", "allow"}, default="error"
+        Refuse negative values, set them to 0, or let them in.
+    missing : {"error", "allow"}, default="error"
+        Refuse rows that lack a view, or let them in: those that `Views` was told of, and rows of a
+        dense view that are NaN throughout. They hold zeros there, and `Views.present` tells of
+        them. A row that lacks all views is refused, as is any other NaN.
+    new_features : {"error", "grow"}, default="error"
+        Refuse a batch of other features than those of `like`; of rows by name, one that has
+        features which `like` has not. Or leave features that have names as they come, for others
+        to match them: then views of rows by name may have none.
+
+    Returns
+    -------
+    views : Views
+        Finite, with a finite sum of squares, and not negative unless allowed. A `Views` that is
+        known to be so (or rows of one) is returned without looking again.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the view, what was got, what was expected, and the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_views(np.ones((2, 5)), views=[3, 2])
+    Views(2 rows; view_0: 3, view_1: 2; float64)
+    >>> as_views(np.ones((2, 5)), views={"text": slice(0, 4), "image": [4]})
+    Views(2 rows; text: 4, image: 1; float64)
+    >>> as_views({"text": np.array([[1.0, -2.0]])})
+    Traceback (most recent call last):
+    ValueError: Negative values in data: view 'text' holds -2 at row 0, column 1; expected
+    values >= 0. Pass negative='clip' to set them to 0, or negative='shift' to shift the column up.
+    """
+    if negative not in get_args(Negative):
+        raise ValueError(f"Got negative={negative!r}; expected 'error', 'clip' or 'allow'.")
+    batch = _read(X, views, remainder)
+    if not len(batch):
+        raise ValueError(f"Got a chunk of 0 rows ({batch!r}); expected at least 1. Skip it.")
+    if like is not None:
+        batch = matched(batch, like, new_features)
+    if batch._by_name and new_features == "error":
+        check_shapes({view: X_v.shape for view, X_v in batch.blocks.items()})
+    return _checked(batch, negative, missing)
+
+
+def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]:
+    """Keep the supported columns of each view.
+
+    Parameters
+    ----------
+    views : Views
+        The batch.
+    support : mapping of str to (boolean mask or indices)
+        The columns to keep, for every view.
+
+    Returns
+    -------
+    blocks : dict of str to Block
+        In the order of `views`; each block of the kind it was. Rows that lack a view are NaN there
+        if it is dense.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> views = Views({"text": np.eye(2), "image": np.ones((2, 3))})
+    >>> select_columns(views, {"text": [False, True], "image": [2, 0]})["text"]
+    array([[0.],
+           [1.]])
+    """
+    if set(support) != set(views.names):
+        raise ValueError(
+            f"Got support for views {listed(support)}; expected it for {listed(views.names)}."
+        )
+    chosen = {name: take_columns(block, support[name]) for name, block in views.blocks.items()}
+    return {name: shown(block, views.present.get(name)) for name, block in chosen.items()}
+
+
+def mark_missing(views: Views) -> Views:
+    """Return views in which rows of NaN throughout are known to lack the view.
+
+    Of one view alone nothing else would be left of them: there NaN is NaN.
+
+    Parameters
+    ----------
+    views : Views
+        Their values are not checked.
+    """
+    if len(views.names) < 2 or views._known > READ:
+        return views
+    found = {view: has for view, X in views._blocks.items() if (has := lacks(X)) is not None}
+    if not found:
+        return views
+    present = {**views._present, **{view: has & views.has(view) for view, has in found.items()}}
+    blocks = {
+        view: blanked(X, present[view]) if view in found else X for view, X in views._blocks.items()
+    }
+    names, by_name = views._feature_names, views._by_name
+    return Views._of(blocks, names, views._known, views._index, present, by_name)
+
+
+def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
+    needed = FINITE if negative == "allow" else NONNEGATIVE
+    if views._known < needed:
+        views = mark_missing(views)
+        blocks = {
+            name: check_values(block, name, views._feature_names[name], negative)
+            for name, block in views.blocks.items()
+        }
+        names, index, by_name = views._feature_names, views._index, views._by_name
+        views = Views._of(blocks, names, needed, index, views._present, by_name)
+    if views._present:
+        if missing == "error":
+            refuse_missing(views._present)
+        check_some_view(views.presence)
+    return views
+
+
+def _read(X: Any, views: Columns | None, remainder: Remainder) -> Views:
+    if are_mappings(X):
+        X = {"X": X}
+    if not isinstance(X, Views) and not holds_views(X):
+        blocks, names, index, present, _ = read_one(X, views, remainder)
+        return Views._of(blocks, names, READ, index, present)
+    if views is not None:
+        raise ValueError(
+            "Got views= and an X that already is a collection of views; expected one 2-D X to "
+            "split. Pass views=None."
+        )
+    return X if isinstance(X, Views) else Views(X)
+
+
+def columns_by_view(
+    views: Columns | None, X: Any, width: int, remainder: Remainder = "error"
+) -> dict[str, Any] | None:
+    """Bring ``views=`` into one form.
+
+    Parameters
+    ----------
+    views : "prefix", sequence of int, or mapping of str to columns
+        By column names ``view__feature``; widths of consecutive views; or columns as indices,
+        slice, boolean mask, names, or a callable that returns any of them for X. None for one
+        view, or the views that are the first level of the columns.
+    X : 2-D data
+        That is to be split.
+    width : int
+        Number of features of X.
+    remainder : {"error", "drop"}, default="error"
+        Refuse columns that are in no view, or leave them out.
+
+    Returns
+    -------
+    columns : dict of str to (slice or ndarray of int), or None
+        The columns of each view, all of them in range, none of them in two views; None if X is one
+        view.
+
+    Examples
+    --------
+    >>> columns_by_view([3, 2], np.ones((1, 5)), 5)
+    {'view_0': slice(0, 3, None), 'view_1': slice(3, 5, None)}
+    >>> columns_by_view({"all": lambda X: slice(0, X.shape[1])}, np.ones((1, 5)), 5)
+    {'all': slice(0, 5, None)}
+    >>> import pandas as pd
+    >>> columns_by_view("prefix", pd.DataFrame({"text__cat": [1], "image__x": [2]}), 2)
+    {'text': array([0]), 'image': array([1])}
+    """
+    if views is None or isinstance(views, str):
+        return _by_name(views, X)
+    if not isinstance(views, Mapping):
+        return _by_width(views, width)
+    check_view_names(views)
+    asked = {view: key(X) if callable(key) else key for view, key in views.items()}
+    names = labels_of(X).names
+    keys = {view: _column_key(view, key, width, names) for view, key in asked.items()}
+    _check_once(keys, width, names, remainder)
+    return keys
+
+
+def _check_once(
+    keys: Mapping[str, Any], width: int, names: Names | None, remainder: Remainder
+) -> None:
+    """Refuse columns that are in two views, and those that are in none unless they are dropped."""
+    if remainder not in get_args(Remainder):
+        raise ValueError(f"Got remainder={remainder!r}; expected {listed(get_args(Remainder))}.")
+
+    def called(column: int) -> str:
+        return repr(str(column) if names is None else names[column])
+
+    taken = np.zeros(width, np.intp)
+    for key in keys.values():
+        np.add.at(taken, np.arange(width)[key], 1)
+    if (taken > 1).any():
+        twice = int(np.argmax(taken > 1))
+        own = [view for view, key in keys.items() if twice in np.arange(width)[key]]
+        raise ValueError(
+            f"Column {called(twice)} is in views {listed(own)} at once, or twice in one; expected "
+            "it in one. Correct views=, or pass a dict of blocks."
+        )
+    if remainder == "error" and (taken == 0).any():
+        left = np.flatnonzero(taken == 0)
+        shown = ", ".join(map(called, left[:5])) + (", ..." if len(left) > 5 else "")
+        raise ValueError(
+            f"Got {len(left):,} of {width:,} columns in no view: {shown}. Add them to a view of "
+            "views=, or pass remainder='drop' to leave them out."
+        )
+
+
+def depends_on_x(views: Columns | None) -> bool:
+    """Tell whether columns are found by a look at X, so that later X must go by what was found.
+
+    Examples
+    --------
+    >>> depends_on_x("prefix"), depends_on_x({"text": len}), depends_on_x([3, 2])
+    (True, True, False)
+    """
+    if isinstance(views, Mapping):
+        return any(map(callable, views.values()))
+    return views is None or isinstance(views, str)
+
+
+def _by_name(views: str | None, X: Any) -> dict[str, Any] | None:
+    """Return the columns of each view by what they are called, None if they are of one."""
+    labels = labels_of(X)
+    if views not in (None, "prefix"):
+        raise ValueError(
+            f"Got views={views!r}; expected 'prefix', widths, or columns by view name."
+        )
+    told: Sequence[str | None] | None = labels.views
+    if told is None:
+        if views is None:
+            return None
+        if labels.names is None:
+            raise ValueError(
+                'Got views="prefix", but X has no column names; expected names "view__feature". '
+                'Pass a data frame, as ColumnTransformer gives by set_output(transform="pandas"), '
+                "or views, as omvfs.ViewTransformer gives in its place."
+            )
+        told = [view_of(name) for name in labels.names]
+        odd = [name for name, view in zip(labels.names, told, strict=True) if view is None]
+        if odd:
+            more = f" and {len(odd) - 5:,} more" if len(odd) > 5 else ""
+            raise ValueError(
+                f'Got views="prefix", but X has columns that are not called "view__feature": '
+                f"{listed(odd[:5])}{more}. Leave them out or rename them; of a ColumnTransformer, "
+                "keep verbose_feature_names_out=True."
+            )
+    found: dict[str, list[int]] = {}
+    for column, view in enumerate(told):
+        found.setdefault(str(view), []).append(column)
+    return {view: np.array(columns, np.intp) for view, columns in found.items()}
+
+
+def _by_width(views: Sequence[int], width: int) -> dict[str, Any]:
+    widths = [operator.index(each) for each in views]
+    if min(widths, default=0) < 1 or sum(widths) != width:
+        raise ValueError(
+            f"Got views={widths}, {sum(widths):,} features in all; X has {width:,}. "
+            "Pass positive widths that add up to the features of X, or columns by view name."
+        )
+    stops = np.cumsum(widths).tolist()
+    starts = [0, *stops[:-1]]
+    return {f"view_{i}": slice(*edges) for i, edges in enumerate(zip(starts, stops, strict=True))}
+
+
+def _column_key(view: str, columns: Any, width: int, names: Names | None) -> Any:
+    """Turn the columns of a view, in any form, into a slice or an array of indices."""
+    if isinstance(columns, slice):
+        key, beyond = np.arange(width)[columns], (columns.stop or 0) > width
+    else:
+        key, beyond = _indices(view, np.asarray(columns), width, names), False
+    if key.ndim != 1 or not key.size or key.dtype.kind not in "iu":
+        raise ValueError(
+            f"View {view!r} has columns {columns!r}; expected at least one index, a slice, a mask "
+            f"of {width:,} entries, or column names. Correct views=."
+        )
+    if beyond or key.max() >= width or key.min() < -width:
+        raise ValueError(
+            f"View {view!r} has columns {columns!r}, but X has {width:,} features, counted from 0. "
+            "Correct views=."
+        )
+    return columns if isinstance(columns, slice) else key
+
+
+def _indices(view: str, columns: Any, width: int, names: Names | None) -> Any:
+    if columns.dtype == bool and columns.shape == (width,):
+        return np.flatnonzero(columns)
+    if columns.dtype.kind not in "UO":
+        return columns
+    if names is None:
+        raise ValueError(
+            f"View {view!r} has columns by name, but X has no column names. "
+            "Pass a data frame, or indices."
+        )
+    position = {name: i for i, name in enumerate(names)}
+    asked = columns.ravel().tolist()
+    unknown = [name for name in asked if name not in position]
+    if unknown:
+        raise ValueError(
+            f"View {view!r} has columns that X lacks: {listed(unknown)}. Correct views=."
+        )
+    return np.array([position[name] for name in asked], dtype=np.intp)
+
+
+def rechunk(
+    batches: Iterable[Any],
+    batch_size: int,
+    *,
+    like: Schema | None = None,
+    negative: Negative = "error",
+    views: Columns | None = None,
+    missing: Missing = "error",
+    new_features: NewFeatures = "error",
+) -> Iterator[Views]:
+    """Cut a stream of batches of any sizes into chunks of `batch_size` rows.
+
+    Any delivery of the same rows (of the same kind and dtype) gives the same chunks, bit for bit.
+    At most one chunk and one batch are held at a time.
+
+    Parameters
+    ----------
+    batches : iterable
+        Each anything `as_views` accepts. Its memory may be used again for the next batch once the
+        chunks made from it have been consumed.
+    batch_size : int
+        Rows of a chunk; the last one may have fewer.
+    like, negative, views, missing, new_features
+        As for `as_views`. Without `like`, every batch must match the first.
+
+    Yields
+    ------
+    chunk : Views
+        Validated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [len(chunk) for chunk in rechunk([np.ones((3, 2)), np.ones((4, 2))], batch_size=5)]
+    [5, 2]
+    """
+    batch_size = operator.index(batch_size)
+    if batch_size < 1:
+        raise ValueError(f"Got batch_size={batch_size}; expected at least 1.")
+    return _rechunk(batches, batch_size, like, negative, views, missing, new_features)
+
+
+def _rechunk(
+    batches: Iterable[Any],
+    batch_size: int,
+    like: Schema | None,
+    negative: Negative,
+    views: Columns | None,
+    missing_views: Missing,
+    new_features: NewFeatures,
+) -> Iterator[Views]:
+    def joined(parts: list[Views]) -> Views:
+        return as_views(
+            Views.concat(parts, new_features),
+            negative=negative,
+            missing=missing_views,
+            new_features=new_features,
+        )
+
+    pending: list[Views] = []
+    missing = batch_size
+    for X in batches:
+        batch = as_views(
+            X,
+            views=views,
+            like=like,
+            negative=negative,
+            missing=missing_views,
+            new_features=new_features,
+        )
+        like = like or batch.schema
+        start = 0
+        while len(batch) - start >= missing:
+            pending.append(batch[start : start + missing])
+            start += missing
+            yield joined(pending)
+            pending, missing = [], batch_size
+        if start < len(batch):
+            # Integer rows are copied: a source may fill the same buffer again.
+            pending.append(batch[np.arange(start, len(batch))])
+            missing -= len(pending[-1])
+    if pending:
+        yield joined(pending)
+
+
+# Of fewer rows nothing is said, and of so many the first are looked at to tell who is asked more.
+_FEWEST = 20
+# A column outweighs the others of its view if it holds so much of the variance; of a few columns,
+# of which one always holds much, so many times the even share, or nearly all.
+_MOST, _TIMES_EVEN, _NEARLY_ALL = 0.5, 5, 0.9
+_ROUNDING = 1e-6
+# What labels are called, and how many different ones there are at most.
+_CALLED = {"label", "labels", "class", "classes", "target", "y"}
+_MOST_LABELS = 100
+
+
+class SuspectColumnWarning(UserWarning):
+    """A column of the first chunk is hardly a feature, or outweighs all others.
+
+    Attributes
+    ----------
+    suspects : tuple of Suspect
+    """
+
+    def __init__(self, suspects: Iterable["Suspect"]) -> None:
+        self.suspects = tuple(suspects)
+        sentences = ((str(each), " ", each.remedy, " ") for each in self.suspects)
+        super().__init__(Sentence(*(part for each in sentences for part in each)).rstrip())
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A column that is hardly a feature.
+
+    Attributes
+    ----------
+    view : str
+    column : str or int
+        Its name, or its number if it has none.
+    kind : {"row number", "dominant", "label"}
+    share : float
+        Of the variance of its view.
+
+    Examples
+    --------
+    >>> print(Suspect("rows", "id", "row number", 0.99))
+    Column 'id' of view 'rows' counts the rows: its whole numbers only rise or only fall.
+    """
+
+    view: str
+    column: str | int
+    kind: Literal["row number", "dominant", "label"]
+    share: float
+
+    def __str__(self) -> str:
+        column = f"Column {self.column!r} of view {self.view!r}"
+        if self.kind == "row number":
+            return f"{column} counts the rows: its whole numbers only rise or only fall."
+        if self.kind == "label":
+            return f"{column} is called like a label, and has few different whole numbers."
+        return (
+            f"{column} holds {self.share:.1%} of the variance of its view: clusters will follow it."
+        )
+
+    @property
+    def remedy(self) -> Sentence:
+        """What to do about it."""
+        if self.kind == "dominant":
+            scaled = Setting("prepare", "scale")
+            return Sentence("Leave it out, or bring columns to one scale: ", scaled, ".")
+        return Sentence("Leave it out, if it is no feature.")
+
+
+def row_numbers(views: Views) -> list[Suspect]:
+    """Return the columns whose whole numbers only rise or only fall from row to row.
+
+    Parameters
+    ----------
+    views : Views
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).random((50, 3))
+    >>> X[:, 1] = np.arange(50)
+    >>> [each.column for each in row_numbers(Views({"rows": X}))]
+    [1]
+    """
+    return [
+        _suspect(views, view, j, "row number")
+        for view, X in views.blocks.items()
+        if X.shape[0] >= _FEWEST
+        for j in _monotone(X[:_FEWEST], np.arange(X.shape[1]))
+        if len(_monotone(X, np.array([j])))
+    ]
+
+
+def dominant(views: Views) -> list[Suspect]:
+    """Return the columns that hold most of the variance of their view.
+
+    Not of ‖X‖²: a column that is large in all rows alike tells none of them apart.
+
+    Parameters
+    ----------
+    views : Views
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).random((50, 12)) * ([100.0] + 11 * [1.0])
+    >>> print(dominant(Views({"shape": X}))[0])
+    Column 0 of view 'shape' holds 99.9% of the variance of its view: clusters will follow it.
+    """
+    found = []
+    for view, X in views.blocks.items():
+        shares = _shares(X)
+        n, width = X.shape[0], np.count_nonzero(shares)
+        if n < _FEWEST or width < 2:
+            continue
+        j = int(shares.argmax())
+        much = max(_MOST, min(_NEARLY_ALL, _TIMES_EVEN / width))
+        if shares[j] > much:
+            found.append(_suspect(views, view, j, "dominant"))
+    return found
+
+
+def labels(views: Views) -> list[Suspect]:
+    """Return the columns that are called like labels and have few different whole numbers.
+
+    Parameters
+    ----------
+    views : Views
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).integers(0, 3, (50, 2)).astype(float)
+    >>> [each.column for each in labels(Views({"rows": X}, feature_names={"rows": ["a", "y"]}))]
+    ['y']
+    """
+    found = []
+    for view, names in views.feature_names.items():
+        if names is None or len(views) < _FEWEST:
+            continue
+        for j in np.flatnonzero([name.lower() in _CALLED for name in names]):
+            values = np.unique(_column(views[view], int(j)))
+            if _are_whole(values) and len(values) <= min(_MOST_LABELS, len(views) // 2):
+                found.append(_suspect(views, view, int(j), "label"))
+    return found
+
+
+def named_once(suspects: Iterable[Suspect]) -> list[Suspect]:
+    """Return suspects, of each column the first.
+
+    Examples
+    --------
+    >>> twice = [Suspect("rows", "id", kind, 0.99) for kind in ("row number", "dominant")]
+    >>> [each.kind for each in named_once(twice)]
+    ['row number']
+    """
+    found: dict[tuple[str, str | int], Suspect] = {}
+    for each in suspects:
+        found.setdefault((each.view, each.column), each)
+    return list(found.values())
+
+
+def warn_of(found: Sequence[Suspect]) -> None:
+    """Warn of columns, if there are any, at the line that called the library."""
+    if not found:
+        return
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(SuspectColumnWarning(found), stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in ("omvfs", "contextlib", "functools")
+
+
+def _suspect(views: Views, view: str, j: int, kind: Any) -> Suspect:
+    names = views.feature_names[view]
+    return Suspect(view, j if names is None else names[j], kind, float(_shares(views[view])[j]))
+
+
+def _shares(X: Block) -> NDArray[np.float64]:
+    """Return the share of every column in the variance; zeros if that is 0 or not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums, squares = (column_sums(each).astype(np.float64) for each in (X, squared_entries(X)))
+        about_mean = squares - sums**2 / max(1, X.shape[0])
+        # What rounding leaves of a column that does not vary.
+        about_mean[about_mean <= _ROUNDING * squares] = 0
+        total = about_mean.sum()
+        sound = np.isfinite(total) and total > 0
+        return about_mean / total if sound else np.zeros_like(about_mean)
+
+
+def _monotone(X: Any, columns: NDArray[np.intp]) -> list[int]:
+    """Return which columns have whole numbers that only rise or only fall."""
+    if sp.issparse(X):
+        # All but one of the rows have them.
+        filled = np.bincount(X.indices, minlength=X.shape[1])[columns]
+        columns = columns[filled >= X.shape[0] - 1]
+    values = dense(take_columns(X, columns))
+    with np.errstate(invalid="ignore"):
+        steps = np.diff(values, axis=0)
+    only = np.flatnonzero((steps > 0).all(axis=0) | (steps < 0).all(axis=0))
+    return [int(columns[i]) for i in only if _are_whole(values[:, i])]
+
+
+def _column(X: Block, j: int) -> NDArray[Any]:
+    return dense(take_columns(X, np.array([j]))).ravel()
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    return bool(np.isfinite(values).all() and (values == np.floor(values)).all())
