@@ -131,7 +131,7 @@ def test_workers_that_lack_memory_are_told_of():
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         LocalCluster(**own, memory_limit="500MB", host="127.0.0.1", silence_logs=50) as cluster,
         Client(cluster) as client,
-        pytest.raises(ClusterError, match=r"partition \d: 1 worker has died.*lack memory"),
+        pytest.raises(ClusterError, match=r"partition \d: 1 worker.* died of it.*lack memory"),
     ):
         fit(OMVFS(2, random_state=0), X, client)
 
@@ -144,7 +144,10 @@ def test_without_workers_nobody_waits_for_ever(monkeypatch):
 
     monkeypatch.setattr(watching, "PATIENCE", 1.0)
     monkeypatch.setattr(watching, "_LOOK", 0.2)
-    with inside(0) as client, pytest.raises(ClusterError, match="has had no workers for 1 seconds"):
+    with (
+        inside(0) as client,
+        pytest.raises(ClusterError, match="has had no running workers for 1 seconds"),
+    ):
         fit(OMVFS(2), da.ones((4, 3)), client)
 
 
@@ -160,7 +163,7 @@ def test_workers_that_are_paused_for_ever_are_not_waited_for(monkeypatch):
     with inside(1) as client:
         worker = client.cluster.workers[0]
         worker.status = Status.paused
-        with pytest.raises(ClusterError, match="No worker has had memory left to begin"):
+        with pytest.raises(ClusterError, match="all are paused for lack of memory"):
             fit(OMVFS(2), da.ones((4, 3)), client)
         worker.status = Status.running
         # One that comes to itself in time is waited for.

@@ -16,7 +16,7 @@ from omvfs.cli._messages import say
 from omvfs.cli._reading import Reading
 from omvfs.cli._rows import no_rows
 from omvfs.cli._signals import Stop
-from omvfs.distributed.shards import Failure, Kept, Outcome, parts_of
+from omvfs.distributed.shards import Kept, Outcome, parts_of
 from omvfs.distributed.steps import ClusterError
 from omvfs.formats.destinations import Destination
 from omvfs.live.status import StatusFile
@@ -179,8 +179,8 @@ def tell_of_damaged(about: Mapping[str, Any]) -> None:
 
 
 def _about(found: Outcome) -> dict[str, Any]:
-    def told(name: str, failure: Failure) -> dict[str, str]:
-        return {"part": name, "why": str(failure.error).removeprefix(f"{name}: ")}
+    def told(name: str, failure: Exception) -> dict[str, str]:
+        return {"part": name, "why": str(failure).removeprefix(f"{name}: ")}
 
     damaged = [told(*each) for each in found.damaged.items()]
     return {"parts": found.n_parts, "damaged": damaged}

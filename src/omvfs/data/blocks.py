@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from omvfs.data.schema import Names, as_names, listed
-from omvfs.wording import Sentence, Setting
 
 _EXPECTED = (
     "expected an array, a sparse matrix, a data frame, rows of numbers, AnnData, an xarray "
@@ -687,14 +686,9 @@ def check_values(block: Block, view: str, names: Names | None, negative: Negativ
         return _clipped(block)
     entry = int(np.argmax(values < 0))
     raise ValueError(
-        Sentence(
-            f"Negative values in data: view {view!r} holds {values[entry]:g} at "
-            f"{_place(block, entry, names)}; expected values >= 0. Pass ",
-            Setting("negative", "clip"),
-            " to set them to 0, or ",
-            Setting("negative", "shift"),
-            " to shift the column up.",
-        )
+        f"Negative values in data: view {view!r} holds {values[entry]:g} at "
+        f"{_place(block, entry, names)}; expected values >= 0. Pass negative='clip' (--negative "
+        "clip) to set them to 0, or negative='shift' (--negative shift) to shift the column up."
     )
 
 

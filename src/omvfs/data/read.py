@@ -49,7 +49,6 @@ from omvfs.data.views import (
     matched,
 )
 from omvfs.model.arrays import column_sums, dense, squared_entries
-from omvfs.wording import Sentence, Setting
 
 
 def read_one(X: Any, views: Columns | None, remainder: Remainder = "error") -> Read:
@@ -138,7 +137,8 @@ def as_views(
     >>> as_views({"text": np.array([[1.0, -2.0]])})
     Traceback (most recent call last):
     ValueError: Negative values in data: view 'text' holds -2 at row 0, column 1; expected
-    values >= 0. Pass negative='clip' to set them to 0, or negative='shift' to shift the column up.
+    values >= 0. Pass negative='clip' (--negative clip) to set them to 0, or negative='shift'
+    (--negative shift) to shift the column up.
     """
     if negative not in get_args(Negative):
         raise ValueError(f"Got negative={negative!r}; expected 'error', 'clip' or 'allow'.")
@@ -515,8 +515,7 @@ class SuspectColumnWarning(UserWarning):
 
     def __init__(self, suspects: Iterable["Suspect"]) -> None:
         self.suspects = tuple(suspects)
-        sentences = ((str(each), " ", each.remedy, " ") for each in self.suspects)
-        super().__init__(Sentence(*(part for each in sentences for part in each)).rstrip())
+        super().__init__(" ".join(f"{each} {each.remedy}" for each in self.suspects))
 
 
 @dataclass(frozen=True)
@@ -554,12 +553,11 @@ class Suspect:
         )
 
     @property
-    def remedy(self) -> Sentence:
+    def remedy(self) -> str:
         """What to do about it."""
         if self.kind == "dominant":
-            scaled = Setting("prepare", "scale")
-            return Sentence("Leave it out, or bring columns to one scale: ", scaled, ".")
-        return Sentence("Leave it out, if it is no feature.")
+            return "Leave it out, or bring columns to one scale: prepare='scale' (--prepare scale)."
+        return "Leave it out, if it is no feature."
 
 
 def row_numbers(views: Views) -> list[Suspect]:

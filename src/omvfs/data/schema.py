@@ -9,8 +9,6 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.wording import Clause, Sentence, Setting
-
 Names: TypeAlias = NDArray[np.object_]
 
 
@@ -58,8 +56,6 @@ def check_view_names(views: Mapping[Any, Any]) -> None:
 
 
 NewFeatures: TypeAlias = Literal["error", "grow"]
-_FIRST, _EVERY = Clause("first chunk", "the first chunk"), Clause("every chunk", "every chunk")
-_OR_ANEW = Clause("or start anew", ", or call fit() to start anew")
 
 
 @dataclass(frozen=True)
@@ -130,55 +126,35 @@ class Schema:
         unknown = [name for name in batch.names if name not in self.names]
         if missing or unknown:
             raise ValueError(
-                Sentence(
-                    f"Got views {listed(batch.names)}; ",
-                    _FIRST,
-                    f" had {listed(self.names)}; missing: {listed(missing)}; unknown: "
-                    f"{listed(unknown)}. Give ",
-                    _EVERY,
-                    " the same views by the same names",
-                    _OR_ANEW,
-                    ".",
-                )
+                f"Got views {listed(batch.names)}; the first chunk had {listed(self.names)}; "
+                f"missing: {listed(missing)}; unknown: {listed(unknown)}. Give every chunk the "
+                "same views by the same names, or call fit() to start anew."
             )
 
 
 def _check_width(view: str, got: int, expected: int) -> None:
     if got != expected:
         raise ValueError(
-            Sentence(
-                f"View {view!r} has {got:,} features; ",
-                _FIRST,
-                f" had {expected:,}. Give ",
-                _EVERY,
-                " the same features",
-                _OR_ANEW,
-                ".",
-            )
+            f"View {view!r} has {got:,} features; the first chunk had {expected:,}. Give every "
+            "chunk the same features, or call fit() to start anew."
         )
 
 
 def _check_nameless(view: str, got: int, expected: int) -> None:
     if got != expected:
         raise ValueError(
-            Sentence(
-                f"View {view!r} has {got:,} features, some chunk of it without names; before it "
-                f"had {expected:,}. Features without names cannot be told from others, so that the "
-                "view cannot grow. Name them in ",
-                _EVERY,
-                ": a data frame, rows by name, or Views(..., feature_names=...).",
-            )
+            f"View {view!r} has {got:,} features, some chunk of it without names; before it "
+            f"had {expected:,}. Features without names cannot be told from others, so that the "
+            "view cannot grow. Name them in every chunk: a data frame, rows by name, or "
+            "Views(..., feature_names=...)."
         )
 
 
-def unknown_features(view: str, new: Sequence[str]) -> Sentence:
+def unknown_features(view: str, new: Sequence[str]) -> str:
     """Return what there is to say of features that are not known, where none may come."""
-    return Sentence(
-        f"View {view!r} has {len(new):,} features that ",
-        _FIRST,
-        f" had not, such as {new[0]!r}. Leave them out, or take them in: ",
-        Setting("new_features", "grow"),
-        ".",
+    return (
+        f"View {view!r} has {len(new):,} features that the first chunk had not, such as "
+        f"{new[0]!r}. Leave them out, or take them in: new_features='grow' (--new-features grow)."
     )
 
 
@@ -188,15 +164,9 @@ def _check_features(view: str, got: Sequence[str] | None, expected: Sequence[str
     what = "its features in another order" if set(got) == set(expected) else "other features"
     column = next(i for i, name in enumerate(got) if name != expected[i])
     raise ValueError(
-        Sentence(
-            f"View {view!r} has {what} than ",
-            _FIRST,
-            f": column {column} is {got[column]!r}, expected {expected[column]!r}. Give ",
-            _EVERY,
-            " the same columns in the same order",
-            _OR_ANEW,
-            ".",
-        )
+        f"View {view!r} has {what} than the first chunk: column {column} is {got[column]!r}, "
+        f"expected {expected[column]!r}. Give every chunk the same columns in the same order, or "
+        "call fit() to start anew."
     )
 
 

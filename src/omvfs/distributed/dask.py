@@ -2,12 +2,9 @@
 
 import logging
 import os
-import tempfile
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -22,7 +19,6 @@ from omvfs.data.schema import listed
 from omvfs.data.views import has_rows
 from omvfs.distributed import steps
 from omvfs.distributed.shards import (
-    Failure,
     FilePart,
     Kept,
     Outcome,
@@ -70,89 +66,28 @@ def local_workers(n_workers: int, **options: Any) -> Iterator[Any]:
         yield client
 
 
-class Parked:
-    """A state that waits in a file; where it is sent, it waits in a file again.
-
-    So a worker that has learned from many parts holds none of them in memory. The file is gone
-    with the last that knows of it; if its worker dies, so does the state, and is worked out again.
-
-    Parameters
-    ----------
-    state : bytes
-
-    Examples
-    --------
-    >>> import pickle
-    >>> parked = Parked(b"what was learned")
-    >>> pickle.loads(pickle.dumps(parked)).read()
-    b'what was learned'
-    """
-
-    def __init__(self, state: PartState) -> None:
-        self._park(state)
-
-    def read(self) -> PartState:
-        """Return the state."""
-        return self._path.read_bytes()
-
-    def _park(self, state: PartState) -> None:
-        handle, path = tempfile.mkstemp(prefix="omvfs-part-", dir=_folder())
-        self._path = Path(path)
-        weakref.finalize(self, _remove, path)
-        with open(handle, "wb") as file:
-            file.write(state)
-
-    def __getstate__(self) -> PartState:
-        return self.read()
-
-    def __setstate__(self, state: PartState) -> None:
-        self._park(state)
-
-    def __sizeof__(self) -> int:
-        # What it takes of memory, and not what it would take to send.
-        return object.__sizeof__(self)
-
-
-def _remove(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)
-
-
-def _folder() -> str | None:
-    """Return the folder in which the worker that runs this keeps its files, if it is one."""
-    try:
-        from distributed import get_worker
-
-        folder: Any = get_worker().local_directory
-    except (ImportError, ValueError):
-        return None
-    return str(folder)
-
-
-# Seconds: between looks at what is done; between looks at the cluster; that it may be without any
-# worker; that an answer may take.
+# Seconds: between looks at what is done; between questions to the scheduler; that nobody may work;
+# that an answer may take.
 _TICK, _LOOK, PATIENCE, _ANSWER = 0.02, 2.0, 25.0, 10.0
 
 
-def done(
-    client: Any, futures: Mapping[Any, str], should_stop: Callable[[], bool] = lambda: False
+def finished(
+    client: Any, names: Mapping[Any, str], should_stop: Callable[[], bool] = lambda: False
 ) -> Iterator[Any]:
-    """Yield futures as they are done, well or not; refuse to wait if nobody is left to do them.
+    """Yield futures as they finish or fail; raise `ClusterError` if nobody is left to run them.
+
+    `distributed.as_completed` would wait for ever for workers that do not come.
 
     Parameters
     ----------
     client : Client
-    futures : mapping of Future to str
+    names : mapping of Future to str
         What errors call each.
     should_stop : callable
         Asked now and then; if True, nothing more is waited for.
-
-    Raises
-    ------
-    ClusterError
-        If the scheduler is gone, or there is no worker for a while.
     """
-    left, alive = dict(futures), _Alive(client)
+    left = dict(names)
+    worked = asked = time.monotonic()
     while left and not should_stop():
         found = [future for future in left if future.status != "pending"]
         for future in found:
@@ -160,28 +95,42 @@ def done(
                 raise _gone(client, left[future])
             del left[future]
             yield future
+        now = time.monotonic()
+        if found:
+            worked = now
+        elif left and now - asked > _LOOK:
+            if _some_worker_runs(client):
+                worked = now
+            elif now - worked > PATIENCE:
+                raise ClusterError(
+                    f"The scheduler{_at(client)} has had no running workers for {PATIENCE:.0f} "
+                    "seconds: it is gone, no worker is there, or all are paused for lack of "
+                    "memory. Start workers, and resume."
+                )
+            asked = time.monotonic()
         if left and not found:
-            alive.look()
             time.sleep(_TICK)
 
 
 def result_of(future: Any, name: str) -> Any:
-    """Return what a future has come to, or raise what went wrong.
+    """Return the result of a future that is done, or raise what went wrong.
 
     Parameters
     ----------
     future : Future
-        That is done.
     name : str
         What errors call it.
     """
     try:
         return future.result(timeout=_ANSWER)
     except KilledWorker as error:
-        raise killed(error, name) from error
+        raise ClusterError(
+            f"{name}: {error.allowed_failures + 1} worker(s) died of it, the last one "
+            f"{error.last_worker.address}; most often they lack memory. Give workers more of it, "
+            "or less at a time: smaller parts, fewer threads a worker, a smaller batch."
+        ) from error
     except CommClosedError as error:
-        # Done, and not handed over: what comes to be known of it is another error than when it is
-        # lost before.
+        # It was done, and the scheduler died before the result was handed over.
         raise _gone(future.client, name) from error
     except ModuleNotFoundError as error:
         raise ClusterError(
@@ -191,24 +140,6 @@ def result_of(future: Any, name: str) -> Any:
         if future.status == "error":
             raise
         raise ClusterError(f"The cluster does not hand over {name}.") from error
-
-
-def _gone(client: Any, name: str) -> ClusterError:
-    """Return the error of something that a scheduler has taken along."""
-    return ClusterError(
-        f"The scheduler{_at(client)} is gone, and with it {name}. Start it again, and begin or "
-        "resume."
-    )
-
-
-def killed(error: Any, name: str) -> ClusterError:
-    """Return the error of something that nobody has lived to finish."""
-    n = error.allowed_failures + 1
-    return ClusterError(
-        f"{name}: {n} worker{'s have' if n > 1 else ' has'} died of it, the last one "
-        f"{error.last_worker.address}; most often they lack memory. Give workers more of it, or "
-        "give them less at a time: smaller parts, fewer threads a worker, a smaller batch."
-    )
 
 
 def check_alive(client: Any) -> None:
@@ -222,41 +153,24 @@ def check_alive(client: Any) -> None:
         raise ClusterError(f"The scheduler{_at(client)} is gone: the client is {client.status}.")
 
 
-class _Alive:
-    """Looks now and then whether anybody works."""
+def _gone(client: Any, name: str) -> ClusterError:
+    return ClusterError(
+        f"The scheduler{_at(client)} is gone, and with it {name}. Start it again, and begin or "
+        "resume."
+    )
 
-    def __init__(self, client: Any) -> None:
-        self._client, self._seen = client, time.monotonic()
-        self._next = self._seen + _LOOK
 
-    def look(self) -> None:
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + _LOOK
-        why = self._why_nobody()
-        if not why:
-            self._seen = time.monotonic()
-        elif time.monotonic() - self._seen > PATIENCE:
-            raise ClusterError(f"{why} for {PATIENCE:.0f} seconds. Start workers, and resume.")
-
-    def _why_nobody(self) -> str:
-        """Return why nobody works, nothing if somebody does."""
-        client = self._client
-        if client.status != "running":
-            return f"The scheduler{_at(client)} has not answered"
-        try:
-            about = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=_ANSWER)
-        except (OSError, TimeoutError):
-            return f"The scheduler{_at(client)} has not answered"
-        workers = about["workers"].values()
-        if not workers:
-            return f"The scheduler{_at(client)} has had no workers"
-        if any(each.get("status", "running") == "running" for each in workers):
-            return ""
-        if any(each.get("metrics", {}).get("executing") for each in workers):
-            return ""
-        return "No worker has had memory left to begin anything"
+def _some_worker_runs(client: Any) -> bool:
+    if client.status != "running":
+        return False
+    try:
+        about = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=_ANSWER)
+    except (OSError, TimeoutError):
+        return False
+    return any(
+        each.get("status", "running") == "running" or each.get("metrics", {}).get("executing")
+        for each in about["workers"].values()
+    )
 
 
 def _at(client: Any) -> str:
@@ -322,7 +236,7 @@ def fit(
     states, names = [states[i] for i in there], [names[i] for i in there]
     plan = Plan.of((found[i] for i in there), names, order)
     if len(states) == 1:
-        return steps.model_of(selector, engine.worked_out(states, names)[0].read())
+        return steps.model_of(selector, engine.worked_out(states, names)[0])
     (merged,) = engine.worked_out([_merged(plan, states)], ["what all parts have learned"])
     return steps.model_of(selector, merged)
 
@@ -403,7 +317,7 @@ class _Engine:
     def _wait(self, futures: Sequence[Any], names: Sequence[str]) -> None:
         """Wait until all is done, or for the first that fails."""
         called = dict(zip(futures, names, strict=True))
-        for future in done(self._client, called):
+        for future in finished(self._client, called):
             if future.status == "error":
                 result_of(future, called[future])
 
@@ -425,7 +339,7 @@ def _promised(selector: OMVFS, data: Any, engine: _Engine) -> tuple[list[str], l
         files = [part_of(each) for each in data]
     else:
         names, chunks = _chunks(data)
-        fits = delayed(_fit_part, pure=False)
+        fits = delayed(steps.fit_part, pure=False)
         # Keys by which a part is known in what the cluster says.
         own = uuid4().hex[:8]
         pairs = enumerate(zip(names, chunks, strict=True))
@@ -436,7 +350,7 @@ def _promised(selector: OMVFS, data: Any, engine: _Engine) -> tuple[list[str], l
     names = [part.name for part in files]
     found = engine.worked_out([delayed(schema_of, pure=False)(part) for part in files], names)
     schema = delayed(common_schema(found), pure=False)
-    fits = delayed(_fit_file, pure=False)
+    fits = delayed(fit_file, pure=False)
     return names, [fits(part, selector, schema) for part in files]
 
 
@@ -503,45 +417,16 @@ def _merged(plan: Plan, states: Sequence[Any]) -> Any:
     # Sent once, not with every task.
     shared, order = delayed(plan, pure=False), plan.order
     add = delayed(steps.added)
-    samples = [delayed(_sample)(shared, i, states[i]) for i in order]
-    known = delayed(_known)(shared, states[plan.lead])
+    samples = [delayed(steps.sample_of)(shared, i, states[i]) for i in order]
+    known = delayed(steps.known_of)(shared, states[plan.lead])
     common = delayed(steps.common_of)(shared, steps.in_levels(samples, add), known)
-    sums = [delayed(_sums)(shared, i, states[i], common) for i in order]
+    sums = [delayed(steps.sums_of)(shared, i, states[i], common) for i in order]
     total = steps.in_levels(sums, add)
-    return delayed(_whole)(shared, common, total, states[0])
+    return delayed(steps.merged_of)(shared, common, total, states[0])
 
 
-# The steps, of states that wait in files.
-
-
-def _fit_part(*given: Any) -> Parked | None:
-    state = steps.fit_part(*given)
-    return None if state is None else Parked(state)
-
-
-def _fit_file(*given: Any) -> Parked | None:
-    state = fit_file(*given)
-    return None if state is None else Parked(state)
-
-
-def _brief(state: Parked | None) -> Any:
-    return None if state is None else steps.brief_of(state.read())
-
-
-def _sample(plan: Plan, i: int, state: Parked) -> Any:
-    return steps.sample_of(plan, i, state.read())
-
-
-def _known(plan: Plan, state: Parked) -> Any:
-    return steps.known_of(plan, state.read())
-
-
-def _sums(plan: Plan, i: int, state: Parked, common: Any) -> Any:
-    return steps.sums_of(plan, i, state.read(), common)
-
-
-def _whole(plan: Plan, common: Any, total: Any, state: Parked) -> steps.PartState:
-    return steps.merged_of(plan, common, total, state.read())
+def _brief(state: PartState | None) -> Any:
+    return None if state is None else steps.brief_of(state)
 
 
 def _columns_of(X: Any, chosen: Selection) -> Any:
@@ -628,14 +513,14 @@ def run_parts(
     Outcome
     """
     copy = steps.worker_copy(selector)
-    damaged: dict[str, Failure] = {}
+    damaged: dict[str, Exception] = {}
 
     def asked(work: Callable[..., Any], some: Sequence[FilePart], *given: Any) -> Iterator[Any]:
         """Yield parts as they are done, each with what came of it; damaged ones are put aside."""
         for part, found in _on_workers(client, work, some, given, should_stop):
-            if isinstance(found, Failure):
+            if isinstance(found, Exception):
                 if not skip_damaged:
-                    raise found.error
+                    raise found
                 damaged[part.name] = found
             else:
                 yield part, found
@@ -648,7 +533,7 @@ def run_parts(
         return outcome(None, False)
     sound = [part for part in parts if part.name in schemas]
     if not sound:
-        raise next(iter(damaged.values())).error
+        raise next(iter(damaged.values()))
     schema = common_schema([schemas[part.name] for part in sound])
     wanted = [part for part in sound if not kept.has(part, schema, copy)]
     n_done = len(sound) - len(wanted)
@@ -661,7 +546,7 @@ def run_parts(
         return outcome(None, False)
     found = [part for part in sound if part.name not in damaged]
     if not found:
-        raise next(iter(damaged.values())).error
+        raise next(iter(damaged.values()))
     full = [part for part in found if not kept.is_empty(part)]
     if not full:
         return outcome(None, True)
@@ -683,13 +568,13 @@ def _on_workers(
     shared = [client.submit(_itself, each, key=f"omvfs-{i}-{own}") for i, each in enumerate(given)]
     futures = {
         client.submit(
-            _attempt, work, part, *shared, key=f"{work.__name__}-{i}-{own}", pure=False
+            tried, work, part, *shared, key=f"{work.__name__}-{i}-{own}", pure=False
         ): part
         for i, part in enumerate(parts)
     }
     names = {future: part.name for future, part in futures.items()}
     try:
-        for future in done(client, names, should_stop):
+        for future in finished(client, names, should_stop):
             part = futures.pop(future)
             found = result_of(future, part.name)
             # What is here need not be there any more.
@@ -702,7 +587,3 @@ def _on_workers(
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _attempt(work: Callable[..., Any], part: FilePart, *given: Any) -> Any:
-    return tried(work, part, *given)

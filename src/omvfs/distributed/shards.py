@@ -24,7 +24,6 @@ from omvfs.formats.inputs import ROWS, Given, Input, read_input
 from omvfs.omvfs import OMVFS
 from omvfs.persistence.checkpoint import CheckpointError
 from omvfs.pipeline.loop import check_same
-from omvfs.wording import Clause, Sentence, Setting, sentence_of
 
 # What a finished part is called: by its key; the second is one without rows.
 _STATE, _EMPTY = ".omvfs", ".empty"
@@ -148,30 +147,8 @@ def fit_file(part: FilePart, selector: OMVFS, schema: Schema) -> PartState | Non
         return fit_source(selector, source, part.name)
 
 
-@dataclass(frozen=True)
-class Failure:
-    """What is wrong with the rows of a part, as it can be sent and said anywhere.
-
-    Attributes
-    ----------
-    said : tuple of str, Setting or Clause
-        The sentence.
-    of_file : bool
-        Whether a file cannot be read; else what is in it cannot be used.
-    """
-
-    said: tuple[str | Setting | Clause, ...]
-    of_file: bool = False
-
-    @property
-    def error(self) -> Exception:
-        """As it is raised."""
-        sentence = Sentence(*self.said)
-        return OSError(str(sentence)) if self.of_file else SourceError(sentence)
-
-
-def tried(work: Callable[..., T], *given: Any) -> T | Failure:
-    """Return what some work comes to, or what is wrong with the rows of its part.
+def tried(work: Callable[..., T], *given: Any) -> T | Exception:
+    """Return what some work comes to, or the error in the rows of its part, not raised.
 
     Parameters
     ----------
@@ -181,24 +158,16 @@ def tried(work: Callable[..., T], *given: Any) -> T | Failure:
 
     Examples
     --------
-    >>> print(tried(schema_of, FilePart("x", ("nowhere.npy",))).error)
+    >>> print(tried(schema_of, FilePart("x", ("nowhere.npy",))))
     There is no file nowhere.npy.
     """
     try:
         return work(*given)
     except (ValueError, TypeError) as error:
-        parts = (_plain(part) for part in sentence_of(error).parts)
-        return Failure(tuple(parts))
+        return SourceError(str(error))
     except OSError as error:
         name, why = error.filename, error.strerror
-        return Failure((f"{name}: {why}." if name and why else str(error),), of_file=True)
-
-
-def _plain(part: str | Setting | Clause) -> str | Setting | Clause:
-    """Return a part of a sentence as it can be sent: of any value what can be read."""
-    if isinstance(part, Setting) and not isinstance(part.value, str | int | float | list | None):
-        return replace(part, value=repr(part.value))
-    return part
+        return OSError(f"{name}: {why}." if name and why else str(error))
 
 
 class _Empty(Source):
@@ -279,14 +248,14 @@ class Outcome:
         Whether it was not asked to stop.
     n_parts : int
         Parts that were learned from, those without rows included.
-    damaged : dict of str to Failure
+    damaged : dict of str to Exception
         Parts that were left out, by name.
     """
 
     selector: OMVFS | None
     finished: bool
     n_parts: int
-    damaged: Mapping[str, Failure]
+    damaged: Mapping[str, Exception]
 
 
 class Kept:

@@ -30,7 +30,6 @@ from omvfs.persistence.params import pack_params
 from omvfs.pipeline.loop import run
 from omvfs.selector import Journal
 from omvfs.threads import on_one_thread
-from omvfs.wording import Sentence, sentence_of
 
 
 class ClusterError(RuntimeError):
@@ -215,7 +214,7 @@ def naming(name: str) -> Iterator[None]:
             raise
         if len(error.args) != 1 or not isinstance(error.args[0], str):
             raise ValueError(f"{name}: {error}") from error
-        error.args = (Sentence(f"{name}: ", sentence_of(error)),)
+        error.args = (f"{name}: {error}",)
         raise
 
 
