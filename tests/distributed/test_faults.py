@@ -1,4 +1,7 @@
-"""Whatever dies, nothing hangs: the same bits come of it, or a clear error soon."""
+"""Whatever dies, nothing hangs: the same bits come of it, or a clear error soon.
+
+Kills of workers, clients and schedulers at random moments: `python -m kills`.
+"""
 
 import os
 import threading
@@ -32,41 +35,6 @@ def data(tmp_path_factory):
         given = ["select", str(home / "p" / "*.npy"), *OPTIONS, "-o", str(home / "out")]
         assert run_app([*given, "--scheduler", client.scheduler.address]) == 0
     return home, learned(OMVFS.load(home / "out" / "model.omvfs"))
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_changes_nothing(data, tmp_path):
-    home, expected = data
-    with Cluster(n_workers=2) as cluster:
-        command = Command(home, tmp_path / "out", "--scheduler", cluster.address)
-        command.after_parts(1)
-        cluster.workers[0].kill()
-        assert command.ended(120) == (0, "")
-    assert learned(OMVFS.load(tmp_path / "out" / "model.omvfs")) == expected
-
-
-@pytest.mark.slow
-def test_after_the_client_was_killed_the_rest_is_done(data, tmp_path):
-    home, expected = data
-    out = tmp_path / "out"
-    with Cluster(n_workers=2) as cluster:
-        command = Command(home, out, "--scheduler", cluster.address)
-        command.after_parts(1)
-        for worker in cluster.workers:
-            worker.pause()
-        command.kill()
-        for worker in cluster.workers:
-            worker.go_on()
-        assert not (out / "model.omvfs").exists()
-        before = {file: file.stat().st_mtime_ns for file in (out / "parts").glob("*.omvfs")}
-        assert 1 <= len(before) < N_PARTS
-        again = Command(home, out, "--scheduler", cluster.address, "--resume")
-        again.after_parts(len(before) + 1)
-        now = {file: file.stat().st_mtime_ns for file in before if file.exists()}
-        assert not now or now == before
-        assert again.ended(120) == (0, "")
-    assert learned(OMVFS.load(out / "model.omvfs")) == expected
-    assert not (out / "parts").exists()
 
 
 def test_what_is_done_and_not_handed_over_is_told_of_as_lost():
