@@ -26,8 +26,7 @@ from paper.methods import (
 )
 from paper.page import table
 from paper.rows import NMI, defaults, mean, names, setting, those
-from paper.search import Shuffled
-from paper.sets import at_hand
+from paper.sets import Shuffled, at_hand
 
 # Of the real sets, those with at most so many features in all and so many rows. The table's own
 # methods hold matrices of features by features and of rows by rows.

@@ -14,6 +14,8 @@ from omvfs.data.read import as_views
 from omvfs.data.views import Views
 from omvfs.datasets import Planted, load_folder
 from omvfs.evaluation import evaluate_selection, summarise
+from omvfs.evaluation.protocol import labelled
+from omvfs.model.arrays import IntArray
 from paper.base import Place, Row
 from paper.paper_sets import is_fetched, load_fetched
 from paper.rows import ACC, NMI, NMI_GEOMETRIC, is_twin
@@ -71,6 +73,52 @@ class LabelledSet:
         found = evaluate_selection(self.views, self.labels, {"": scores}, sizes, seeds=seeds)
         keys = ("p", ACC, NMI, NMI_GEOMETRIC)
         return [{key: row[key] for key in keys} for row in summarise(found)]
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """Rows in memory, handed out in seeded orders: ``load(order)``.
+
+    Attributes
+    ----------
+    views : Views
+        The rows.
+    labels : int array of shape (n_rows,)
+        Class of every row, as a number.
+
+    Examples
+    --------
+    >>> load = Shuffled.of(np.eye(3), ["a", "b", "c"])
+    >>> views, labels = load(0)
+    >>> views
+    Views(3 rows; X: 3; float64)
+    >>> labels
+    array([2, 0, 1])
+    """
+
+    views: Views
+    labels: IntArray
+
+    @classmethod
+    def of(cls, views: Any, labels: Any) -> "Shuffled":
+        """Read the rows.
+
+        Parameters
+        ----------
+        views : anything `as_views` accepts
+        labels : array-like of shape (n_rows,)
+        """
+        return cls(*labelled(views, labels))
+
+    def __call__(self, order: int) -> tuple[Views, IntArray]:
+        """Return the views and the labels, rows in the order that this seed gives.
+
+        Parameters
+        ----------
+        order : int
+        """
+        rows = np.random.default_rng(order).permutation(len(self.views))
+        return self.views[rows], self.labels[rows]
 
 
 def planted_set(planted: Planted, name: str = "planted") -> LabelledSet:

@@ -24,8 +24,7 @@ from paper.rows import (
     setting,
     those,
 )
-from paper.search import Shuffled
-from paper.sets import SIZES, SMALL, at_hand, load, twins
+from paper.sets import SIZES, SMALL, Shuffled, at_hand, load, twins
 from paper.small_claims import small_claims
 
 # The paper's, in a figure each; where one is not at hand its twin stands in.

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines._centred import Centred
-from omvfs.baselines._graphs import neighbour_graph
-from omvfs.baselines._learned_graph import shares
 from omvfs.baselines.acsl import ACSL, Collaboration, centred_features
+from omvfs.baselines.factors import Centred
+from omvfs.baselines.graphs import neighbour_graph, shares
 from omvfs.datasets import make_planted
 from support import KINDS, clustered, counts, dense
 

@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
 from omvfs.baselines import eufs
-from omvfs.baselines._projections import orthonormal
 from omvfs.baselines.eufs import EUFS, Cut, Directions
+from omvfs.baselines.factors import orthonormal
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.graph.neighbours import neighbours

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines._factors import indicator
 from omvfs.baselines.eufs import EUFS
+from omvfs.baselines.factors import indicator
 from omvfs.baselines.ndfs import NDFS
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs.baselines._factors import unit_columns
+from omvfs.baselines.factors import unit_columns
 from omvfs.baselines.jmvfg import (
     JMVFG,
     Joint,

@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
 
-from omvfs.baselines._graphs import neighbour_graph
-from omvfs.baselines.laplacian_score import LaplacianScore, laplacian_score
+from omvfs.baselines.graphs import neighbour_graph
+from omvfs.baselines.spectral import LaplacianScore, laplacian_score
 from omvfs.datasets import make_planted
 from omvfs.model.graph import products
 from support import KINDS, counts

@@ -12,8 +12,8 @@ from scipy.linalg import block_diag, eigh
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import lars_path
 
-from omvfs.baselines import _spectral, mcfs
-from omvfs.baselines._spectral import spectrum
+from omvfs.baselines import graphs, mcfs
+from omvfs.baselines.graphs import spectrum
 from omvfs.baselines.mcfs import MCFS, lars
 from omvfs.datasets import make_planted
 from support import KINDS, clustered, counts
@@ -56,7 +56,7 @@ def naive_mcfs(X, S, n_vectors, n_nonzero):
 @both_ways
 @pytest.mark.parametrize("n", [2, 3, 12, 60])
 def test_spectrum_solves_the_generalised_problem(dense_rows, n, monkeypatch):
-    monkeypatch.setattr(_spectral, "_DENSE_ROWS", dense_rows)
+    monkeypatch.setattr(graphs, "_DENSE_ROWS", dense_rows)
     rng = np.random.default_rng(n)
     S = connected_graph(rng, n)
     values, vectors = spectrum(sp.csr_array(S), 5, rng)
@@ -76,7 +76,7 @@ def test_spectrum_of_several_components(dense_rows, seed, sizes, k):
     order = rng.permutation(len(S))
     S = S[np.ix_(order, order)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_spectral, "_DENSE_ROWS", dense_rows)
+        patch.setattr(graphs, "_DENSE_ROWS", dense_rows)
         values, vectors = spectrum(sp.csr_array(S), k, rng)
     degree = S.sum(axis=1)
     root = np.sqrt(degree)

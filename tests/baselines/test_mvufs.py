@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import normalize
 
 from omvfs.baselines import mvufs
-from omvfs.baselines._lbfgs import descend
-from omvfs.baselines._local_learning import local_residual
-from omvfs.baselines.mvufs import MVUFS, Problem, cluster, solve
+from omvfs.baselines.mvufs import MVUFS, Problem, cluster, descend, local_residual, solve
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.objective import orthogonality_gap

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.baselines import ndfs
-from omvfs.baselines._factors import indicator, unit_columns
+from omvfs.baselines.factors import indicator, unit_columns
 from omvfs.baselines.ndfs import NDFS, Analysis, conjugate_gradients
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian

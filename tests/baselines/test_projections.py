@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from omvfs.baselines._projections import orthonormal, shrink, simplex_rows
-from omvfs.baselines._ridge import ridge_factor, solve_ridge
+from omvfs.baselines.factors import orthonormal, ridge_factor, shrink, solve_ridge
+from omvfs.baselines.graphs import simplex_rows
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.sampled_from([1e-9, 0.1, 1.0, 1e9])

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from omvfs.baselines.laplacian_score import LaplacianScore
-from omvfs.baselines.spec import SPEC
+from omvfs.baselines.spectral import SPEC, LaplacianScore
 from omvfs.datasets import make_planted
 from support import KINDS, counts
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import khatri_rao
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines._projections import simplex_rows
+from omvfs.baselines.graphs import simplex_rows
 from omvfs.baselines.timefs import TIMEFS, Anchored, Incomplete
 from omvfs.datasets import make_planted
 from support import KINDS, clustered, counts

@@ -4,15 +4,15 @@ from omvfs.baselines.acsl import ACSL as ACSL
 from omvfs.baselines.eufs import EUFS as EUFS
 from omvfs.baselines.fsds import FSDS as FSDS
 from omvfs.baselines.jmvfg import JMVFG as JMVFG
-from omvfs.baselines.laplacian_score import LaplacianScore as LaplacianScore
-from omvfs.baselines.laplacian_score import laplacian_score as laplacian_score
 from omvfs.baselines.mcfs import MCFS as MCFS
 from omvfs.baselines.mvufs import MVUFS as MVUFS
 from omvfs.baselines.ndfs import NDFS as NDFS
 from omvfs.baselines.simple import ColumnSum as ColumnSum
 from omvfs.baselines.simple import RandomScore as RandomScore
 from omvfs.baselines.simple import Variance as Variance
-from omvfs.baselines.spec import SPEC as SPEC
+from omvfs.baselines.spectral import SPEC as SPEC
+from omvfs.baselines.spectral import LaplacianScore as LaplacianScore
+from omvfs.baselines.spectral import laplacian_score as laplacian_score
 from omvfs.baselines.timefs import TIMEFS as TIMEFS
 
 # All of the above, by name.

@@ -6,12 +6,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from omvfs.baselines._centred import Centred
-from omvfs.baselines._graphs import neighbour_graph
-from omvfs.baselines._learned_graph import learned_graph, shares
-from omvfs.baselines._ridge import enough, ridge_factor
-from omvfs.baselines._spectral import FloatArray
 from omvfs.baselines.base import Found, OfflineSelector
+from omvfs.baselines.factors import Centred, enough, ridge_factor
+from omvfs.baselines.graphs import FloatArray, learned_graph, neighbour_graph, shares
 from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns

@@ -11,9 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
-from omvfs.baselines._projections import orthonormal, shrink
-from omvfs.baselines._spectral import FloatArray
+from omvfs.baselines.factors import (
+    Factors,
+    FactorSelector,
+    indicator,
+    orthonormal,
+    shrink,
+    unit_columns,
+)
+from omvfs.baselines.graphs import FloatArray
 from omvfs.data.schema import Remainder
 from omvfs.model.arrays import Block, squared_row_norms
 from omvfs.model.graph.neighbours import neighbours

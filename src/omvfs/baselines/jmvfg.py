@@ -6,13 +6,16 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from omvfs.baselines._factors import indicator, joined, unit_columns
-from omvfs.baselines._graphs import neighbour_graph
-from omvfs.baselines._learned_graph import learned_graph, shares, squared_distances
-from omvfs.baselines._projections import orthonormal
-from omvfs.baselines._ridge import solve_ridge
-from omvfs.baselines._spectral import FloatArray, in_double
 from omvfs.baselines.base import Found, OfflineSelector
+from omvfs.baselines.factors import indicator, joined, orthonormal, solve_ridge, unit_columns
+from omvfs.baselines.graphs import (
+    FloatArray,
+    in_double,
+    learned_graph,
+    neighbour_graph,
+    shares,
+    squared_distances,
+)
 from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns

@@ -7,8 +7,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
-from omvfs.baselines._graphs import GraphSelector
-from omvfs.baselines._spectral import FloatArray, degrees, in_double, smoothness, spectrum
+from omvfs.baselines.graphs import (
+    FloatArray,
+    GraphSelector,
+    degrees,
+    in_double,
+    smoothness,
+    spectrum,
+)
 from omvfs.data.schema import Remainder
 from omvfs.model.arrays import Array, Block, column_sums
 from omvfs.parameters import whole

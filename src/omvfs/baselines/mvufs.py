@@ -1,25 +1,26 @@
 """MVUFS: pseudo labels from one view and the neighbours in the others, features that tell them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, minimize
 from scipy.sparse.linalg import lsmr
 from sklearn.utils import Tags
 
-from omvfs.baselines._factors import unit_columns
-from omvfs.baselines._lbfgs import Function, descend
-from omvfs.baselines._local_learning import local_residual
-from omvfs.baselines._spectral import FloatArray
 from omvfs.baselines.base import Found, OfflineSelector
+from omvfs.baselines.factors import unit_columns
+from omvfs.baselines.graphs import FloatArray
 from omvfs.data.blocks import Negative
 from omvfs.data.schema import Remainder, listed
 from omvfs.data.views import Views
-from omvfs.model.arrays import Array, Block, squared_row_norms
+from omvfs.model.arrays import Array, Block, squared_row_norms, unit_rows
 from omvfs.model.constrained.alternate import best_cluster
 from omvfs.model.constrained.init import spectral_start
+from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.objective import inner, row_norms
 from omvfs.parameters import number, one_of, seed_of, whole
 from omvfs.selector import SelectSize
@@ -32,6 +33,15 @@ _OFFSET = 0.2
 _SHORT = 1e-6
 # Most steps of L-BFGS in a half-step.
 _STEPS = 50
+# From a matrix to a value and its gradient there.
+Function: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
+
+# Pairs remembered, and the relative change of the value that ends it.
+_MEMORY, _TOL = 10, 1e-9
+# λ: the ridge of every local regression, as in the code of the authors' single-view method.
+_RIDGE = 0.1
+# Entries of a dense view that are gathered at a time.
+_STRIP_ENTRIES = 1 << 21
 
 
 class MVUFS(OfflineSelector):
@@ -398,3 +408,132 @@ def _ridge_regression(X: Block, G: FloatArray, ridge: float) -> FloatArray:
 def _lengths(P: FloatArray, short: float) -> FloatArray:
     lengths: FloatArray = np.sqrt(np.einsum("ik,ik->i", P, P) + short**2)[:, np.newaxis]
     return lengths
+
+
+def descend(
+    function: Function, start: FloatArray, *, steps: int, nonnegative: bool = False
+) -> FloatArray:
+    """Return a matrix at which the function is no higher than at the start.
+
+    Parameters
+    ----------
+    function : callable
+        From a matrix to a value and its gradient, of the same shape.
+    start : array
+        Nonnegative if the result must be.
+    steps : int
+        Most steps.
+    nonnegative : bool
+        Keep every entry at 0 or above.
+
+    Examples
+    --------
+    >>> target = np.array([[1.0, -2.0]])
+    >>> parabola = lambda P: (float(np.sum((P - target) ** 2)), 2 * (P - target))
+    >>> descend(parabola, np.zeros((1, 2)), steps=20).round(6)
+    array([[ 1., -2.]])
+    >>> descend(parabola, np.zeros((1, 2)), steps=20, nonnegative=True).round(6)
+    array([[1., 0.]])
+    """
+
+    def flat(x: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = function(x.reshape(start.shape))
+        return value, gradient.ravel()
+
+    # Without bounds, L-BFGS-B is L-BFGS.
+    found = minimize(
+        flat,
+        start.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(0, np.inf) if nonnegative else None,
+        options={"maxcor": _MEMORY, "maxiter": steps, "ftol": _TOL, "gtol": 0.0},
+    )
+    lowest: FloatArray = found.x.reshape(start.shape)
+    return lowest
+
+
+def local_residual(X: Block, k: int, ridge: float = _RIDGE) -> sp.csr_array:
+    """Return I − A, where (A y)_i is what the neighbours of row i predict of y_i.
+
+    Kernel ridge regression with the cosine kernel: a_i = k_iᵀ (K_i + λI)⁻¹, over the k nearest
+    other rows of positive cosine. ‖(I − A) G‖² is the local learning regulariser tr(Gᵀ L G). A row
+    without neighbours has no prediction, and is zero: no term speaks of it.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, D)
+    k : int
+        Neighbours of a row.
+    ridge : float
+        λ, above 0.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        At most k + 1 entries a row.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> local_residual(X, 1, ridge=0.25).toarray()
+    array([[ 1. , -0.8,  0. ],
+           [-0.8,  1. ,  0. ],
+           [ 0. ,  0. ,  0. ]])
+    """
+    n = X.shape[0]
+    k = min(k, max(1, n - 1))
+    unit = unit_rows(X)
+    S = _nearest_others(unit, k)
+    degree = np.diff(S.indptr)
+    # Neighbours side by side; places without one have similarity 0 and get the coefficient 0.
+    place = np.arange(len(S.indices)) - S.indptr[:-1].repeat(degree)
+    rows = np.arange(n).repeat(degree)
+    found = np.zeros((n, k), np.intp)
+    similarity = np.zeros((n, k))
+    found[rows, place], similarity[rows, place] = S.indices, S.data
+    height = max(1, _STRIP_ENTRIES // k**2)
+    strips = [slice(start, start + height) for start in range(0, n, height)]
+    coefficients = np.concatenate([_solved(unit, found[s], similarity[s], ridge) for s in strips])
+    A = sp.csr_array((coefficients[rows, place], S.indices, S.indptr), shape=(n, n))
+    return sp.csr_array(sp.diags_array((degree > 0).astype(np.float64)) - A)
+
+
+def _solved(
+    unit: Block, found: NDArray[np.intp], similarity: NDArray[np.float64], ridge: float
+) -> Array:
+    """Return (K_i + λI)⁻¹ k_i of some rows, from their neighbours and similarities with them."""
+    n, k = found.shape
+    gram = np.zeros((n, k, k))
+    for a in range(k):
+        for b in range(a):
+            gram[:, a, b] = gram[:, b, a] = _row_products(unit, found[:, a], found[:, b])
+    there = similarity > 0
+    gram *= there[:, :, np.newaxis] * there[:, np.newaxis, :]
+    gram[:, np.arange(k), np.arange(k)] = 1 + ridge
+    solved: Array = np.linalg.solve(gram, similarity[:, :, np.newaxis])[:, :, 0]
+    return solved
+
+
+def _nearest_others(unit: Block, k: int) -> sp.csr_array:
+    """Return the positive cosines of every row with its k nearest others, row by row."""
+    n = unit.shape[0]
+    # A row is its own nearest, unless others are equal to it.
+    S = neighbours(unit, min(k + 1, n), unit).tocoo()
+    others = (S.row != S.col) & (S.data > 0)
+    rows, columns, values = S.row[others], S.col[others], S.data[others]
+    order = np.lexsort((columns, -np.round(values, 10), rows))
+    first = np.searchsorted(rows[order], np.arange(n))
+    kept = order[np.arange(len(order)) - first[rows[order]] < k]
+    S = sp.csr_array((values[kept], (rows[kept], columns[kept])), shape=(n, n))
+    S.sort_indices()
+    return S
+
+
+def _row_products(X: Block, left: NDArray[np.intp], right: NDArray[np.intp]) -> Array:
+    """Return the products of pairs of rows."""
+    if sp.issparse(X):
+        return np.asarray(X[left].multiply(X[right]).sum(axis=1)).ravel()
+    height = max(1, _STRIP_ENTRIES // max(1, X.shape[1]))
+    strips = [slice(start, start + height) for start in range(0, len(left), height)]
+    return np.concatenate([np.einsum("ij,ij->i", X[left[s]], X[right[s]]) for s in strips])

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.baselines._factors import Factors, FactorSelector, indicator, unit_columns
-from omvfs.baselines._ridge import solve_ridge
-from omvfs.baselines._spectral import FloatArray
+from omvfs.baselines.factors import Factors, FactorSelector, indicator, solve_ridge, unit_columns
+from omvfs.baselines.graphs import FloatArray
 from omvfs.data.schema import Remainder
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.neighbours import neighbours

@@ -5,8 +5,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.baselines._centred import mean_and_variance
 from omvfs.baselines.base import Found, OfflineSelector, PerViewStreamSelector
+from omvfs.baselines.factors import mean_and_variance
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Remainder
 from omvfs.data.views import Views

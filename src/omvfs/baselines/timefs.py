@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.baselines._centred import Centred
-from omvfs.baselines._projections import orthonormal, shrink, simplex_rows
-from omvfs.baselines._spectral import FloatArray
 from omvfs.baselines.base import Found, OfflineSelector
+from omvfs.baselines.factors import Centred, orthonormal, shrink
+from omvfs.baselines.graphs import FloatArray, simplex_rows
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Remainder
 from omvfs.data.views import Views

@@ -1,4 +1,4 @@
-"""What methods share that score a feature by its row of a factor matrix."""
+"""What methods share that learn factor matrices: start, regression, projections."""
 
 import warnings
 from abc import abstractmethod
@@ -6,18 +6,172 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.baselines._spectral import FloatArray
 from omvfs.baselines.base import Found, PerViewSelector
+from omvfs.baselines.graphs import FloatArray, in_double
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
-from omvfs.model.arrays import Block
+from omvfs.model.arrays import Array, Block, scale_columns
 from omvfs.model.objective import row_norms
 from omvfs.parameters import number, whole
+
+# Share of the largest singular value below which a direction is taken for free.
+_FREE = 1e-8
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def shrink(M: FloatArray, t: float) -> FloatArray:
+    """Return M with every row shortened by t, or zero where it is no longer than that.
+
+    It is the Y of least ½‖Y − M‖² + t‖Y‖_{2,1}.
+
+    Examples
+    --------
+    >>> shrink(np.array([[3.0, 4.0], [0.0, 1.0]]), 2.5)
+    array([[1.5, 2. ],
+           [0. , 0. ]])
+    """
+    norms = row_norms(M)
+    kept = np.zeros(len(M))
+    np.divide(norms - t, norms, out=kept, where=norms > t)
+    shorter: FloatArray = kept[:, np.newaxis] * M
+    return shorter
+
+
+def orthonormal(N: FloatArray, U: FloatArray) -> FloatArray:
+    """Return the matrix of orthonormal columns with the largest inner product with N.
+
+    Where N leaves directions free, they are taken from U, not from rounding error.
+
+    Examples
+    --------
+    >>> U = np.eye(3)[:, :2]
+    >>> orthonormal(np.array([[0.0, 0.0], [0.0, 0.0], [5.0, 0.0]]), U).round(6) + 0.0
+    array([[0., 0.],
+           [0., 1.],
+           [1., 0.]])
+    """
+    P, sizes, Qt = np.linalg.svd(N, full_matrices=False)
+    if sizes[-1] <= _FREE * sizes[0]:
+        P, _, Qt = np.linalg.svd(N + max(_FREE * sizes[0], _EPS) * U, full_matrices=False)
+    nearest: FloatArray = P @ Qt
+    return nearest
+
+
+def solve_ridge(A: Array, beta: float, R: FloatArray) -> FloatArray:
+    """Solve (A + βI) B = R for a positive semidefinite A, which is lost.
+
+    Examples
+    --------
+    >>> solve_ridge(np.diag([1.0, 3.0]), 1.0, np.array([[2.0], [2.0]]))
+    array([[1. ],
+           [0.5]])
+    """
+    solution: FloatArray = scipy.linalg.cho_solve(
+        (ridge_factor(A, beta), True), R, check_finite=False
+    )
+    return solution
+
+
+def ridge_factor(A: Array, beta: float) -> FloatArray:
+    """Return the lower triangle C with CCᵀ = A + βI for a positive semidefinite A, which is lost.
+
+    What is above the diagonal of C is not to be used.
+
+    Examples
+    --------
+    >>> np.tril(ridge_factor(np.diag([1.0, 3.0]), 1.0)).round(3)
+    array([[1.414, 0.   ],
+           [0.   , 2.   ]])
+    """
+    A[np.diag_indices_from(A)] += enough(A, beta)
+    factor: FloatArray = scipy.linalg.cho_factor(
+        A, lower=True, overwrite_a=True, check_finite=False
+    )[0]
+    return factor
+
+
+def enough(A: Array, beta: float) -> float:
+    """Return β or, if more, the rounding error of a positive semidefinite A, which may be singular.
+
+    Examples
+    --------
+    >>> enough(np.zeros((2, 2)), 0.0), enough(np.eye(2), 0.5)
+    (1.0, 0.5)
+    """
+    return max(beta, len(A) * _EPS * float(np.trace(A))) or 1.0
+
+
+@dataclass(frozen=True)
+class Centred:
+    """X less a mean row, kept apart where X is sparse.
+
+    Attributes
+    ----------
+    X : array or csr_array of shape (n, d)
+        In double precision; columns that are constant, but for rounding error, are 0.
+    mean : array of shape (d,)
+        What is to be taken off every row; 0 of a dense X, which is centred.
+    squares : float
+        ‖X − 1 meanᵀ‖².
+
+    Examples
+    --------
+    >>> X = Centred.of(sp.csr_array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> X.times(np.eye(2))
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    >>> X.transposed_times(np.array([[1.0], [0.0]]))
+    array([[-1.],
+           [ 0.]])
+    """
+
+    X: Block
+    mean: FloatArray
+    squares: float
+
+    @classmethod
+    def of(cls, X: Block) -> "Centred":
+        """Return some rows, at least one, less their mean."""
+        rounding = 100 * float(np.finfo(X.dtype).eps)
+        X = in_double(X)
+        mean, variance = mean_and_variance(X)
+        varies = variance > (rounding * mean) ** 2
+        squares = X.shape[0] * float(variance[varies].sum())
+        if sp.issparse(X):
+            return cls(scale_columns(X, varies.astype(np.float64)), mean * varies, squares)
+        return cls((X - mean) * varies, np.zeros_like(mean), squares)
+
+    def times(self, B: FloatArray) -> FloatArray:
+        """Return the product with B."""
+        product: FloatArray = np.asarray(self.X @ B - self.mean @ B)
+        return product
+
+    def transposed_times(self, U: FloatArray) -> FloatArray:
+        """Return the transpose times U."""
+        product: FloatArray = np.asarray(self.X.T @ U - np.outer(self.mean, U.sum(axis=0)))
+        return product
+
+
+def mean_and_variance(X: Block) -> tuple[FloatArray, FloatArray]:
+    """Return both of every column, in double precision.
+
+    Examples
+    --------
+    >>> mean_and_variance(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    (array([2., 5.]), array([1., 0.]))
+    """
+    if sp.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0)
+        return np.asarray(mean, np.float64), np.asarray(variance, np.float64)
+    return X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
+
 
 # Random starts of k-means; the best is kept.
 _STARTS = 10
