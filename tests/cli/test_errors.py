@@ -13,7 +13,7 @@ import omvfs.cli._rows
 from omvfs import OMVFS
 from omvfs.cli import commands
 from omvfs.cli.commands import run_app
-from omvfs.formats import NpySource, _files
+from omvfs.formats import NpySource, files
 from support import counts
 
 
@@ -144,7 +144,7 @@ def test_a_missing_extra_is_told(tmp_path, capsys, monkeypatch):
 
 
 def test_wide_rows_are_read_few_at_a_time(rows, tmp_path, monkeypatch, capsys):
-    for module in (_files, omvfs.cli._rows):
+    for module in (files, omvfs.cli._rows):
         monkeypatch.setattr(module, "MAX_CHUNK_BYTES", 16 * 8 * 10)
     assert run_app(["info", rows]) == 0
     assert "120 rows; figures of the first 10." in capsys.readouterr().out

@@ -17,7 +17,7 @@ from pyarrow import parquet
 import omvfs
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
-from omvfs.formats import SourceError, _files, open_source
+from omvfs.formats import SourceError, files, open_source
 from omvfs.pipeline.loop import run
 from support import counts
 
@@ -145,7 +145,7 @@ def test_what_is_wrong_is_told_in_options(capsys):
 
 @pytest.mark.usefixtures("place")
 def test_a_chunk_that_is_too_large_names_the_option(monkeypatch, capsys):
-    monkeypatch.setattr(_files, "MAX_CHUNK_BYTES", 100)
+    monkeypatch.setattr(files, "MAX_CHUNK_BYTES", 100)
     assert run_app(["select", "x.npy", "-o", "new"]) == 3
     assert "Choose a smaller --batch-size." in capsys.readouterr().err
 

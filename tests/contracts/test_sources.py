@@ -25,7 +25,7 @@ from omvfs.formats import (
     SvmlightSource,
     open_source,
 )
-from omvfs.formats._base import Only
+from omvfs.formats.source import Only
 from omvfs.formats.standard_input import standard_input
 from omvfs.pipeline import run
 from omvfs.testing import check_source

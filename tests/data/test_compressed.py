@@ -16,13 +16,12 @@ EVADING = """
 import numpy as np, scipy.sparse as sp
 from omvfs.data.read import as_views
 from omvfs.data.views import Views
-from omvfs.formats._mat5 import csr_of_columns
 
 for ends in ([0, 2**30, 2**30, 2**30, 0], [0, 2**31 - 1, -(2**31), -1, 4],
              [0, 2**63 - 1, -(2**63), -1, 4]):
     dtype = np.int32 if max(ends) < 2**31 else np.int64
     indptr, indices = np.array(ends, dtype), np.arange(4, dtype=dtype)
-    tries = {"mat": lambda: csr_of_columns(np.ones(4), indices, indptr, (4, 4), "X")}
+    tries = {}
     for kind in ("csr_array", "csr_matrix", "csc_array", "bsr_array"):
         X = getattr(sp, kind)(np.eye(4))
         X.indptr, X.indices = indptr, indices
@@ -38,7 +37,7 @@ for ends in ([0, 2**30, 2**30, 2**30, 0], [0, 2**31 - 1, -(2**31), -1, 4],
 
 def test_what_evades_the_check_of_scipy_is_refused_before_it_crashes():
     printed = run_aside(EVADING).splitlines()
-    assert len(printed) == 27
+    assert len(printed) == 24
     assert [line for line in printed if not line.endswith("refused")] == []
 
 

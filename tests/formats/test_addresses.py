@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omvfs.formats.addresses import without_secrets
-from omvfs.formats.inputs import read_input
+from omvfs.formats.files import without_secrets
+from omvfs.formats.opening import read_input
 
 
 @pytest.mark.parametrize(

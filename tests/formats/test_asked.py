@@ -17,10 +17,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from omvfs import Views
 from omvfs.data.schema import Schema
-from omvfs.formats import SourceError, open_source, open_writer
-from omvfs.formats._asked import Asked
-from omvfs.formats._rows import tokens
+from omvfs.formats import ReadOptions, SourceError, open_source, open_writer
 from omvfs.formats.standard_input import StreamSource, standard_input
+from omvfs.formats.text_files import tokens
 from omvfs.testing import check_source
 from support import dense
 
@@ -82,7 +81,7 @@ def test_what_is_no_part_of_a_view_does_not_matter_to_it(tmp_path, name):
         open_source(path, views=["text", "sound"])
     if name in ("rows.csv", "rows.jsonl"):
         stream = io.BytesIO(path.read_bytes())
-        with standard_input("rows", stream, Asked(views=("text",))) as source:
+        with standard_input("rows", stream, ReadOptions(views=("text",))) as source:
             assert source.schema.names == ("text",)
             assert sum(len(chunk.views) for chunk in source.chunks(3)) == 4
 
@@ -246,7 +245,9 @@ def test_columns_of_parts_go_along(tmp_path):
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
 def test_columns_of_standard_input_go_along(tmp_path, name):
     path = put(FRAME.assign(label=["a", "b", "c", "d"]), tmp_path / name)
-    with standard_input("rows", io.BytesIO(path.read_bytes()), Asked(keep=("label",))) as source:
+    with standard_input(
+        "rows", io.BytesIO(path.read_bytes()), ReadOptions(keep=("label",))
+    ) as source:
         assert list(source.kept) == ["label"]
         got = [label for chunk in source.chunks(3) for label in chunk.kept["label"]]
     assert got == ["a", "b", "c", "d"]
@@ -308,7 +309,7 @@ def test_words_that_are_known_are_there_before_the_stream_ends(rows):
         got = []
 
         def read():
-            source = standard_input("x", incoming, Asked(schema=KNOWN))
+            source = standard_input("x", incoming, ReadOptions(schema=KNOWN))
             got.append((source.schema, next(source.chunks(2))))
 
         work = threading.Thread(target=read, daemon=True)
@@ -325,7 +326,7 @@ def test_words_that_are_known_are_there_before_the_stream_ends(rows):
 
 def test_texts_of_a_stream_are_taken_for_words_as_they_come():
     rows = b'{"text": "The cat."}\n{"text": null}\n{"text": "A dog, the cat"}\n'
-    asked = Asked(schema=KNOWN, tokenize=("text",), views=("text",))
+    asked = ReadOptions(schema=KNOWN, tokenize=("text",), views=("text",))
     source = standard_input("x", io.BytesIO(rows), asked)
     assert isinstance(source, StreamSource)
     assert [dense(c.views["text"]).tolist() for c in source.chunks(2)] == [
@@ -342,7 +343,7 @@ def test_a_view_that_begins_late_in_a_stream_is_told():
 
 def test_words_that_are_not_known_wait_for_the_end_of_the_stream():
     rows = b'{"text": ["cat"], "more": ["x"]}\n{"text": ["dog"], "more": ["y"]}\n'
-    with standard_input("x", io.BytesIO(rows), Asked(schema=KNOWN)) as source:
+    with standard_input("x", io.BytesIO(rows), ReadOptions(schema=KNOWN)) as source:
         assert not isinstance(source, StreamSource)
         assert source.n_rows == 2
         assert source.schema.feature_names == (("cat", "dog"), ("x", "y"))
@@ -352,7 +353,7 @@ def test_a_stream_of_known_words_does_what_every_source_must():
     rows = "".join(
         json.dumps({"text": ["cat"] * (i % 3), "tags": {"new": i}}) + "\n" for i in range(7)
     )
-    check_source(lambda: standard_input("x", io.BytesIO(rows.encode()), Asked(schema=KNOWN)))
+    check_source(lambda: standard_input("x", io.BytesIO(rows.encode()), ReadOptions(schema=KNOWN)))
 
 
 def test_sparse_matrices_have_no_columns_beside(tmp_path):

@@ -18,7 +18,7 @@ from omvfs import OMVFS
 from omvfs.cli import commands
 from omvfs.cli.commands import run_app
 from omvfs.formats import SourceError, open_source
-from omvfs.formats.destinations import Destination
+from omvfs.formats.files import Destination
 from support import counts
 
 X = counts(np.random.default_rng(0), 60, 6)
@@ -259,7 +259,7 @@ def test_an_interrupted_upload_leaves_nothing(rows, afar, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("omvfs.formats.destinations.shutil.copyfileobj", interrupted)
+    monkeypatch.setattr("omvfs.formats.files.shutil.copyfileobj", interrupted)
     assert run_app(["convert", rows, "-o", f"{afar}/rows.csv"]) == 130
     assert stored(afar) == {}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from omvfs.formats import SourceError, open_source
-from omvfs.formats._files import File, exactly
+from omvfs.formats.files import File, exactly
 
 
 @pytest.mark.parametrize(

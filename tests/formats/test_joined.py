@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from omvfs.formats import Chunk, Joined, SourceError, open_source
-from omvfs.formats.memory import ArraySource
+from omvfs.formats.source import ArraySource
 
 keys = st.sets(st.integers(0, 60), max_size=40)
 

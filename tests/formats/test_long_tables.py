@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omvfs.formats import SourceError, open_source
-from omvfs.formats.long_tables import LongSource
+from omvfs.formats.tables import LongSource
 
 entry = st.tuples(st.integers(0, 15), st.integers(0, 5), st.sampled_from([0.5, 1.0, -2.0]))
 

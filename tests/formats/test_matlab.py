@@ -47,7 +47,7 @@ def test_vectors_text_and_structures_are_passed_over(tmp_path):
 
 def test_matrices_that_do_not_fit_are_named(tmp_path):
     path = put(tmp_path, saved({"a": X, "b": X[:7]}))
-    with pytest.raises(SourceError, match=r"a 20, b 7\. Name those"):
+    with pytest.raises(SourceError, match=r"a 20, b 7\. Leave out"):
         MatSource(path)
     assert MatSource(path, variables=["b"]).n_rows == 7
     with pytest.raises(SourceError, match="numbers 'c'; it has 'a', 'b'"):
@@ -56,10 +56,12 @@ def test_matrices_that_do_not_fit_are_named(tmp_path):
         MatSource(put(tmp_path, saved({"k": 1.0})))
 
 
-def test_other_files_are_told_how_to_be_saved(tmp_path):
-    for content in (saved({"a": X}, format="4"), b"", b"no .mat file", b"\0" * 600):
-        with pytest.raises(SourceError, match=r"no MATLAB file.*'-v7'"):
+def test_other_files_are_refused(tmp_path):
+    for content in (b"", b"no .mat file", b"\0" * 600):
+        with pytest.raises(SourceError, match=r"x\.mat cannot be read"):
             MatSource(put(tmp_path, content))
+    old = put(tmp_path, saved({"a": X}, format="4"))
+    np.testing.assert_array_equal(rows_of(MatSource(old))["a"], X)
     with pytest.raises(FileNotFoundError, match=r"no file .*none\.mat"):
         MatSource(tmp_path / "none.mat")
 
@@ -67,14 +69,14 @@ def test_other_files_are_told_how_to_be_saved(tmp_path):
 def test_a_file_that_changes_is_refused(tmp_path):
     source = MatSource(put(tmp_path, saved({"a": X})))
     put(tmp_path, saved({"a": X[:5]}))
-    with pytest.raises(SourceError, match="changed"):
+    with pytest.raises(SourceError, match=r"shape \(20, 6\)"):
         list(source.chunks(7))
 
 
 def test_remote_files_of_both_kinds(tmp_path):
     fsspec = pytest.importorskip("fsspec")
-    with MatWriter(tmp_path / "new.mat") as writer:
-        writer.append(Views({"a": X}))
+    with h5py.File(tmp_path / "new.mat", "w", userblock_size=512) as file:
+        file["a"] = X.T
     for number, content in enumerate((saved({"a": X}), (tmp_path / "new.mat").read_bytes())):
         address = f"memory://matlab/{number}.mat"
         with fsspec.open(address, "wb") as file:
@@ -146,58 +148,33 @@ def test_what_is_no_matrix_of_numbers_is_told(tmp_path):
         file["d"] = [["plain", "text"]] * 3
     with pytest.raises(SourceError, match="no matrix of numbers 'a'"):
         MatSource(tmp_path / "x.mat", variables=["a"])
-    with pytest.raises(SourceError, match=r"b of .* has complex"):
-        MatSource(tmp_path / "x.mat")
+    with (
+        pytest.raises(SourceError, match=r"b of .* has complex"),
+        MatSource(tmp_path / "x.mat") as source,
+    ):
+        source.read(0, 2)
     with MatSource(tmp_path / "x.mat", variables=["c"]) as source:
         np.testing.assert_array_equal(rows_of(source)["c"], X)
 
 
 @given(
-    sizes=st.lists(st.integers(0, 90), min_size=1, max_size=4),
-    width=st.integers(1, 5),
+    sizes=st.lists(st.integers(1, 90), min_size=1, max_size=4),
+    width=st.integers(2, 5),
     dtype=st.sampled_from(["f4", "f8"]),
     kind=st.sampled_from([np.asarray, sp.csr_array]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_what_is_written_is_read(tmp_path_factory, sizes, width, dtype, kind):
     path = tmp_path_factory.mktemp("mat") / "x.mat"
-    A, B = (
-        counts(np.random.default_rng(i), sum(sizes), n, dtype) for i, n in enumerate((width, 2))
-    )
+    Y = counts(np.random.default_rng(1), sum(sizes), width).astype(dtype)
+    views = Views({"a": kind(Y), "end": Y})
     with MatWriter(path) as writer:
-        for stop, n in zip(np.cumsum(sizes), sizes, strict=True):
-            rows = slice(stop - n, stop)
-            writer.append(Views({"b": B[rows], "A": kind(A[rows])}))
-    assert path.read_bytes().startswith(b"MATLAB 7.3 MAT-file")
-    assert path.read_bytes()[124:128] == b"\0\2IM"
-    expected = {name: X for name, X in (("A", A), ("b", B)) if X.size}
-    if not expected:
-        with pytest.raises(SourceError, match="no matrix"):
-            MatSource(path)
-        return
-    with MatSource(path, variables=[*expected]) as source:
-        got = rows_of(source, 50)
-    for name, block in expected.items():
-        np.testing.assert_array_equal(got[name], block)
-        assert got[name].dtype == dtype
-    with h5py.File(path) as file:
-        assert file["b"].attrs["MATLAB_class"] == (b"single" if dtype == "f4" else b"double")
-        assert file["b"].attrs.get_id("MATLAB_class").get_type().get_cset() == h5py.h5t.CSET_ASCII
-
-
-def test_names_become_those_of_matlab(tmp_path):
-    names = ["text", "bag of words", "1st", "_x", "end", "é" * 80]
-    with MatWriter(tmp_path / "x.mat") as writer:
-        writer.append(Views(dict.fromkeys(names, X)))
-    with MatSource(tmp_path / "x.mat") as source:
-        expected = {"text", "bag_of_words", "x1st", "x_x", "xend", "x" + "_" * 62}
-        assert set(source.schema.names) == expected
-    with (
-        pytest.raises(SourceError, match=r"'a_b', 'a_b'\. Rename"),
-        MatWriter(tmp_path / "y.mat") as w,
-    ):
-        w.append(Views({"a b": X, "a-b": X}))
-    assert [file.name for file in tmp_path.iterdir()] == ["x.mat"]
+        for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
+            writer.append(views[stop - size : stop])
+    with MatSource(path, variables=["a", "xend"]) as source:
+        got = rows_of(source)
+    np.testing.assert_array_equal(got["a"], Y)
+    np.testing.assert_array_equal(got["xend"], Y)
 
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path):
@@ -206,58 +183,26 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path):
     writer.append(Views({"a": X[:, :5]}))
     with pytest.raises(ValueError, match="6 features"), writer:
         writer.append(Views({"a": X}))
-    with pytest.raises(SourceError, match="20,001 columns"), MatWriter(path) as writer:
-        writer.append(Views({"a": sp.csr_array((2, 20_001))}))
-    assert not list(tmp_path.iterdir())
-    with MatWriter(path) as writer:
-        writer.append(Views({"a": X}))
-    with pytest.raises(FileExistsError, match=r"x\.mat"):
-        MatWriter(path)
+    assert list(tmp_path.iterdir()) == []
+    with (
+        pytest.raises(SourceError, match=r"as MATLAB names they are 'a_b', 'a_b'"),
+        MatWriter(path) as writer,
+    ):
+        writer.append(Views({"a b": X, "a-b": X}))
 
 
-def wholes(folder):
-    variables = {
-        "text": sp.csc_array(X),
-        "image": X[:, :2],
-        "small": (X * 9).astype("i2"),
-        "C": cell(X, sp.csc_array(X)),
-        "note": "text",
-        "s": {"field": X[:2]},
-    }
-    return {
-        "5": saved(variables),
-        "5 compressed": saved(variables, do_compression=True),
-        "5 big": header(">")
-        + matrix(">", 6, (2, 2), [(9, np.arange(4.0).astype(">f8").tobytes())]),
-        "7.3": write_73(folder / "whole.mat").read_bytes(),
-    }
+def test_a_size_that_cannot_be_is_refused_before_memory_is_taken(tmp_path):
+    small = matrix("<", 6, (1 << 20, 1 << 10), [(9, bytes(64))])
+    with (
+        MatSource(put(tmp_path, header("<") + small)) as source,
+        pytest.raises(SourceError, match=r"A would take 1,073,741,824 bytes; its file has"),
+    ):
+        list(source.chunks(2))
 
 
-@pytest.fixture(scope="module")
-def whole_files(tmp_path_factory):
-    return wholes(tmp_path_factory.mktemp("whole"))
-
-
-@given(data=st.data())
-@settings(max_examples=150, deadline=None)
-@pytest.mark.parametrize("kind", ["5", "5 compressed", "5 big", "7.3"])
-def test_a_damaged_file_is_an_error_or_rows(tmp_path_factory, whole_files, kind, data):
-    content = bytearray(whole_files[kind])
-    if data.draw(st.booleans()):
-        content = content[: data.draw(st.integers(0, len(content) - 1))]
-    for _ in range(data.draw(st.integers(0, 4))):
-        place = data.draw(st.integers(0, len(content)))
-        content[place : place + data.draw(st.integers(0, 8))] = data.draw(st.binary(max_size=8))
-    error = read_damaged(put(tmp_path_factory.mktemp("damaged"), content))
-    assert not error or "x.mat" in error
-
-
-def read_damaged(path):
-    """Read the beginning of a file that is damaged; return the error, if any."""
-    try:
-        with MatSource(path) as source:
-            for chunk, _ in zip(source.chunks(7), range(5), strict=False):
-                assert len(chunk.views) <= 7
-    except SourceError as error:
-        return str(error)
-    return ""
+@pytest.mark.parametrize("rows", [[0, 99], [0, -3], [1 << 30, 0]])
+def test_places_beyond_a_sparse_matrix_are_refused(tmp_path, rows):
+    parts = [(5, np.array(rows, "<i4").tobytes()), (5, np.array([0, 1, 2], "<i4").tobytes())]
+    content = matrix("<", 5, (4, 2), [*parts, (9, np.ones(2).tobytes())])
+    with pytest.raises(SourceError, match=r"x\.mat"):
+        list(MatSource(put(tmp_path, header("<") + content)).chunks(2))

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from pyarrow import feather, parquet
 
 from omvfs.cli.commands import run_app
-from omvfs.formats import SourceError, open_source
-from omvfs.formats._asked import Asked
+from omvfs.formats import ReadOptions, SourceError, open_source
 from omvfs.formats.standard_input import standard_input
 
 ODD = os.fsdecode(b"caf\xe9")
@@ -60,7 +59,7 @@ def test_a_table_of_nothing_but_labels_or_keys_is_told(tmp_path, capsys, option)
 
 def test_standard_input_of_nothing_but_labels_is_told():
     with pytest.raises(SourceError, match="Standard input has no columns"):
-        standard_input("x", io.BytesIO(b"y\n1\n"), Asked(drop=("y",)))
+        standard_input("x", io.BytesIO(b"y\n1\n"), ReadOptions(drop=("y",)))
 
 
 def _mat73(path):
@@ -83,7 +82,6 @@ def _json(line):
 
 NAMED_ODDLY = {
     f"{ODD}.npy": lambda path: np.save(path, np.eye(3)),
-    "rows.mat": _mat73,
     "folder": _odd_folder,
     "rows.csv": _odd_column,
     "1.jsonl": _json(b'{"text": {"\\ud800": 1}}'),

@@ -10,10 +10,9 @@ import scipy.sparse as sp
 from scipy.io import savemat
 
 from omvfs.data.schema import Schema
-from omvfs.formats import SourceError, open_source
-from omvfs.formats._asked import Asked
-from omvfs.formats.long_tables import LongSource
+from omvfs.formats import ReadOptions, SourceError, open_source
 from omvfs.formats.standard_input import standard_input
+from omvfs.formats.tables import LongSource
 from support import dense
 
 FRAME = pd.DataFrame({"text__a": [1.0, 2, 3], "text__b": [0.0, 1, 0], "image__x": [3.0, 4, 5]})
@@ -130,7 +129,9 @@ def test_columns_can_be_left_out_of_a_long_table(tmp_path):
     path = put(frame, tmp_path / "text.csv")
     expected = [[1, 0], [0, 2]]
     np.testing.assert_array_equal(only(open_source(path, drop=["day"]))["text"].toarray(), expected)
-    with standard_input("text", io.BytesIO(path.read_bytes()), Asked(drop=("day",))) as source:
+    with standard_input(
+        "text", io.BytesIO(path.read_bytes()), ReadOptions(drop=("day",))
+    ) as source:
         assert source.dropped == {"day"}
         np.testing.assert_array_equal(next(source.chunks(5)).views["text"].toarray(), expected)
 
@@ -151,19 +152,19 @@ def test_what_no_input_has_cannot_be_left_out(tmp_path):
 
 def test_columns_and_values_can_be_left_out_of_standard_input():
     text = b'text__a,name,image__x,label\n1,"Smith, J.",2,x\n3,y,4,z\n'
-    source = standard_input("rows", io.BytesIO(text), Asked(drop=("label", "name")))
+    source = standard_input("rows", io.BytesIO(text), ReadOptions(drop=("label", "name")))
     assert source.dropped == {"label", "name"}
     views = only(source)
     np.testing.assert_array_equal(views["text"], [[1], [3]])
     np.testing.assert_array_equal(views["image"], [[2], [4]])
     with pytest.raises(SourceError, match=r"Standard input has .*'name'"):
-        standard_input("rows", io.BytesIO(text), Asked(drop=("label",)))
+        standard_input("rows", io.BytesIO(text), ReadOptions(drop=("label",)))
     rows = b'{"a": [1], "label": "x"}\n{"a": [2], "label": 3}\n'
-    source = standard_input("rows", io.BytesIO(rows), Asked(drop=("label",)))
+    source = standard_input("rows", io.BytesIO(rows), ReadOptions(drop=("label",)))
     assert source.dropped == {"label"}
     np.testing.assert_array_equal(only(source)["a"], [[1], [2]])
     words = b'{"a": ["x"], "label": "x"}\n{"a": ["y"], "label": 3}\n'
-    with standard_input("rows", io.BytesIO(words), Asked(drop=("label",))) as source:
+    with standard_input("rows", io.BytesIO(words), ReadOptions(drop=("label",))) as source:
         assert source.dropped == {"label"}
         assert source.schema.feature_names == (("x", "y"),)
 
@@ -209,7 +210,7 @@ def test_features_are_placed_by_their_names(tmp_path, make):
     views = only(source)
     np.testing.assert_array_equal(dense(views["text"]), [[0, 2, 0], [0, 0, 0], [1, 0, 0]])
     if path.suffix != ".parquet":
-        asked = Asked(schema=TEXT)
+        asked = ReadOptions(schema=TEXT)
         with standard_input("text", io.BytesIO(path.read_bytes()), asked) as piped:
             assert piped.schema == TEXT
             rows = np.vstack([dense(chunk.views["text"]) for chunk in piped.chunks(2)])
@@ -242,7 +243,7 @@ def test_widths_are_those_of_the_model(tmp_path):
     narrow = Schema(("text",), (2,), (None,))
     with pytest.raises(SourceError, match="beyond the 2 of the view 'text'"):
         only(open_source(tmp_path / "text.svm", schema=narrow))
-    with standard_input("text", io.BytesIO(b"0 1:1 3:2\n"), Asked(schema=known)) as source:
+    with standard_input("text", io.BytesIO(b"0 1:1 3:2\n"), ReadOptions(schema=known)) as source:
         assert source.schema == known
     entries = pd.DataFrame({"row": [0], "feature": [2], "value": [1.0]})
     path = put(entries, tmp_path / "text.parquet")

@@ -16,7 +16,7 @@ from omvfs.formats import (
     SourceError,
     open_source,
 )
-from omvfs.formats._base import Only
+from omvfs.formats.source import Only
 from omvfs.formats.standard_input import standard_input
 
 X = np.arange(24.0).reshape(12, 2)

@@ -15,10 +15,9 @@ import pytest
 
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
-from omvfs.formats import SourceError, open_source
-from omvfs.formats._asked import Asked
-from omvfs.formats._rows import entries
+from omvfs.formats import ReadOptions, SourceError, open_source
 from omvfs.formats.standard_input import standard_input
+from omvfs.formats.text_files import entries
 from omvfs.pipeline.digest import Digest
 from omvfs.pipeline.loop import run
 from support import counts, dense
@@ -189,7 +188,7 @@ def test_nothing_stays_in_the_temporary_folder(tmp_path, rows, number):
 
 
 def growing(text):
-    return standard_input("text", io.BytesIO(text.encode()), Asked(new_features="grow"))
+    return standard_input("text", io.BytesIO(text.encode()), ReadOptions(new_features="grow"))
 
 
 def by_name(chunks):

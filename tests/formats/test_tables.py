@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pyarrow import csv, feather, ipc, parquet
 
 from omvfs import OMVFS
-from omvfs.formats import SourceError, lines, open_source
+from omvfs.formats import SourceError, open_source
+from omvfs.formats import text_files as lines
 from omvfs.formats.tables import TableSource
 from support import damaged
 

@@ -13,7 +13,7 @@ from omvfs import SuspectColumnWarning
 from omvfs.cli._messages import say
 from omvfs.data.read import Suspect, dominant, labels, named_once, row_numbers
 from omvfs.data.views import Views
-from omvfs.formats.inputs import ROWS, read_input
+from omvfs.formats.opening import ROWS, read_input
 from omvfs.formats.registry import is_table
 from omvfs.model.arrays import Block, column_sums
 from omvfs.model.objective import squared_norm

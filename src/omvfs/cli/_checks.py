@@ -12,8 +12,8 @@ import typer
 from omvfs import OMVFS
 from omvfs.cli._output import WRITTEN
 from omvfs.constraints import check_all, check_countable, check_judgeable, check_watched
-from omvfs.formats.destinations import Destination
-from omvfs.formats.inputs import read_input
+from omvfs.formats.files import Destination
+from omvfs.formats.opening import read_input
 from omvfs.live.content import stamp
 from omvfs.wording import sentence_of
 

@@ -55,7 +55,7 @@ def _clean(given: str) -> str:
     if "://" not in given:
         return given
     # All formats come with it: not before there is something to clean.
-    from omvfs.formats.addresses import without_secrets
+    from omvfs.formats.files import without_secrets
 
     return without_secrets(given)
 

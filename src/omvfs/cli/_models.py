@@ -14,7 +14,7 @@ from omvfs.cli._output import WRITTEN, write_results
 from omvfs.cli._report import remove_stale
 from omvfs.cli._summary import summarise
 from omvfs.disk import locked, settle, sweep
-from omvfs.formats.destinations import Destination
+from omvfs.formats.files import Destination
 from omvfs.parts import merge_files
 from omvfs.pipeline.loop import Result
 

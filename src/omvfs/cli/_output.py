@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from omvfs import OMVFS
 from omvfs.disk import Staging
 from omvfs.formats import Source
-from omvfs.formats.addresses import without_secrets
+from omvfs.formats.files import without_secrets
 from omvfs.live.process import peak_memory
 from omvfs.model.settings import AUTO
 from omvfs.persistence.watching import pack_events

@@ -20,8 +20,7 @@ from omvfs.cli._rows import chunks_of
 from omvfs.cli._wording import typed
 from omvfs.disk import locked, replacing_text, sweep
 from omvfs.formats import Chunk, Source
-from omvfs.formats.addresses import without_secrets
-from omvfs.formats.destinations import Destination
+from omvfs.formats.files import Destination, without_secrets
 from omvfs.report import Report
 from omvfs.report.page import TITLE, check_can_be_made
 

@@ -20,9 +20,8 @@ from omvfs.formats import (
     SourceError,
     open_writer,
 )
-from omvfs.formats.addresses import without_secrets
-from omvfs.formats.inputs import ROWS, Input, read_input
-from omvfs.formats.opening import has_annotations, has_columns
+from omvfs.formats.files import without_secrets
+from omvfs.formats.opening import ROWS, Input, has_annotations, has_columns, read_input
 
 # Rows of a chunk that is written at once, if they are not too wide.
 AT_ONCE = 1000

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from omvfs import OMVFS
 from omvfs.cli._messages import say, shown
-from omvfs.formats.destinations import Destination
+from omvfs.formats.files import Destination
 from omvfs.model.settings import AUTO
 from omvfs.report.sentences import KINDS, verdict
 

@@ -12,7 +12,7 @@ from omvfs.cli._messages import discreet, say, shown
 from omvfs.cli._options import Host, Port, Watched
 from omvfs.cli._signals import Interrupted
 from omvfs.cli._wording import worded
-from omvfs.formats.destinations import Destination
+from omvfs.formats.files import Destination
 from omvfs.live.beside import served
 from omvfs.live.content import STATUS
 from omvfs.live.status import StatusFile

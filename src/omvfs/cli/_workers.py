@@ -18,7 +18,7 @@ from omvfs.cli._rows import no_rows
 from omvfs.cli._signals import Stop
 from omvfs.distributed.shards import Kept, Outcome, parts_of
 from omvfs.distributed.steps import ClusterError
-from omvfs.formats.destinations import Destination
+from omvfs.formats.files import Destination
 from omvfs.live.status import StatusFile
 from omvfs.persistence import checkpoint
 from omvfs.pipeline.loop import Result

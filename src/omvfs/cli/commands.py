@@ -91,7 +91,7 @@ from omvfs.data.read import mark_missing
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
-from omvfs.formats.destinations import Destination
+from omvfs.formats.files import Destination
 from omvfs.live.status import StatusFile
 from omvfs.persistence import checkpoint
 from omvfs.pipeline.loop import Result, run

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from omvfs.formats import SourceError
-from omvfs.formats.lines import read_lines
+from omvfs.formats.text_files import read_lines
 
 
 def text_files(

@@ -18,9 +18,9 @@ from omvfs import disk
 from omvfs.data.schema import Schema
 from omvfs.distributed.steps import PartState, fit_source, naming
 from omvfs.formats import Appended, Source, SourceError, open_source
-from omvfs.formats.addresses import without_secrets
-from omvfs.formats.appended import together
-from omvfs.formats.inputs import ROWS, Given, Input, read_input
+from omvfs.formats.combined import together
+from omvfs.formats.files import without_secrets
+from omvfs.formats.opening import ROWS, Given, Input, read_input
 from omvfs.omvfs import OMVFS
 from omvfs.persistence.checkpoint import CheckpointError
 from omvfs.pipeline.loop import check_same

@@ -1,17 +1,19 @@
 """Files and streams of rows, read chunk by chunk from wherever a cursor says, and written."""
 
-from omvfs.formats._base import Chunk, Cursor, Source, SourceError
-from omvfs.formats._files import MAX_CHUNK_BYTES
-from omvfs.formats.appended import Appended
-from omvfs.formats.folder import FolderSource, FolderWriter
-from omvfs.formats.joined import Joined
-from omvfs.formats.json_lines import JsonLinesSource
-from omvfs.formats.memory import ArraySource, IteratorSource
-from omvfs.formats.npy import NpySource
-from omvfs.formats.npz import NpzSource
+from omvfs.formats.combined import Appended, Joined, SideBySide
+from omvfs.formats.files import MAX_CHUNK_BYTES
+from omvfs.formats.numpy_files import FolderSource, FolderWriter, NpySource, NpzSource
 from omvfs.formats.opening import open_source, open_writer
-from omvfs.formats.side_by_side import SideBySide
-from omvfs.formats.svmlight import SvmlightSource
+from omvfs.formats.source import (
+    ArraySource,
+    Chunk,
+    Cursor,
+    IteratorSource,
+    ReadOptions,
+    Source,
+    SourceError,
+)
+from omvfs.formats.text_files import JsonLinesSource, SvmlightSource
 
 __all__ = [
     "MAX_CHUNK_BYTES",
@@ -26,6 +28,7 @@ __all__ = [
     "JsonLinesSource",
     "NpySource",
     "NpzSource",
+    "ReadOptions",
     "SideBySide",
     "Source",
     "SourceError",

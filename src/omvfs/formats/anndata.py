@@ -1,186 +1,321 @@
-"""AnnData's ``.h5ad`` and MuData's ``.h5mu`` files, read and written by rows with h5py."""
+"""AnnData's ``.h5ad`` and MuData's ``.h5mu`` files: read by rows from the disk, and written."""
 
-import sys
-from collections.abc import Mapping, Sequence
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
-import h5py
+import anndata
 import numpy as np
 import scipy.sparse as sp
+from anndata.io import read_elem, sparse_dataset
 
-from omvfs.data.blocks import Block
-from omvfs.data.schema import Schema
-from omvfs.formats._anndata_layout import NotThereError, layout
-from omvfs.formats._anndata_writer import AnnDataWriter
-from omvfs.formats._annotations import AnnotatedSource
-from omvfs.formats._asked import Asked
-from omvfs.formats._base import Source, SourceError
-from omvfs.formats._files import File, PathLike, check_chunk
-from omvfs.formats._hdf5_reading import DAMAGE, in_a_process, open_hdf5
+from omvfs.data.blocks import Block, take_columns, vstack
+from omvfs.data.schema import Schema, listed
+from omvfs.data.views import Views
+from omvfs.disk import Staging
+from omvfs.formats.combined import Appended
+from omvfs.formats.files import File, PathLike, check_chunk, open_hdf5, reading, refuse_elsewhere
+from omvfs.formats.source import NOTHING, Kept, ReadOptions, RowSource, Source, SourceError
+from omvfs.formats.writer import Writer, only_block
 
-_PROGRAM = Path(__file__).with_name("_anndata_layout.py")
+_logger = logging.getLogger(__name__)
+# What anndata keeps of rows and columns beside the matrices.
+_PARTS = "obs", "var", "obsm", "varm", "obsp", "varp", "uns"
+# Rows of a layer that are read at once on its way into another file.
+_AT_ONCE = 1000
 
 
-class AnnDataSource(AnnotatedSource):
+class AnnDataSource(RowSource):
     """The matrices of an ``.h5ad`` or ``.h5mu`` file.
 
-    ``X`` of an ``.h5ad`` file is one view; more come from ``obsm``. Each modality of an ``.h5mu``
-    file is a view; its rows must be those of all, in the same order. Sparse matrices must be CSR.
+    ``X`` of an ``.h5ad`` file is one view. Each modality of an ``.h5mu`` file is a view; its rows
+    must be those of all, in the same order. Sparse matrices must be CSR.
 
     Parameters
     ----------
     path : path
     view : str
         Name of the view of ``X`` in an ``.h5ad`` file.
-    obsm : mapping of str to str, default=None
-        More views of an ``.h5ad`` file: by their name, the key in ``obsm``.
     layer : str, default=None
         Layer that is read in the place of ``X``.
     views : sequence of str, default=None
         Modalities to read of an ``.h5mu`` file, if there are any of them; by default all.
     """
 
+    annotated = True
+
     def __init__(
         self,
         path: PathLike | File,
         view: str,
-        obsm: Mapping[str, str] | None = None,
         layer: str | None = None,
         views: Sequence[str] | None = None,
     ) -> None:
-        self.file = self._path = File(path)
-        self.name = str(self._path)
-        self._stack = ExitStack()
-        with ExitStack() as stack:
-            chosen = None if views is None else list(views)
-            asked = {"view": view, "obsm": dict(obsm or {}), "layer": layer, "views": chosen}
-            told = _layout(self._path, stack, asked)
-            described, self.other_views = told["views"], tuple(told["others"])
-            self._file = open_hdf5(self._path, stack)
-            self._places = {str(each["name"]): str(each["place"]) for each in described}
-            self._groups: dict[str, str | None] = {e["name"]: e["group"] for e in described}
-            self._layers = {str(each["name"]): dict(each["layers"]) for each in described}
-            for each in described:
-                if problem := self._problem(each["place"], each["kind"], each["shape"]):
-                    raise SourceError(f"View {each['name']!r} of {self._path} {problem}")
-            self._unread = {str(each["name"]): list(each["unread"]) for each in described}
-            self._n_rows = self._rows_of_all(described)
-            self._bytes = self._path.size()
+        self._file = File(path)
+        self.files, self.name, self._layer = (self._file,), str(self._file), layer
+        self._file.check()
+        with ExitStack() as stack, reading(self._file):
+            self.root = open_hdf5(self._file, stack)
+            # By view, the group of its matrices.
+            chosen = None if views is None else tuple(views)
+            self.groups = self._groups(view, ReadOptions(views=chosen))
+            self._matrices = {name: self._matrix(name) for name in self.groups}
+            shapes = {name: tuple(map(int, X.shape)) for name, X in self._matrices.items()}
+            self._n_rows = self._rows_of_all({name: shape[0] for name, shape in shapes.items()})
+            names = tuple(self._names(name, shape[1]) for name, shape in shapes.items())
+            self._schema = Schema(tuple(shapes), tuple(D for _, D in shapes.values()), names)
             self._stack = stack.pop_all()
-        widths = tuple(each["shape"][1] for each in described)
-        names = tuple(
-            tuple(own) if own is not None and len(own) == width else None
-            for own, width in zip((each["names"] for each in described), widths, strict=True)
-        )
-        self._schema = Schema(tuple(self._places), widths, names)
+        self._bytes = self._file.size()
 
     def read(self, start: int, stop: int) -> dict[str, Block]:
         """Return some consecutive rows by view name."""
-        return self._read(self._places, start, stop)
-
-    def _read(self, places: Mapping[str, str], start: int, stop: int) -> dict[str, Block]:
-        try:
-            blocks = {name: self._rows(name, at, start, stop) for name, at in places.items()}
-        except SourceError:
-            raise
-        except DAMAGE as error:
-            raise SourceError(f"{self._path} is damaged near row {start:,}: {error}") from error
-        self._path.check_size(self._bytes)
+        with reading(self._file, f" near row {start:,}"):
+            blocks = {name: _rows(X, start, stop, self._file) for name, X in self._matrices.items()}
+            self._file.check_size(self._bytes)
         return blocks
 
     def close(self) -> None:
         """Close the file."""
         self._stack.close()
 
-    def group_of(self, view: str) -> str | None:
-        """Return the group that has all of a view, empty for the file; None if it has none."""
-        return self._groups[view]
+    def described(self, view: str, columns: Any) -> anndata.AnnData:
+        """Return what the file says of a view, of some columns, with its layers, without ``X``.
 
-    def layers_of(self, view: str) -> Sequence[str]:
-        """Return the names of other matrices of the same rows and columns, which can be read."""
-        return list(self._layers[view])
+        Parameters
+        ----------
+        view : str
+        columns : array of int, or None
+            None for all.
+        """
+        group = self.groups[view]
+        with reading(self._file):
+            parts = {part: read_elem(group[part]) for part in _PARTS if part in group}
+            whole = anndata.AnnData(**parts)
+            found = whole if columns is None else whole[:, columns].copy()
+            layers = {name: group["layers"][name] for name in group.get("layers", ())}
+            if self._layer is not None:
+                layers = {name: each for name, each in layers.items() if name != self._layer}
+                layers |= {"X": group["X"]} if "X" in group else {}
+            for name, each in layers.items():
+                if (X := _by_rows(each)) is None:
+                    _logger.warning("Not copied from %s: %s.", self._file, each.name)
+                    continue
+                found.layers[name] = _selected(X, columns, self._file)
+        return found
 
-    def unread_layers_of(self, view: str) -> Sequence[str]:
-        """Return where other matrices are that cannot be read by rows."""
-        return self._unread[view]
+    def _groups(self, view: str, options: ReadOptions) -> dict[str, Any]:
+        if "mod" not in self.root:
+            return {view: self.root}
+        mods = self.root["mod"]
+        order = [str(name) for name in mods.attrs.get("mod-order", list(mods))]
+        read, self.other_views = options.split(order)
+        if not read:
+            raise SourceError(f"{self._file} has no modalities.")
+        return {name: mods[name] for name in read}
 
-    def layer(self, view: str, name: str, start: int, stop: int) -> Block:
-        """Return some consecutive rows of one of them."""
-        return self._read({view: self._layers[view][name]}, start, stop)[view]
-
-    def _problem(self, place: str, kind: str, shape: Sequence[int]) -> str:
-        """Return why a matrix cannot be read by rows; nothing if it can."""
-        if kind == "dense":
-            return ""
-        if kind != "csr_matrix":
-            return (
-                f"is stored as {kind}; expected csr_matrix, which has its rows together: adata.X = "
-                "adata.X.tocsr()."
+    def _matrix(self, view: str) -> Any:
+        group, layer = self.groups[view], self._layer
+        layers = group.get("layers", {})
+        if layer is not None and layer not in layers:
+            has = listed(layers) or "none"
+            raise SourceError(
+                f"{self._file} has no layer {layer!r} of view {view!r}; it has {has}."
             )
-        try:
-            parts = {part: self._file[place][part] for part in ("data", "indices", "indptr")}
-            fit = parts["indptr"].shape == (shape[0] + 1,)
-            fit = fit and parts["data"].shape == parts["indices"].shape
-            whole = all(parts[part].dtype.kind in "iu" for part in ("indptr", "indices"))
-        except DAMAGE as error:
-            raise SourceError(f"{self._path} is not as AnnData writes it: {error}") from error
-        if not fit or not whole:
-            return "has parts that do not fit each other, or places that are no whole numbers."
-        return ""
+        stored = group["X"] if layer is None else layers[layer]
+        matrix = _by_rows(stored)
+        if matrix is None:
+            kind = stored.attrs.get("encoding-type", "something else")
+            raise SourceError(
+                f"View {view!r} of {self._file} is stored as {kind}; expected numbers, dense or as "
+                "csr_matrix, which has its rows together: adata.X = adata.X.tocsr()."
+            )
+        return matrix
 
-    def _rows_of_all(self, described: Sequence[Mapping[str, Any]]) -> int:
-        lengths = {each["name"]: each["shape"][0] for each in described}
+    def _rows_of_all(self, lengths: Mapping[str, int]) -> int:
         if len(set(lengths.values())) > 1:
             counts = ", ".join(f"{name} {n:,}" for name, n in lengths.items())
             raise SourceError(
-                f"{self._path} has different numbers of rows: {counts}. Keep the cells that all "
+                f"{self._file} has different numbers of rows: {counts}. Keep the cells that all "
                 "modalities have: muon.pp.intersect_obs."
             )
-        if not lengths:
-            raise SourceError(f"{self._path} has no modalities.")
-        return int(next(iter(lengths.values())))
+        groups = self.groups.items()
+        cells = {name: _index(group, "obs") for name, group in groups if "obs" in group}
+        first, *others = cells or lengths
+        for name in others if cells else ():
+            if not np.array_equal(cells[first], cells[name]):
+                raise SourceError(
+                    f"{self._file} has modalities whose rows are not the same, or in another "
+                    f"order: mdata.mod[{name!r}] = mdata[{name!r}][mdata[{first!r}].obs_names]"
+                )
+        return lengths[first]
 
-    def _rows(self, name: str, place: str, start: int, stop: int) -> Block:
-        X, width = self._file[place], self._schema.widths[self._schema.names.index(name)]
-        if isinstance(X, h5py.Dataset):
-            check_chunk((stop - start) * width * X.dtype.itemsize, self._path)
-            return np.asarray(X[start:stop])
-        ends = X["indptr"][start : stop + 1].astype(np.int64)
-        counts = np.diff(ends)
-        if (counts < 0).any() or ends[0] < 0 or ends[-1] > X["data"].shape[0]:
-            raise SourceError(f"View {name!r} of {self._path} is damaged near row {start:,}.")
-        check_chunk(int(counts.sum()) * 16, self._path)
-        span = slice(int(ends[0]), int(ends[-1]))
-        columns = X["indices"][span].astype(np.int64)
-        if len(columns) and not 0 <= columns.min() <= columns.max() < width:
+    def _names(self, view: str, width: int) -> tuple[str, ...] | None:
+        if "var" not in self.groups[view]:
+            return None
+        names = tuple(map(str, _index(self.groups[view], "var")))
+        if len(names) != width:
             raise SourceError(
-                f"View {name!r} of {self._path} has an entry beyond its {width:,} columns."
+                f"View {view!r} of {self._file} has {len(names):,} names in var, and "
+                f"{width:,} columns."
             )
-        parts = X["data"][span], columns, ends - ends[0]
-        return sp.csr_array(parts, shape=(stop - start, width))
+        if len(set(names)) < width:
+            raise SourceError(
+                f"View {view!r} of {self._file} has two features of the same name: "
+                "adata.var_names_make_unique()."
+            )
+        return names
 
 
-def open_reader(file: File, view: str, asked: Asked) -> Source:
+def _index(group: Any, axis: str) -> Any:
+    """Return the names of rows or columns."""
+    frame = group[axis]
+    index = frame[frame.attrs["_index"]]
+    refuse_elsewhere(index)
+    return index.asstr()[:] if hasattr(index, "asstr") else np.asarray(read_elem(index))
+
+
+def _by_rows(stored: Any) -> Any:
+    """Return a matrix on the disk as something to cut by rows; None if it is none."""
+    if hasattr(stored, "shape"):
+        refuse_elsewhere(stored)
+        return stored if stored.ndim == 2 and stored.dtype.kind in "fiub" else None
+    if stored.attrs.get("encoding-type") != "csr_matrix":
+        return None
+    for part in stored.values():
+        refuse_elsewhere(part)
+    ends, n = stored["indptr"], stored["data"].shape
+    if ends.shape != (int(stored.attrs["shape"][0]) + 1,) or stored["indices"].shape != n:
+        raise ValueError(f"{stored.name} has parts that do not fit each other")
+    return sparse_dataset(stored)
+
+
+def _rows(X: Any, start: int, stop: int, file: File) -> Block:
+    """Return consecutive rows of a matrix on the disk."""
+    if hasattr(X, "group"):
+        ends = X.group["indptr"][start : stop + 1].astype(np.int64)
+        if (np.diff(ends) < 0).any() or not 0 <= ends[0] <= ends[-1] <= X.group["data"].shape[0]:
+            raise ValueError("its rows do not follow each other")
+        check_chunk(int(ends[-1] - ends[0]) * 16, file)
+        block = sp.csr_array(X[start:stop])
+        block.check_format(full_check=True)
+        return block
+    check_chunk((stop - start) * X.shape[1] * X.dtype.itemsize, file)
+    return np.asarray(X[start:stop])
+
+
+def _selected(X: Any, columns: Any, file: File) -> Block:
+    """Return some columns of all rows of a matrix on the disk."""
+
+    def parts() -> Iterator[Block]:
+        for start in range(0, X.shape[0], _AT_ONCE):
+            rows = _rows(X, start, min(start + _AT_ONCE, X.shape[0]), file)
+            yield rows if columns is None else take_columns(rows, columns)
+
+    return _plain(vstack(list(parts())))
+
+
+def _plain(X: Block) -> Any:
+    """Return a block as all versions of anndata take it."""
+    return sp.csr_matrix(X) if sp.issparse(X) else X
+
+
+class AnnDataWriter(Writer):
+    """Writes ``X`` of an ``.h5ad`` file, or the modalities of an ``.h5mu`` file.
+
+    All rows are held in memory until the ``with`` block is left: this is meant for selected
+    features. Observations are called by their number, unless they are described: then ``obs``,
+    ``var``, ``obsm``, ``varm``, ``obsp``, ``uns`` and ``layers`` are those of the file that the
+    rows come from, of the columns that are written.
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        kept: Mapping[str, Any] = NOTHING,
+        staging: Staging | None = None,
+    ) -> None:
+        super().__init__(path, staging=staging)
+        self._several = File(path).ending == ".h5mu"
+        self._described: tuple[Source, Mapping[str, Any]] | None = None
+        self._parts: list[Views] = []
+
+    def describe(self, source: Source, columns: Mapping[str, Any] = NOTHING) -> None:
+        """Keep what a source says of its rows and columns, all of whose rows follow."""
+        self._described = source, columns
+
+    def _append(self, views: Views, kept: Kept) -> None:
+        if not self._several:
+            only_block(views, self._path)
+        self._parts.append(views)
+
+    def _finish(self, whole: bool) -> None:
+        if not whole or not self._parts:
+            return
+        views = Views.concat(self._parts)
+        found = {view: self._annotated(views, view) for view in views.names}
+        if not self._several:
+            next(iter(found.values())).write_h5ad(self._temporary)
+            return
+        import mudata
+
+        with warnings.catch_warnings(), mudata.set_options(pull_on_update=False):
+            # Views may have features of the same name, which mudata warns of.
+            warnings.simplefilter("ignore", UserWarning)
+            data = mudata.MuData(found)
+            self._describe_all(data)
+            data.write_h5mu(self._temporary)
+
+    def _annotated(self, views: Views, view: str) -> anndata.AnnData:
+        """Return a view with all that is known of it."""
+        X, names = views.blocks[view], views.feature_names[view]
+        source = self._origin(view)
+        if source is not None and self._described is not None:
+            if source.n_rows != len(views):
+                raise SourceError(
+                    f"Got {len(views):,} rows of {source.name}; expected all {source.n_rows:,}."
+                )
+            data = source.described(view, self._described[1].get(view))
+        else:
+            data = anndata.AnnData(shape=X.shape)
+            data.obs_names = [str(i) for i in range(len(views))]
+            called = range(X.shape[1]) if names is None else names
+            data.var_names = [str(each) for each in called]
+        data.X = _plain(X)
+        return data
+
+    def _origin(self, view: str) -> AnnDataSource | None:
+        if self._described is None:
+            return None
+        origin = self._described[0].origin(view)
+        if isinstance(origin, AnnDataSource):
+            return origin
+        if isinstance(origin, Appended) and isinstance(origin.parts[0], AnnDataSource):
+            _logger.warning("obs, var and layers of parts are not copied: %s.", origin.name)
+        return None
+
+    def _describe_all(self, data: Any) -> None:
+        """Copy what an ``.h5mu`` file says of the rows of all modalities, if they are its."""
+        origins = {self._origin(view) for view in data.mod}
+        source = origins.pop()
+        if origins or source is None or "mod" not in source.root:
+            return
+        for part in ("obs", "obsm", "uns"):
+            for name, value in (
+                dict(read_elem(source.root[part])).items() if part in source.root else ()
+            ):
+                if name not in data.mod:
+                    getattr(data, part)[name] = value
+
+
+def open_reader(file: File, view: str, options: ReadOptions) -> Source:
     """Open a file for `open_source`."""
-    return AnnDataSource(file, view, None, asked.layer, asked.views)
+    return AnnDataSource(file, view, options.layer, options.views)
 
 
 open_writer = AnnDataWriter
-
-
-def _layout(file: File, stack: ExitStack, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a file says of its matrices, read where going round for ever does no harm."""
-    file.check()
-    if file.remote or not sys.executable:
-        opened = open_hdf5(file, stack)
-        try:
-            return layout(opened, before_names=lambda n: None, **asked)
-        except NotThereError as error:
-            raise SourceError(f"{file} has {error}.") from error
-        except SourceError:
-            raise
-        except DAMAGE as error:
-            raise SourceError(f"{file} is not as AnnData writes it: {error}") from error
-    return in_a_process(_PROGRAM, file, given=asked)

@@ -1,25 +1,171 @@
 """From what a user types to a source, and to what writes a file."""
 
+import glob
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from omvfs.data.schema import NewFeatures, Schema, listed
 from omvfs.disk import Staging
-from omvfs.formats._asked import Asked
-from omvfs.formats._base import DROP, KEEP, NOTHING, TOKENIZE, Only, Source, SourceError
-from omvfs.formats._files import File, PathLike
-from omvfs.formats._rows import is_text
-from omvfs.formats._writer import Writer
-from omvfs.formats.appended import Appended
-from omvfs.formats.folder import FolderSource, FolderWriter
-from omvfs.formats.inputs import ROWS, Given, Input, natural_order, read_input
-from omvfs.formats.joined import Join, Joined
+from omvfs.formats.combined import Appended, Join, Joined, SideBySide
+from omvfs.formats.files import File, PathLike, errors_of_storage, without_secrets
+from omvfs.formats.numpy_files import FolderSource, FolderWriter
 from omvfs.formats.registry import FORMATS, load
-from omvfs.formats.side_by_side import SideBySide
+from omvfs.formats.source import NOTHING, Only, ReadOptions, Source, SourceError, is_text
 from omvfs.formats.standard_input import standard_input
-from omvfs.wording import Clause, Sentence
+from omvfs.formats.writer import Writer
+
+Given: TypeAlias = PathLike | Sequence[PathLike]
+
+# What rows are called that have no other name.
+ROWS = "rows"
+_MAGIC = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True)
+class Input:
+    """What one argument stands for.
+
+    Attributes
+    ----------
+    name : str
+        That tells it apart; its view is called so if the file does not name it.
+    files : tuple of File
+        One; or parts, in the order of their rows.
+    parts : bool
+        Whether these are parts, should there be but one.
+    bare : bool
+        Whether it is one file that was given no name: it may be a part of rows with others.
+    folder : Path or None
+        Of a file a view; it has no files then.
+    place : str
+        Where it is, as it was typed, without secrets.
+    """
+
+    name: str
+    files: tuple[File, ...] = ()
+    parts: bool = False
+    bare: bool = False
+    folder: Path | None = None
+    place: str = ""
+
+    @property
+    def streamed(self) -> bool:
+        """Whether it is standard input."""
+        return any(file.text == "-" for file in self.files)
+
+    @property
+    def file_name(self) -> str:
+        """What one file of its format is called, with these rows or some of them."""
+        first = self.files[0]
+        return self.name + first.ending + first.compression if self.parts else first.name
+
+
+def read_input(given: Given) -> Input:
+    """Return what an argument stands for.
+
+    Parameters
+    ----------
+    given : path, address, "-", or str of the form ``view=path``; or a list of files
+        A path or an address may be a folder, or a glob: ``part-*.parquet``, ``**/*.csv``.
+
+    Examples
+    --------
+    >>> read_input("text=a/words.npz").name, read_input("a/words.npz").name, read_input("-").name
+    ('text', 'words', 'rows')
+    """
+    if not isinstance(given, str | os.PathLike):
+        if not given:
+            raise SourceError("Got an empty list; expected files whose rows are appended.")
+        files = tuple(map(File, given))
+        return Input(ROWS, files, parts=True, place=str(files[0]))
+    text = os.fspath(given)
+    name, sign, rest = text.partition("=")
+    named = sign and "/" not in name and not Path(text).exists() and not _matching(text)
+    place = rest if named else text
+    if place == "-":
+        return Input(name if named else ROWS, (File(place),), place=place)
+    if (found := _parts(place)) is not None:
+        return Input(name if named else ROWS, found, parts=True, place=without_secrets(place))
+    if Path(place).is_dir() and not named:
+        return Input(ROWS, folder=Path(place))
+    file = File(place)
+    return Input(name if named else file.stem, (file,), bare=not named, place=str(file))
+
+
+def natural_order(file: File) -> tuple[list[str | int], str]:
+    """Return by what to sort files: their names, numbers in them by their size.
+
+    Examples
+    --------
+    >>> [file.name for file in sorted(map(File, ["part-10.csv", "part-9.csv"]), key=natural_order)]
+    ['part-9.csv', 'part-10.csv']
+    """
+    # Text and digits take turns, so that like is compared with like.
+    pieces = re.split("([0-9]+)", file.text)
+    return [int(each) if i % 2 else each for i, each in enumerate(pieces)], file.text
+
+
+def _parts(place: str) -> tuple[File, ...] | None:
+    """Return the files of a glob, or of a folder of tables or JSON Lines; None if it is neither."""
+    if "://" in place:
+        return _remote_parts(place)
+    if Path(place).is_dir():
+        return _parts_in(place, (File(path) for path in Path(place).iterdir() if path.is_file()))
+    if _MAGIC.search(place) and not Path(place).exists():
+        found = _matching(place)
+        if not found:
+            raise FileNotFoundError(f"No file is called like {place}.")
+        return tuple(sorted(map(File, found), key=natural_order))
+    return None
+
+
+def _matching(place: str) -> list[str]:
+    """Return the files that a glob stands for; none if it is no glob."""
+    if not _MAGIC.search(place) or "://" in place:
+        return []
+    return [path for path in glob.glob(place, recursive=True) if Path(path).is_file()]
+
+
+def _remote_parts(place: str) -> tuple[File, ...] | None:
+    file = File(place)
+    if file.is_web:
+        return None
+    globbed = "*" in place.partition("::")[0]
+    if file.kind and not globbed:
+        return None
+    fs, path = file.storage()
+    with errors_of_storage(file, "looked at"):
+        if not globbed and not fs.isdir(path):
+            return None
+        found = fs.glob(path) if globbed else fs.find(path, maxdepth=1)
+    files = [File.stored(fs, each, place) for each in found]
+    if not globbed:
+        return _parts_in(str(file), files)
+    if not files:
+        raise FileNotFoundError(f"No file is called like {file}.")
+    return tuple(sorted(files, key=natural_order))
+
+
+def _parts_in(folder: str, files: Iterable[File]) -> tuple[File, ...] | None:
+    """Return the parts in a folder, which are of one format; None if it has a file a view."""
+    # What Spark, Dask and others put beside their parts begins so.
+    shown = [file for file in files if not file.name.startswith((".", "_"))]
+    if any(re.match(r"view_\d+_", file.name) for file in shown):
+        return None
+    parts = [file for file in shown if file.kind in FORMATS and FORMATS[file.kind].keys]
+    if not parts:
+        return None
+    if len(kinds := sorted({file.kind for file in parts})) > 1:
+        raise SourceError(
+            f"Folder {folder} has files of several formats: {listed(kinds)}; expected parts of "
+            f"one. Name those to read: '{folder.rstrip('/')}/*{kinds[0]}'."
+        )
+    return tuple(sorted(parts, key=natural_order))
 
 
 def open_source(
@@ -43,9 +189,8 @@ def open_source(
         ``.parquet``, ``.feather``, ``.csv`` (see `TableSource` and `LongSource`), ``.h5ad``,
         ``.h5mu``, ``.mat``, ``.jsonl`` and svmlight's ``.svm``; or ``-``, standard input. Text may
         end in ``.gz`` or ``.zst`` too, and an address is one of http or https, or one that fsspec
-        understands. A server may take 30 seconds to answer, or as many as the environment variable
-        ``OMVFS_HTTP_TIMEOUT`` says. Without a name a view is called as its file, without the
-        ending.
+        understands. A web server may take 30 seconds to answer. Without a name a view is called as
+        its file, without the ending.
 
         A glob (``part-*.parquet``), a folder of tables or of JSON Lines, and a list stand for
         parts, whose rows are appended (see `Appended`): in natural order, part 9 before part 10; a
@@ -95,7 +240,7 @@ def open_source(
     """
     if not inputs:
         raise SourceError("Got no input; expected a folder, or a file for each view.")
-    asked = Asked(
+    options = ReadOptions(
         key,
         tuple(drop),
         schema,
@@ -111,32 +256,32 @@ def open_source(
     if layer is not None and not any(FORMATS[kind].layers for kind in kinds if kind in FORMATS):
         raise SourceError(f"No input has a layer {layer!r}: only .h5ad and .h5mu have layers.")
     if len(given) == 1 and given[0].folder is not None:
-        return _checked(_folder(given[0].folder, asked))
+        return _checked(_folder(given[0].folder, options))
     with ExitStack() as stack:
-        parts = _by_name(given, asked, stack)
+        parts = _by_name(given, options, stack)
         source = _checked(_together(parts, views, key, join))
-        _check_kept(source, asked)
+        _check_kept(source, options)
         stack.pop_all()
     return source
 
 
-def _folder(path: Path, asked: Asked) -> FolderSource:
-    if asked.key is not None:
-        raise SourceError(f"Folder {path} has no column {asked.key!r} to align its rows by.")
-    _check_dropped((), asked.drop)
-    source = FolderSource(path, asked.views)
-    _check_kept(source, asked)
+def _folder(path: Path, options: ReadOptions) -> FolderSource:
+    if options.key is not None:
+        raise SourceError(f"Folder {path} has no column {options.key!r} to align its rows by.")
+    _check_dropped((), options.drop)
+    source = FolderSource(path, options.views)
+    _check_kept(source, options)
     return source
 
 
-def _opened(given: Input, asked: Asked, stack: ExitStack) -> Source:
+def _opened(given: Input, options: ReadOptions, stack: ExitStack) -> Source:
     """Return what an argument stands for, to be closed with a stack."""
     if given.folder is not None:
         raise IsADirectoryError(f"{given.folder} is a folder; expected a file.")
     files = [file for file in given.files if not given.parts or not _has_nothing(file)]
     sources = []
     for file in files or given.files[:1]:
-        sources.append(_opened_file(given.name, file, asked))
+        sources.append(_opened_file(given.name, file, options))
         stack.callback(sources[-1].close)
     return Appended(sources) if given.parts else sources[0]
 
@@ -146,14 +291,14 @@ def _has_nothing(file: File) -> bool:
     return file.kind in FORMATS and FORMATS[file.kind].text and not file.remote and not file.size()
 
 
-def _by_name(given: Sequence[Input], asked: Asked, stack: ExitStack) -> dict[str, Source]:
+def _by_name(given: Sequence[Input], options: ReadOptions, stack: ExitStack) -> dict[str, Source]:
     """Return what was given by its names; as one, if it is files that one table is cut into."""
-    cut = asked.key is None and len(given) > 1 and all(each.bare for each in given)
+    cut = options.key is None and len(given) > 1 and all(each.bare for each in given)
     # A file of no rows does not tell what it is a part of.
     told = [each for each in given if not (cut and _has_nothing(each.files[0]))] or given
-    opened = {id(each): _opened(each, asked, stack) for each in told}
-    _check_dropped(opened.values(), asked.drop)
-    if cut and (whole := _as_parts(told, opened, asked, stack)):
+    opened = {id(each): _opened(each, options, stack) for each in told}
+    _check_dropped(opened.values(), options.drop)
+    if cut and (whole := _as_parts(told, opened, options, stack)):
         return {ROWS: whole}
     found: dict[str, Source] = {}
     for each in given:
@@ -161,12 +306,12 @@ def _by_name(given: Sequence[Input], asked: Asked, stack: ExitStack) -> dict[str
             raise SourceError(
                 f"Got two inputs for view {each.name!r}; name them: other={each.place}."
             )
-        found[each.name] = opened.get(id(each)) or _opened(each, asked, stack)
+        found[each.name] = opened.get(id(each)) or _opened(each, options, stack)
     return found
 
 
 def _as_parts(
-    given: Sequence[Input], opened: Mapping[int, Source], asked: Asked, stack: ExitStack
+    given: Sequence[Input], opened: Mapping[int, Source], options: ReadOptions, stack: ExitStack
 ) -> Source | None:
     """Return files that one table is cut into as one; None if they are not."""
     if not _are_of_one([source.header for source in opened.values()]):
@@ -177,7 +322,7 @@ def _as_parts(
         if each.name in source.schema.names:
             # The view is called after the file: it is one of all of them.
             source.close()
-            source = _opened_file(ROWS, each.files[0], asked)
+            source = _opened_file(ROWS, each.files[0], options)
             stack.callback(source.close)
         parts.append(source)
     return Appended(parts)
@@ -201,34 +346,22 @@ def _check_dropped(parts: Iterable[Source], drop: Sequence[str]) -> None:
     there = frozenset[str]().union(*(part.dropped for part in parts))
     if unknown := [name for name in drop if name not in there]:
         raise SourceError(
-            Sentence(
-                f"No input has {listed(unknown)} to leave out; expected columns of tables, values "
-                "of JSON Lines or MATLAB variables. Correct the names given by ",
-                DROP,
-                ".",
-            )
+            f"No input has {listed(unknown)} to leave out; expected columns of tables, values of "
+            "JSON Lines or MATLAB variables. Correct the names: drop=[...] (--drop NAME)."
         )
 
 
-def _check_kept(source: Source, asked: Asked) -> None:
+def _check_kept(source: Source, options: ReadOptions) -> None:
     """Refuse to keep what no row has, and to take for texts what no view is."""
-    if unknown := [name for name in asked.keep if name not in source.kept]:
+    if unknown := [name for name in options.keep if name not in source.kept]:
         raise SourceError(
-            Sentence(
-                f"No input that is read has {listed(unknown)} to keep; expected columns of tables "
-                "or values of JSON Lines. Correct the names given by ",
-                KEEP,
-                ".",
-            )
+            f"No input that is read has {listed(unknown)} to keep; expected columns of tables or "
+            "values of JSON Lines. Correct the names: keep=[...] (--keep NAME)."
         )
-    if unknown := [view for view in asked.tokenize if view not in source.schema.names]:
+    if unknown := [view for view in options.tokenize if view not in source.schema.names]:
         raise SourceError(
-            Sentence(
-                f"Got {listed(unknown)} to take for texts; the views are "
-                f"{listed(source.schema.names)}. Correct the names given by ",
-                TOKENIZE,
-                ".",
-            )
+            f"Got {listed(unknown)} to take for texts; the views are "
+            f"{listed(source.schema.names)}. Correct the names: tokenize=[...] (--tokenize NAME)."
         )
 
 
@@ -263,11 +396,8 @@ def _checked(source: Source) -> Source:
     ):
         if not width:
             raise SourceError(
-                Sentence(
-                    f"View {view!r} of {source.name} has no columns. Leave it out: ",
-                    Clause("other views", "views=[...]"),
-                    ".",
-                )
+                f"View {view!r} of {source.name} has no columns. Leave it out: "
+                "views=[...] (--views NAMES)."
             )
         if not is_text(view):
             raise SourceError(
@@ -283,17 +413,17 @@ def _checked(source: Source) -> Source:
     return source
 
 
-def _opened_file(name: str, file: File, asked: Asked) -> Source:
+def _opened_file(name: str, file: File, options: ReadOptions) -> Source:
     streamed = file.text == "-"
     if not streamed:
         file.check()
         if file.kind not in FORMATS:
             raise SourceError(f"{file} ends in {file.kind!r}; expected {listed(FORMATS)}.")
-    if asked.key is not None and (streamed or not FORMATS[file.kind].keys):
-        raise SourceError(f"{file} has no column {asked.key!r} to align its rows by.")
+    if options.key is not None and (streamed or not FORMATS[file.kind].keys):
+        raise SourceError(f"{file} has no column {options.key!r} to align its rows by.")
     if streamed:
-        return standard_input(name, None, asked)
-    source: Source = load(file.kind).open_reader(file, name, asked)
+        return standard_input(name, None, options)
+    source: Source = load(file.kind).open_reader(file, name, options)
     return source
 
 

@@ -1,7 +1,7 @@
 """Which module reads and writes a file, told by the end of its name.
 
 A format is a module of this package and its line here. The module has ``open_reader(file, view,
-asked)``, which returns a `Source`, and ``open_writer(path, kept, staging)``, which returns a
+options)``, which returns a `Source`, and ``open_writer(path, kept, staging)``, which returns a
 `Writer`. It is imported when such a file is opened: pyarrow and h5py are large, and extras.
 """
 
@@ -31,8 +31,8 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    ".npy": Format("npy"),
-    ".npz": Format("npz"),
+    ".npy": Format("numpy_files"),
+    ".npz": Format("numpy_files"),
     ".parquet": Format("tables", keys=True),
     ".feather": Format("tables", keys=True),
     ".arrow": Format("tables", keys=True),
@@ -40,10 +40,10 @@ FORMATS = {
     ".h5ad": Format("anndata", layers=True),
     ".h5mu": Format("anndata", layers=True),
     ".mat": Format("matlab"),
-    ".jsonl": Format("json_lines", text=True, keys=True),
-    ".svm": Format("svmlight", text=True),
-    ".svmlight": Format("svmlight", text=True),
-    ".libsvm": Format("svmlight", text=True),
+    ".jsonl": Format("text_files", text=True, keys=True),
+    ".svm": Format("text_files", text=True),
+    ".svmlight": Format("text_files", text=True),
+    ".libsvm": Format("text_files", text=True),
 }
 
 
@@ -71,11 +71,12 @@ def load(ending: str, doing: str = "Reading") -> Any:
     Examples
     --------
     >>> load(".svm").__name__
-    'omvfs.formats.svmlight'
+    'omvfs.formats.text_files'
     """
     try:
         return import_module(f"omvfs.formats.{FORMATS[ending].module}")
     except ModuleNotFoundError as missing:
+        extra = "scverse" if FORMATS[ending].layers else "files"
         raise ImportError(
-            f"{doing} this file needs {missing.name}: pip install omvfs[files]"
+            f"{doing} this file needs {missing.name}: pip install 'omvfs[{extra}]'"
         ) from missing

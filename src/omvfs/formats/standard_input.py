@@ -7,49 +7,50 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from pathlib import Path
 from typing import IO, Any
 
 from omvfs.data.schema import Schema
 from omvfs.data.views import Views
-from omvfs.formats._asked import Asked, split
-from omvfs.formats._base import (
-    DROP,
+from omvfs.formats.files import File
+from omvfs.formats.registry import load
+from omvfs.formats.source import (
     Chunk,
     Cursor,
     Only,
+    ReadOptions,
     Source,
     SourceError,
     fewer_rows,
-    kept_of,
     named,
     row_of,
 )
-from omvfs.formats._column_names import columns_by_view, is_long, schema_of
-from omvfs.formats._files import File
-from omvfs.formats._rows import Pick, Shape
-from omvfs.formats.json_lines import parsed
-from omvfs.formats.lines import MAX_LINE_BYTES, read_lines
-from omvfs.formats.registry import load
-from omvfs.wording import Clause, Sentence
-
-_NAME = "standard input"
-_ANYTHING = Asked()
-_logger = logging.getLogger(__name__)
-_WAITING = Sentence(
-    "Standard input is read to its end before the first row is used, as only then all words are "
-    "known; ",
-    Clause("known words", "schema=... names them before"),
-    ".",
+from omvfs.formats.text_files import (
+    MAX_LINE_BYTES,
+    Pick,
+    Shape,
+    columns_by_view,
+    is_long,
+    kept_of,
+    parsed,
+    read_lines,
+    schema_of,
 )
 
+_NAME = "standard input"
+_ANYTHING = ReadOptions()
+_logger = logging.getLogger(__name__)
 
-def standard_input(view: str, stream: IO[bytes] | None = None, asked: Asked = _ANYTHING) -> Source:
+
+def standard_input(
+    view: str, stream: IO[bytes] | None = None, options: ReadOptions = _ANYTHING
+) -> Source:
     r"""Open standard input: JSON Lines, CSV with a header, or svmlight, told by its first line.
 
     Rows of numbers are read as they come, so that the stream need not end, and so are words if all
-    of them are known before: `asked.schema` has them. Other words, svmlight and CSV in long form
+    of them are known before: `options.schema` has them. Other words, svmlight and CSV in long form
     (see `LongSource`) are put into a temporary file first: which features there are is known when
-    all were read. But if `asked.new_features` is "grow", words are read as they come too: every
+    all were read. But if `options.new_features` is "grow", words are read as they come too: every
     chunk has those of its own rows.
 
     Parameters
@@ -58,7 +59,7 @@ def standard_input(view: str, stream: IO[bytes] | None = None, asked: Asked = _A
         Name of the view of CSV columns that name none, and of svmlight.
     stream : binary file, default=None
         Where to read instead.
-    asked : Asked
+    options : ReadOptions
         As for a file; nothing has keys.
 
     Examples
@@ -77,11 +78,11 @@ def standard_input(view: str, stream: IO[bytes] | None = None, asked: Asked = _A
         if not first:
             raise SourceError("Standard input has no rows.")
     if first.lstrip().startswith(b"{"):
-        return _json_rows(first, stream, view, asked)
+        return _json_rows(first, stream, view, options)
     words = first.split()
     if len(words) > 1 and all(b":" in word for word in words[1:] if not word.startswith(b"#")):
-        return _Spooled(first, stream, ".svm", view, asked)
-    return _csv_rows(first, stream, view, asked)
+        return _Spooled(first, stream, ".svm", view, options)
+    return _csv_rows(first, stream, view, options)
 
 
 class StreamSource(Source):
@@ -143,12 +144,9 @@ class StreamSource(Source):
     def _see(self, values: dict[str, Any], number: int) -> None:
         if late := [view for view in values if view not in self._schema.names]:
             raise SourceError(
-                Sentence(
-                    f"View {late[0]!r} begins in row {number:,} of standard input; expected every "
-                    "view in the first row. Leave it out: ",
-                    DROP,
-                    "; or write the rows into a file first.",
-                )
+                f"View {late[0]!r} begins in row {number:,} of standard input; expected every view "
+                f"in the first row. Leave it out: drop=[{late[0]!r}] (--drop {late[0]}); or write "
+                "the rows into a file first."
             )
         self._shape.see(values, number)
 
@@ -157,18 +155,22 @@ class _Spooled(Only):
     """A stream that was put into a file to be read by a reader of files."""
 
     def __init__(
-        self, first: bytes, stream: IO[bytes], ending: str, view: str, asked: Asked
+        self, first: bytes, stream: IO[bytes], ending: str, view: str, options: ReadOptions
     ) -> None:
-        # Without a name, so that nothing stays whatever ends the process.
-        self._spool = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
+        # Without a name where it can be opened so, that nothing stays whatever ends the process.
+        nameless = Path("/proc/self/fd").is_dir()
+        make: Any = tempfile.TemporaryFile if nameless else tempfile.NamedTemporaryFile
+        self._spool = make(suffix=ending)
         try:
             self._spool.write(first)
             shutil.copyfileobj(stream, self._spool, 1 << 20)
             self._spool.flush()
-            held = File.held(self._spool, _NAME, ending)
-            source: Source = load(ending).open_reader(held, view, asked)
+            place = f"/proc/self/fd/{self._spool.fileno()}" if nameless else self._spool.name
+            file = File(place, _NAME)
+            file.ending = ending
+            source: Source = load(ending).open_reader(file, view, options)
             super().__init__(source, source.schema.names)
-            self.name = StreamSource.name
+            self.name, self.files = StreamSource.name, ()
         except BaseException:
             self._spool.close()
             raise
@@ -183,14 +185,17 @@ def _numbered(first: bytes, stream: IO[bytes]) -> Iterator[tuple[bytes, Cursor]]
     return chain([(first.rstrip(), {"row": 1})], read_lines(stream, _NAME, 1))
 
 
-def _json_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Source:
-    pick, shape = Pick(_NAME, asked), Shape(_NAME, asked.schema)
+def _json_rows(first: bytes, stream: IO[bytes], view: str, options: ReadOptions) -> Source:
+    pick, shape = Pick(_NAME, options), Shape(_NAME, options.schema)
     ((row, _),) = parsed([(first, {"row": 1})], _NAME)
     shape.see(pick(row, 1)[0], 1)
-    grows = not shape.expect_known(asked.views)
-    if grows and asked.new_features == "error":
-        _logger.info(_WAITING)
-        return _Spooled(first, stream, ".jsonl", view, asked)
+    grows = not shape.expect_known(options.views)
+    if grows and options.new_features == "error":
+        _logger.info(
+            "Standard input is read to its end before the first row is used, as only then all "
+            "words are known; schema=... (--apply MODEL) names them before."
+        )
+        return _Spooled(first, stream, ".jsonl", view, options)
 
     def rows() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         for row, after in parsed(_numbered(first, stream), _NAME):
@@ -200,25 +205,25 @@ def _json_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Sour
     source = StreamSource(shape, rows())
     source.grows = shape.grows = grows
     source.dropped, source.other_views = frozenset(pick.dropped), tuple(pick.other_views)
-    source.kept = dict.fromkeys(name for name in asked.keep if name in pick.kept)
+    source.kept = dict.fromkeys(name for name in options.keep if name in pick.kept)
     return source
 
 
-def _csv_rows(first: bytes, stream: IO[bytes], view: str, asked: Asked) -> Source:
+def _csv_rows(first: bytes, stream: IO[bytes], view: str, options: ReadOptions) -> Source:
     try:
         names = next(csv.reader([first.decode("utf-8-sig").rstrip("\r\n")]))
     except (UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"Standard input begins with no header of CSV: {error}") from error
     if len(set(names)) < len(names):
         raise SourceError("Standard input has two columns of the same name.")
-    dropped = frozenset(asked.drop) & frozenset(names)
-    kept = [name for name in asked.keep if name in names]
+    dropped = frozenset(options.drop) & frozenset(names)
+    kept = [name for name in options.keep if name in names]
     # A column without a name is the index of a frame of pandas.
     data = [name for name in names if name and name not in {*dropped, *kept}]
     if is_long(data):
-        return _Spooled(first, stream, ".csv", view, asked)
-    columns = columns_by_view(data, view, _NAME.capitalize(), asked.schema, asked.views)
-    read, other_views = split(columns, asked.views)
+        return _Spooled(first, stream, ".csv", view, options)
+    columns = columns_by_view(data, view, _NAME.capitalize(), options.schema, options.views)
+    read, other_views = options.split(columns)
     columns = {each: columns[each] for each in read}
     if not columns:
         raise SourceError(f"{_NAME.capitalize()} has no columns for view {view!r}.")

@@ -1,38 +1,263 @@
-"""Tables of one column a feature, Parquet, Feather and CSV: read and written by rows."""
+"""Parquet, Feather and CSV with pyarrow: a column a feature, or an entry a line; and written."""
 
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from pyarrow import csv, ipc, parquet
 
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
-from omvfs.formats._asked import Asked, split
-from omvfs.formats._base import (
-    DROP,
-    KEEP,
-    KEY,
+from omvfs.formats.files import COMPRESSIONS, File, PathLike, reading
+from omvfs.formats.source import (
     Chunk,
     Cursor,
     Kept,
+    ReadOptions,
     Source,
     SourceError,
+    fewer_rows,
     named,
     objects,
     row_of,
 )
-from omvfs.formats._column_names import columns_by_view, is_long, schema_of
-from omvfs.formats._files import COMPRESSIONS, File, PathLike
-from omvfs.formats._tables import Table, errors_of, index_of, is_key, is_number, open_table
-from omvfs.formats._writer import MOST_COLUMNS, Writer
-from omvfs.formats.long_tables import LongSource
+from omvfs.formats.text_files import MAX_LINE_BYTES, columns_by_view, is_long, lines, schema_of
+from omvfs.formats.writer import MOST_COLUMNS, Writer
 from omvfs.model.arrays import dense
-from omvfs.wording import Sentence
+from omvfs.parameters import whole
 
 Columns = Mapping[str, Sequence[str]]
+
+_INDEX = re.compile(r"|__index_level_\d+__")
+_ANYTHING = ReadOptions()
+# CSV is read by blocks, which hold a line at least: a number takes no more bytes than this.
+_BLOCK_BYTES, _NUMBER_BYTES = 1 << 20, 32
+# Entries read at a time.
+_ENTRIES = 1 << 16
+# More empty rows than so many, and so many for each entry, are taken for damage.
+_EMPTY = 1_000_000, 1_000
+
+
+class Table(ABC):
+    """A table in a file, the description of which is read when it is made.
+
+    Attributes
+    ----------
+    file : File
+    columns : pyarrow.Schema
+        Names and types.
+    n_rows : int, or None
+        Number of rows, if it is known.
+    """
+
+    columns: Any
+    n_rows: int | None = None
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self._describe()
+
+    @abstractmethod
+    def _describe(self) -> None:
+        """Read columns, and the number of rows if it is there."""
+
+    def type_of(self, name: str) -> Any:
+        """Return the type of the values of a column, as it is read among those kept."""
+        kind = self.columns.field(name).type
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    @abstractmethod
+    def batches(
+        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        """Yield some columns of the rows from a given one on, n at a time or as they are stored.
+
+        Those kept are as they are stored: of text, the text.
+        """
+
+
+def open_table(given: PathLike | File | Table) -> Table:
+    """Return a table by the ending of its file, or as it is if it is one.
+
+    Parameters
+    ----------
+    given : path, File or Table
+    """
+    if isinstance(given, Table):
+        return given
+    file = File(given)
+    file.check()
+    with reading(file):
+        table: Table = _TABLES[file.ending](file)
+    return table
+
+
+def is_number(kind: Any) -> bool:
+    """Tell whether values of a type of pyarrow are numbers, or all missing.
+
+    Examples
+    --------
+    >>> is_number(pa.float32()), is_number(pa.string())
+    (True, False)
+    """
+    types = pa.types
+    kinds = types.is_floating, types.is_integer, types.is_boolean, types.is_null
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def is_key(kind: Any) -> bool:
+    """Tell whether values of a type of pyarrow can tell rows or features apart.
+
+    Examples
+    --------
+    >>> is_key(pa.string()), is_key(pa.int32()), is_key(pa.float32())
+    (True, True, False)
+    """
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kinds = pa.types.is_integer, pa.types.is_string, pa.types.is_large_string
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def index_of(arrow: Any) -> set[str]:
+    """Return the columns that are the index of a frame of pandas, not its data.
+
+    Examples
+    --------
+    >>> index_of(pa.schema({"a": pa.float64(), "__index_level_0__": pa.int64()}))
+    {'__index_level_0__'}
+    """
+    found = {name for name in arrow.names if _INDEX.fullmatch(name)}
+    try:
+        told = arrow.pandas_metadata["index_columns"]
+        found |= {name for name in told if isinstance(name, str) and name in arrow.names}
+    except (TypeError, KeyError, ValueError, RecursionError):
+        pass  # not written by pandas
+    return found
+
+
+@contextmanager
+def _opened(file: File) -> Iterator[Any]:
+    """Give a file as pyarrow reads it, decompressed."""
+    raw = pa.PythonFile(file.open(), "r") if file.remote else pa.OSFile(file.text)
+    with raw:
+        if not file.compression:
+            yield raw
+            return
+        with pa.CompressedInputStream(raw, COMPRESSIONS[file.compression]) as unpacked:
+            yield unpacked
+
+
+class _Parquet(Table):
+    """Row groups that end before the first row wanted are not read."""
+
+    def _describe(self) -> None:
+        with _opened(self.file) as raw, parquet.ParquetFile(raw) as file:
+            self.columns, self.n_rows = file.schema_arrow, file.metadata.num_rows
+
+    def batches(
+        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        # What is buffered in advance is kept until the end: all of the file.
+        lean: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
+        with _opened(self.file) as raw, parquet.ParquetFile(raw, **lean) as file:
+            groups, first = list(range(file.num_row_groups)), 0
+            while groups and first + file.metadata.row_group(groups[0]).num_rows <= row:
+                first += file.metadata.row_group(groups.pop(0)).num_rows
+            if groups:
+                columns = [*numbers, *others, *kept]
+                batches = file.iter_batches(n, row_groups=groups, columns=columns)
+                yield from _without(batches, row - first, self.file)
+
+
+class _Feather(Table):
+    """Record batches are read one by one, by their number."""
+
+    def _describe(self) -> None:
+        with _opened(self.file) as raw:
+            reader = ipc.open_file(raw)
+            self.columns = reader.schema
+            if hasattr(reader, "count_rows"):
+                self.n_rows = reader.count_rows()
+                return
+        # An older pyarrow counts the rows of one column.
+        with _opened(self.file) as raw:
+            reader = ipc.open_file(raw, options=ipc.IpcReadOptions(included_fields=[0]))
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+            self.n_rows = sum(len(batch) for batch in batches)
+
+    def batches(
+        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        with _opened(self.file) as raw:
+            reader = ipc.open_file(raw)
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+            chosen = (batch.select([*numbers, *others, *kept]) for batch in batches)
+            yield from _without(chosen, row, self.file)
+
+
+class _Csv(Table):
+    """Read from the first row on, whatever row is wanted."""
+
+    def _describe(self) -> None:
+        """Judge by the first lines how many bytes the longest may have, and read the header."""
+        with closing(lines(self.file)) as all_lines:
+            first = [line for line, _ in islice(all_lines, 3)]
+        sizes = [max(2 * len(line), _NUMBER_BYTES * line.count(b",")) for line in first]
+        self._block_bytes = min(max([_BLOCK_BYTES, *sizes]), MAX_LINE_BYTES)
+        with self._reader() as reader:
+            self.columns = reader.schema
+
+    def type_of(self, name: str) -> Any:
+        return pa.string()
+
+    def batches(
+        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        # A column of whole numbers in the first block may have fractions further on.
+        types = {
+            name: pa.bool_() if pa.types.is_boolean(kind) else pa.float64()
+            for name, kind in ((name, self.columns.field(name).type) for name in numbers)
+        } | {name: pa.string() for name in kept}
+        columns = [*numbers, *others, *kept]
+        options = csv.ConvertOptions(include_columns=columns, column_types=types)
+        with self._reader(convert_options=options) as reader:
+            yield from _without(iter(reader), row, self.file)
+
+    @contextmanager
+    def _reader(self, **options: Any) -> Iterator[Any]:
+        read = csv.ReadOptions(block_size=self._block_bytes)
+        with (
+            _opened(self.file) as raw,
+            csv.open_csv(raw, read_options=read, **options) as reader,
+        ):
+            yield reader
+
+
+_TABLES: dict[str, Any] = {
+    ".parquet": _Parquet,
+    ".feather": _Feather,
+    ".arrow": _Feather,
+    ".csv": _Csv,
+}
+
+
+def _without(batches: Iterator[Any], n: int, file: File) -> Iterator[Any]:
+    """Yield batches without their first n rows, which are there."""
+    left = n
+    for batch in batches:
+        if left < len(batch):
+            yield batch.slice(left)
+        left -= min(left, len(batch))
+    if left:
+        raise fewer_rows(str(file), n - left, n)
 
 
 class TableSource(Source):
@@ -48,17 +273,10 @@ class TableSource(Source):
     columns : mapping of str to sequence of str, default=None
         Columns by view. By default a column called ``view__feature`` belongs to that view; if none
         is called so, all columns are one view. The index of a pandas frame is no feature.
-    key : str, default=None
-        The column that tells rows apart; it is no feature.
-    drop : sequence of str, default=()
-        Columns to leave out, such as labels; `dropped` tells which of them there are.
-    schema : Schema, default=None
-        Views whose features, where it names them, are taken by their names, in its order.
-    views : sequence of str, default=None
-        Views whose columns are read, if there are any of them; by default all.
-    keep : sequence of str, default=()
-        Columns that are no features and go along with the rows, such as labels; `kept` tells which
-        of them there are, and their types. Those of ``.csv`` are text, as it is written.
+    options : ReadOptions
+        The key of the rows; columns to leave out and to carry along, of which `dropped` and `kept`
+        tell those that are there; the views to read; the schema, whose features are taken by their
+        names, in its order. What ``.csv`` carries along is text, as it is written.
 
     Examples
     --------
@@ -78,19 +296,17 @@ class TableSource(Source):
         path: PathLike | File | Table,
         view: str,
         columns: Columns | None = None,
-        key: str | None = None,
-        drop: Sequence[str] = (),
-        schema: Schema | None = None,
-        views: Sequence[str] | None = None,
-        keep: Sequence[str] = (),
+        options: ReadOptions = _ANYTHING,
     ) -> None:
-        self._table, self._keys = open_table(path), [] if key is None else [key]
-        self._file, self.name = self._table.file, str(self._table.file)
-        with errors_of(self._file):
+        self._table, self._options = open_table(path), options
+        self._keys = [] if options.key is None else [options.key]
+        self._file = self._table.file
+        self.files, self.name = (self._file,), str(self._file)
+        with reading(self._file):
             there = frozenset(self._table.columns.names)
-            self.dropped = frozenset(drop) & there
-            self.kept = {name: self._table.type_of(name) for name in keep if name in there}
-            self._columns = self._by_view(self._table.columns, view, columns, schema, views)
+            self.dropped = frozenset(options.drop) & there
+            self.kept = {name: self._table.type_of(name) for name in options.keep if name in there}
+            self._columns = self._by_view(self._table.columns, view, columns)
         self._schema, self._n_rows = schema_of(self._columns), self._table.n_rows
         self.header = frozenset(name for names in self._columns.values() for name in names)
 
@@ -108,6 +324,13 @@ class TableSource(Source):
             self._columns, self._schema = columns, schema
         return lacking
 
+    def keys(self) -> NDArray[Any]:
+        """Return the keys of all rows, of which nothing else is read."""
+        with reading(self._file):
+            batches = self._table.batches([], self._keys, 0, 1 << 16)
+            found = [objects(batch.column(0).to_pylist()) for batch in batches]
+        return np.concatenate(found) if found else np.zeros(0, object)
+
     def _described(self) -> Iterator[tuple[str, tuple[str, ...], list[str]]]:
         """Yield every view, the names of its features, and of their columns."""
         features = (names or () for names in self._schema.feature_names)
@@ -116,7 +339,7 @@ class TableSource(Source):
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         row = row_of(cursor)
         wanted = list(dict.fromkeys(name for names in self._columns.values() for name in names))
-        with errors_of(self._file):
+        with reading(self._file):
             waiting: list[Any] = []
             for batch in self._table.batches(wanted, self._keys, row, batch_size, [*self.kept]):
                 waiting.append(batch)
@@ -138,8 +361,6 @@ class TableSource(Source):
         arrow: Any,
         view: str,
         columns: Columns | None,
-        schema: Schema | None,
-        views: Sequence[str] | None,
     ) -> dict[str, list[str]]:
         """Return the columns of every view that is to be read."""
         if len(set(arrow.names)) < len(arrow.names):
@@ -159,8 +380,9 @@ class TableSource(Source):
         else:
             index = index_of(arrow)
             data = [name for name in names if name not in index]
-            chosen = columns_by_view(data, view, str(self._file), schema, views)
-        read, self.other_views = split(chosen, views)
+            options = self._options
+            chosen = columns_by_view(data, view, self.name, options.schema, options.views)
+        read, self.other_views = self._options.split(chosen)
         chosen = {each: chosen[each] for each in read}
         there = set(names)
         for own in chosen.values():
@@ -169,16 +391,10 @@ class TableSource(Source):
                     raise SourceError(f"{self._file} has no column {name!r}.")
                 if not is_number(arrow.field(name).type):
                     raise SourceError(
-                        Sentence(
-                            f"{self._file} has values of type {arrow.field(name).type} in column "
-                            f"{name!r}; expected numbers. Leave it out: ",
-                            DROP,
-                            "; or carry it along: ",
-                            KEEP,
-                            "; or name it as the key: ",
-                            KEY,
-                            ".",
-                        )
+                        f"{self._file} has values of type {arrow.field(name).type} in column "
+                        f"{name!r}; expected numbers. Leave it out: drop=[{name!r}] (--drop "
+                        f"{name}); or carry it along: keep=[{name!r}] (--keep {name}); or name it "
+                        f"as the key: key={name!r} (--key {name})."
                     )
         if not chosen or not all(chosen.values()):
             raise SourceError(
@@ -247,17 +463,225 @@ class TableWriter(Writer):
         return self._stack.enter_context(begin(sink, schema))
 
 
-def open_reader(file: File, view: str, asked: Asked) -> Source:
+class LongSource(Source):
+    r"""Sparse views in a table with the columns ``row``, ``feature``, ``value``, and ``view``.
+
+    The rows are numbered from 0, and the table is sorted by them; a number that is left out is an
+    empty row. Features are names, or numbers from 0. Entries of the same place are added. The table
+    is read once to find the features, those with names in the order in which they appear.
+
+    Parameters
+    ----------
+    path : path, or Table
+        Ends in ``.parquet``, ``.feather``, ``.arrow`` or ``.csv``, the last with ``.gz`` or
+        ``.zst`` too.
+    view : str
+        Name of the view if there is no column ``view``.
+    n_rows : int, default=None
+        Number of rows, if the last may be empty; by default one more than the highest number.
+    schema : Schema, default=None
+        Views whose features are these. Names that it does not know are passed over, and features
+        that do not appear are zero.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "words.csv"
+    >>> _ = path.write_text("row,feature,value\n0,cat,1\n0,dog,2\n2,dog,1\n")
+    >>> source = LongSource(path, "text")
+    >>> source.schema.feature_names
+    (('cat', 'dog'),)
+    >>> next(source.chunks(3)).views["text"].toarray()
+    array([[1., 2.],
+           [0., 0.],
+           [0., 1.]])
+    """
+
+    alone = "its rows are numbered from the first to the last"
+    _n_rows: int = 0
+
+    def __init__(
+        self,
+        path: PathLike | File | Table,
+        view: str,
+        n_rows: int | None = None,
+        schema: Schema | None = None,
+    ) -> None:
+        self._table, self._view = open_table(path), view
+        self._options = ReadOptions(schema=schema)
+        self._file = self._table.file
+        self.files, self.name = (self._file,), str(self._file)
+        columns = self._table.columns
+        with reading(self._file):
+            self._check(columns)
+            self._others = [name for name in ("row", "feature", "view") if name in columns.names]
+            # By view: the place of a feature by name, or only how many there are.
+            self._places: dict[str, dict[str, int]] = {}
+            self._widths: dict[str, int] = {}
+            self._scan()
+        features = tuple(tuple(self._places.get(view, ())) or None for view in self._widths)
+        self._schema = Schema(tuple(self._widths), tuple(self._widths.values()), features)
+        if n_rows is not None and whole("n_rows", n_rows, least=0) < self._n_rows:
+            raise SourceError(
+                f"{self._file} has entries up to row {self._n_rows - 1:,}; expected {n_rows:,} "
+                "rows, numbered from 0."
+            )
+        self.lengthen(n_rows or 0)
+
+    def lengthen(self, n_rows: int) -> None:
+        """Take rows after the last entry for empty.
+
+        Parameters
+        ----------
+        n_rows : int
+            As many as there are at least.
+        """
+        self._n_rows = max(self._n_rows, n_rows)
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        start = row_of(cursor)
+        entry = row_of(cursor, "entry")
+        with reading(self._file):
+            entries = self._entries(entry)
+            waiting: list[_Entries] = []
+            while start < self._n_rows:
+                stop = min(start + batch_size, self._n_rows)
+                while not waiting or waiting[-1].rows[-1] < stop:
+                    if (more := next(entries, None)) is None:
+                        break
+                    waiting.append(more)
+                now = _joined(waiting)
+                n = int(np.searchsorted(now.rows, stop))
+                blocks = {
+                    view: self._block(now, n, view, (start, stop), width)
+                    for view, width in self._widths.items()
+                }
+                entry, waiting = entry + n, [now.after(n)] if n < len(now.rows) else []
+                yield Chunk(start, named(blocks, self._schema), {"row": stop, "entry": entry})
+                start = stop
+
+    def _check(self, arrow: Any) -> None:
+        for name, right, expected in (
+            ("row", pa.types.is_integer, "whole numbers from 0"),
+            ("feature", is_key, "names, or whole numbers from 0"),
+            ("value", is_number, "numbers"),
+            ("view", is_key, "names"),
+        ):
+            if name in arrow.names and not right(arrow.field(name).type):
+                raise SourceError(
+                    f"{self._file} has values of type {arrow.field(name).type} in column "
+                    f"{name!r}; expected {expected}."
+                )
+
+    def _scan(self) -> None:
+        n_entries, last = 0, 0
+        for entries in self._entries(0):
+            n_entries += len(entries.rows)
+            steps = np.diff(entries.rows, prepend=last)
+            if (steps < 0).any():
+                wrong = int(entries.rows[int(np.argmax(steps < 0))])
+                raise SourceError(
+                    f"{self._file} is not sorted by its column 'row': {wrong:,} comes too late."
+                )
+            last = int(entries.rows[-1])
+            for view in dict.fromkeys(entries.views.tolist()):
+                self._see(view, entries.features[entries.views == view])
+        if not n_entries:
+            raise SourceError(f"{self._file} has no rows.")
+        self._n_rows = last + 1
+        if self._n_rows > _EMPTY[0] + _EMPTY[1] * n_entries:
+            raise SourceError(
+                f"{self._file} has rows up to number {last:,}, and {n_entries:,} entries."
+            )
+
+    def _see(self, view: str, features: NDArray[Any]) -> None:
+        width = self._options.width(view)
+        if features.dtype.kind == "O":
+            if view not in self._places:
+                self._places[view] = self._options.places(view, self.name) or {}
+            places = self._places[view]
+            for feature in dict.fromkeys(features.tolist()) if width is None else ():
+                places.setdefault(feature, len(places))
+            self._widths[view] = len(places)
+            return
+        low, high = int(features.min()), int(features.max())
+        if low < 0 or high >= (1 << 31 if width is None else width):
+            most = "" if width is None else f", fewer than {width:,} in view {view!r}"
+            raise SourceError(
+                f"{self._file} has features from {low:,} to {high:,}; expected numbers from 0"
+                f"{most}."
+            )
+        self._widths[view] = max(self._widths.get(view, 0), high + 1) if width is None else width
+
+    def _entries(self, first: int) -> Iterator["_Entries"]:
+        for batch in self._table.batches(["value"], self._others, first, _ENTRIES):
+            if not len(batch):
+                continue
+            if any(batch.column(name).null_count for name in self._others):
+                raise SourceError(f"{self._file} has entries without {listed(self._others)}.")
+            rows = batch.column("row").to_numpy(zero_copy_only=False).astype(np.int64)
+            features = _array(batch.column("feature"))
+            views = np.full(len(rows), self._view, object)
+            if "view" in self._others:
+                views = _array(batch.column("view")).astype(str).astype(object)
+            values = batch.column("value").to_numpy(zero_copy_only=False)
+            yield _Entries(rows, features, values, views)
+
+    def _block(
+        self, entries: "_Entries", n: int, view: str, span: tuple[int, int], width: int
+    ) -> Block:
+        own = entries.views[:n] == view
+        rows, features = entries.rows[:n][own] - span[0], entries.features[:n][own]
+        values = entries.values[:n][own]
+        places = self._places.get(view)
+        if places is not None:
+            features = np.array([places.get(each, -1) for each in features.tolist()], np.int64)
+            there = features >= 0
+            rows, features, values = rows[there], features[there], values[there]
+        if values.dtype not in (np.float32, np.float64):
+            values = values.astype(np.float64)
+        shape = span[1] - span[0], width
+        block = sp.csr_array((values, (rows, features)), shape=shape)
+        block.sum_duplicates()
+        return block
+
+
+class _Entries:
+    """Entries one after another: row, feature, value and view of each."""
+
+    def __init__(self, *columns: NDArray[Any]) -> None:
+        self.rows, self.features, self.values, self.views = self.columns = columns
+
+    def after(self, n: int) -> "_Entries":
+        return _Entries(*(column[n:] for column in self.columns))
+
+
+def _joined(parts: list[_Entries]) -> _Entries:
+    if not parts:
+        return _Entries(*(np.zeros(0, t) for t in (np.int64, np.int64, np.float64, object)))
+    if len(parts) == 1:
+        return parts[0]
+    return _Entries(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
+
+
+def _array(column: Any) -> NDArray[Any]:
+    """Return whole numbers as they are, and names as objects."""
+    if pa.types.is_integer(column.type):
+        numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return numbers
+    return np.array(column.to_pylist(), object)
+
+
+def open_reader(file: File, view: str, options: ReadOptions) -> Source:
     """Open a file for `open_source`: in long form if its columns say so."""
     table = open_table(file)
-    with errors_of(file):
+    with reading(file):
         names = set(table.columns.names)
-        data = names - index_of(table.columns) - {*asked.drop, *asked.keep}
-    if asked.key is not None or not is_long(data):
-        wanted = asked.key, asked.drop, asked.schema, asked.views, asked.keep
-        return TableSource(table, view, None, *wanted)
-    source = LongSource(table, view, schema=asked.schema)
-    source.dropped = frozenset(asked.drop) & names
+        data = names - index_of(table.columns) - {*options.drop, *options.keep}
+    if options.key is not None or not is_long(data):
+        return TableSource(table, view, None, options)
+    source = LongSource(table, view, schema=options.schema)
+    source.dropped = frozenset(options.drop) & names
     return source
 
 

@@ -13,8 +13,8 @@ from omvfs.data.read import mark_missing
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.disk import Staging, naming
-from omvfs.formats._base import NOTHING, Kept, Source, SourceError
-from omvfs.formats._files import PathLike
+from omvfs.formats.files import PathLike
+from omvfs.formats.source import NOTHING, Kept, Source, SourceError
 
 # Where a view is written dense, it has no more columns: pyarrow keeps a record of each in every
 # batch, and all but the selected features are no use.
@@ -139,7 +139,7 @@ def check_names(views: Views, path: Path) -> None:
     >>> import numpy as np
     >>> check_names(Views({"text": np.eye(2), "a/b": np.eye(2)}), Path("x.h5mu"))
     Traceback (most recent call last):
-    omvfs.formats._base.SourceError: View 'a/b' cannot be written to x.h5mu: its name has a '/' or
+    omvfs.formats.source.SourceError: View 'a/b' cannot be written to x.h5mu: its name has a '/' or
     NUL. Rename it.
     """
     for view in views.names:

@@ -1,0 +1,542 @@
+"""Several sources as one: rows below rows, views beside views, or joined by a key."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import reduce
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from omvfs.data.schema import Schema, listed
+from omvfs.data.views import Views
+from omvfs.formats.source import (
+    Chunk,
+    Cursor,
+    Kept,
+    Source,
+    SourceError,
+    fewer_rows,
+    known_names,
+    of_other_inputs,
+    row_of,
+    some,
+)
+from omvfs.parameters import one_of
+
+Join: TypeAlias = Literal["outer", "inner"]
+
+
+class Appended(Source):
+    """Several sources of the same views, the rows of each below those of the one before.
+
+    Features that have names are taken by their names, in the order of the first part that has
+    them. A chunk may have rows of several parts.
+
+    Parameters
+    ----------
+    parts : sequence of Source
+        In the order of their rows. Their views have the same features; words of JSON Lines that a
+        part does not have are zero in it.
+
+    Examples
+    --------
+    >>> from omvfs.formats import ArraySource
+    >>> both = Appended([ArraySource({"text": np.eye(3)}), ArraySource({"text": np.ones((2, 3))})])
+    >>> [(chunk.start, len(chunk.views)) for chunk in both.chunks(2)]
+    [(0, 2), (2, 2), (4, 1)]
+    """
+
+    def __init__(self, parts: Sequence[Source]) -> None:
+        if not parts:
+            raise SourceError("Got no parts to append; expected at least one.")
+        self._parts = tuple(parts)
+        for part in self._parts if len(parts) > 1 else ():
+            if part.alone:
+                raise SourceError(
+                    f"{part.name} cannot be one of several parts: {part.alone}. Put all rows into "
+                    "one file."
+                )
+        first, last = self._parts[0].name, self._parts[-1].name
+        self.name = first if len(parts) == 1 else f"{first} ... {last}"
+        self.dropped = frozenset[str]().union(*(part.dropped for part in parts))
+        self.other_views = tuple(dict.fromkeys(v for part in parts for v in part.other_views))
+        self.kept = self._kept_by_all()
+        self.grows = any(part.grows for part in self._parts)
+        # Rows may be added to the last part alone.
+        fixed = [file.fixed() for part in self._parts[:-1] for file in part.files]
+        self.files = (*fixed, *self._parts[-1].files)
+        named = [(part.name, part.schema) for part in parts]
+        self._schema = together([schema for _, schema in named])
+        for part in self._parts:
+            if part.schema != self._schema and (views := part.conform(self._schema)):
+                raise _differing(named, views)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, None if only reading them will tell."""
+        known = [part.n_rows for part in self._parts]
+        return None if None in known else sum(n for n in known if n is not None)
+
+    @property
+    def parts(self) -> tuple[Source, ...]:
+        """The parts, in order."""
+        return self._parts
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the rows are; not how many parts, as there may be more of them later."""
+        return {**super().identity, "of": type(self._parts[0]).__name__}
+
+    def keys(self) -> NDArray[Any]:
+        """Return what tells the rows of all parts apart."""
+        return np.concatenate([part.keys() for part in self._parts])
+
+    def _kept_by_all(self) -> dict[str, Any]:
+        """Return the columns that go along, which all parts have, and their types."""
+        kept = dict(self._parts[0].kept)
+        for part in self._parts[1:]:
+            if other := sorted(kept.keys() ^ part.kept.keys()):
+                raise SourceError(
+                    f"Not all of {self.name} have {listed(other)} to keep: {part.name} differs "
+                    "from the first. Give all parts the same columns."
+                )
+            kept = {name: t if part.kept[name] == t else None for name, t in kept.items()}
+        return kept
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        row, number, place = self._place(cursor)
+        # Of the chunk that is being put together: rows, and the number of the part they are of.
+        begun: list[tuple[Chunk, int]] = []
+        for i, part in enumerate(self._parts[number:], number):
+            if begun:
+                lacks = batch_size - sum(len(chunk.views) for chunk, _ in begun)
+                head = next(part.chunks(lacks, place), None)
+                if head is None:
+                    continue
+                begun.append((head, i))
+                if len(head.views) < lacks:
+                    continue
+                yield _one(begun, row)
+                row, begun, place = row + batch_size, [], head.cursor
+            for chunk in part.chunks(batch_size, place):
+                begun = [(chunk, i)]
+                if len(chunk.views) == batch_size:
+                    yield _one(begun, row)
+                    row, begun = row + batch_size, []
+            place = None
+        if begun:
+            yield _one(begun, row)
+
+    def _place(self, cursor: Cursor | None) -> tuple[int, int, Cursor | None]:
+        """Return the row at which to go on, the number of its part, and where to go on in it."""
+        if cursor is None:
+            return 0, 0, None
+        row, number, place = row_of(cursor), row_of(cursor, "part"), cursor.get("place")
+        if number >= len(self._parts) or not isinstance(place, dict):
+            raise of_other_inputs(
+                f"it goes on in part {number + 1:,}; expected one of {len(self._parts):,}"
+            )
+        return row, number, place
+
+    def close(self) -> None:
+        """Close all parts, whatever happens to some."""
+        with ExitStack() as stack:
+            for part in self._parts:
+                stack.callback(part.close)
+
+
+def together(schemas: Sequence[Schema]) -> Schema:
+    """Return a schema with all that several have, in the order of appearance.
+
+    Examples
+    --------
+    >>> together([Schema(("a",), (2,), (("x", "y"),)), Schema(("a",), (2,), (("y", "z"),))])
+    Schema(names=('a',), widths=(3,), feature_names=(('x', 'y', 'z'),))
+    """
+    names: dict[str, dict[str, None]] = {}
+    widths: dict[str, int] = {}
+    for schema in schemas:
+        columns = zip(schema.names, schema.widths, schema.feature_names, strict=True)
+        for view, width, features in columns:
+            known = names.setdefault(view, {})
+            known.update(dict.fromkeys(features or ()))
+            widths[view] = len(known) or max(width, widths.get(view, 0))
+    named = tuple(tuple(known) or None for known in names.values())
+    return Schema(tuple(names), tuple(widths.values()), named)
+
+
+def _differing(parts: Sequence[tuple[str, Schema]], views: Sequence[str]) -> SourceError:
+    """Return the error of parts of which one has other features in some views than the first."""
+    (first, known), *others = parts
+    differing = (
+        (view, name, found)
+        for name, schema in others
+        for view in views
+        if (found := _difference(_features(schema, view), _features(known, view)))
+    )
+    in_other_order = views[0], parts[-1][0], "has them in another order"
+    view, name, found = next(differing, in_other_order)
+    return SourceError(
+        f"{name} has other features than {first}, the first part: view {view!r} "
+        f"{found}. Give all parts the same, or name files that are views side by side: view=FILE."
+    )
+
+
+def _features(schema: Schema, view: str) -> Sequence[str] | int:
+    """Return the names of the features of a view, or their number; 0 if it is not there."""
+    if view not in schema.names:
+        return 0
+    v = schema.names.index(view)
+    return schema.feature_names[v] or schema.widths[v]
+
+
+def _difference(own: Sequence[str] | int, others: Sequence[str] | int) -> str:
+    """Return what a view has otherwise; nothing if it is alike but for the order.
+
+    Examples
+    --------
+    >>> _difference(("a", "c"), ("a", "b")), _difference(3, 5), _difference(0, 5)
+    ("lacks 'b', and has 'c' besides", 'has 3 features, not 5', 'is not there')
+    """
+    if own == others or not own or not others:
+        return "" if own == others else "is there" if own else "is not there"
+    if isinstance(own, int) or isinstance(others, int):
+        counts = [each if isinstance(each, int) else len(each) for each in (own, others)]
+        if counts[0] == counts[1]:
+            return f"has features {'by number' if isinstance(own, int) else 'by name'} only here"
+        return f"has {counts[0]:,} features, not {counts[1]:,}"
+    lacking, more = dict.fromkeys(others), dict.fromkeys(own)
+    gone, new = [f for f in lacking if f not in more], [f for f in more if f not in lacking]
+    return ", and ".join(
+        f"{verb} {some(names)}{after}"
+        for verb, names, after in (("lacks", gone, ""), ("has", new, " besides"))
+        if names
+    )
+
+
+def _one(begun: Sequence[tuple[Chunk, int]], start: int) -> Chunk:
+    """Return rows of one part or several, each with the number of its part, as one chunk."""
+    chunks = [chunk for chunk, _ in begun]
+    last, number = begun[-1]
+    views = Views.concat([chunk.views for chunk in chunks])
+    cursor = {"row": start + len(views), "part": number, "place": last.cursor}
+    keys = None
+    if last.keys is not None:
+        keys = np.concatenate([chunk.keys for chunk in chunks if chunk.keys is not None])
+    kept = {name: np.concatenate([chunk.kept[name] for chunk in chunks]) for name in last.kept}
+    return Chunk(start, views, cursor, keys, kept)
+
+
+class SideBySide(Source):
+    """Several sources of the same rows, each with views of its own, as one.
+
+    Parameters
+    ----------
+    parts : mapping of str to Source
+        By names that tell them apart, in errors and cursors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omvfs.formats import ArraySource
+    >>> text, image = ArraySource({"text": np.eye(3)}), ArraySource({"image": np.ones((3, 2))})
+    >>> both = SideBySide({"a": text, "b": image})
+    >>> [chunk.views for chunk in both.chunks(2)]
+    [Views(2 rows; text: 3, image: 2; float64), Views(1 rows; text: 3, image: 2; float64)]
+    """
+
+    def __init__(self, parts: Mapping[str, Source]) -> None:
+        # All that is open, and of these the parts that give views.
+        self._all = self._parts = dict(parts)
+        self.name = ", ".join(part.name for part in self._parts.values())
+        self._n_rows = self._check_rows()
+        schemas = [part.schema for part in self._parts.values()]
+        names = [name for schema in schemas for name in schema.names]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise SourceError(
+                f"Got view {listed(twice)} from more than one of {listed(self._parts)}; expected "
+                "every view once. Rows of parts are appended if all their views and columns are "
+                "the same, or by a glob in quotes: 'part-*.csv'."
+            )
+        self._schema = Schema(
+            *(
+                tuple(each for schema in schemas for each in getattr(schema, what))
+                for what in ("names", "widths", "feature_names")
+            )
+        )
+        self.kept = {name: t for part in self._parts.values() for name, t in part.kept.items()}
+        self.grows = any(part.grows for part in self._parts.values())
+        self.files = tuple(file for part in self._all.values() for file in part.files)
+
+    def _check_rows(self) -> int | None:
+        """Return how many rows all parts have, as far as they know."""
+        known = {name: part.n_rows for name, part in self._parts.items() if part.n_rows is not None}
+        if len(set(known.values())) > 1:
+            counts = ", ".join(f"{name} {n:,}" for name, n in known.items())
+            raise SourceError(f"Got different numbers of rows: {counts}. Views are aligned by row.")
+        return next(iter(known.values()), None)
+
+    @property
+    def parts(self) -> Mapping[str, Source]:
+        """The parts by name."""
+        return self._parts
+
+    def origin(self, view: str) -> Source:
+        """Return where a view comes from."""
+        part = next(part for part in self._parts.values() if view in part.schema.names)
+        return part.origin(view)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the rows of every part are, by its name."""
+        parts = {name: part.identity for name, part in self._all.items()}
+        return {"kind": type(self).__name__, "parts": parts}
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        row, places = row_of(cursor), places_of(cursor, self._parts)
+        readers = [part.chunks(batch_size, places[name]) for name, part in self._parts.items()]
+        while True:
+            chunks = [next(reader, None) for reader in readers]
+            if all(chunk is None for chunk in chunks):
+                return
+            yield self._joined(chunks, row)
+            row += batch_size
+
+    def _joined(self, chunks: Sequence[Chunk | None], start: int) -> Chunk:
+        lengths = [0 if chunk is None else len(chunk.views) for chunk in chunks]
+        there = [chunk for chunk in chunks if chunk is not None]
+        if any(chunk.start != start for chunk in there):
+            raise of_other_inputs(f"not all of {listed(self._parts)} go on at row {start:,}")
+        if len(set(lengths)) > 1:
+            ends = ", ".join(
+                f"{name} {start + n:,}" for name, n in zip(self._parts, lengths, strict=True)
+            )
+            raise SourceError(f"Got different numbers of rows: {ends}. Views are aligned by row.")
+        views = Views.beside(chunk.views for chunk in there)
+        places = {name: chunk.cursor for name, chunk in zip(self._parts, there, strict=True)}
+        cursor = {"row": start + lengths[0], "parts": places}
+        kept = same_of_all({n: chunk.kept for n, chunk in zip(self._parts, there, strict=True)})
+        return Chunk(start, views, cursor, kept=kept)
+
+    def close(self) -> None:
+        """Close all parts, whatever happens to some."""
+        with ExitStack() as stack:
+            for part in self._all.values():
+                stack.callback(part.close)
+
+
+def places_of(cursor: Cursor | None, parts: Iterable[str]) -> dict[str, Cursor | None]:
+    """Return where to go on in every part of a source.
+
+    Examples
+    --------
+    >>> places_of(None, ["text"]), places_of({"row": 5, "parts": {"text": {"row": 5}}}, ["text"])
+    ({'text': None}, {'text': {'row': 5}})
+    """
+    parts = list(parts)
+    if cursor is None:
+        return dict.fromkeys(parts)
+    places = cursor.get("parts")
+    if not isinstance(places, dict) or set(places) != set(parts):
+        got = listed(places) if isinstance(places, dict) else "one input"
+        raise of_other_inputs(f"{got}; expected {listed(parts)}")
+    return places
+
+
+def same_of_all(parts: Mapping[str, Kept]) -> Kept:
+    """Return what goes along with some rows, of all parts, which must agree where they have it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ids = np.array([3, 5], object)
+    >>> same_of_all({"text": {"id": ids}, "image": {"id": ids}})
+    {'id': array([3, 5], dtype=object)}
+    """
+    kept: dict[str, NDArray[Any]] = {}
+    whose: dict[str, str] = {}
+    for part, columns in parts.items():
+        for name, values in columns.items():
+            first, owner = kept.setdefault(name, values), whose.setdefault(name, part)
+            pairs = zip(first.tolist(), values.tolist(), strict=True) if first is not values else ()
+            # What is not the same as itself is NaN.
+            if other := [(a, b) for a, b in pairs if a != b and (a == a or b == b)]:
+                a, b = other[0]
+                raise SourceError(
+                    f"Column {name!r} is {a!r} in {owner} and {b!r} in {part} of the same row: "
+                    "these are not the same rows. Align them by a key: key=... (--key NAME)."
+                )
+    return kept
+
+
+class Joined(SideBySide):
+    r"""Several sources, each sorted by its keys: the rows whose keys any of them has, or all.
+
+    The keys of all sources are read first, and held in memory; of their rows a few chunks.
+
+    Parameters
+    ----------
+    parts : mapping of str to Source
+        Their chunks have `keys`, which rise. By names that tell them apart.
+    only_keys : mapping of str to Source, default=None
+        More sources, whose views are left out. Rows that all must have must be in them too.
+    join : {"outer", "inner"}, default="outer"
+        Rows whose keys any source has, which lack the views of the others; or those that all have.
+
+    Attributes
+    ----------
+    n_left_out : int
+        Rows of any source that are passed over, as not all sources have their keys; known when the
+        first chunk was read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from omvfs.formats import open_source
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "text.csv").write_text("id,cat,dog\n1,1,0\n2,0,1\n4,1,1\n")
+    >>> _ = (folder / "image.csv").write_text("id,red\n2,0.5\n3,0.25\n4,1\n")
+    >>> files = folder / "text.csv", folder / "image.csv"
+    >>> chunk = next(open_source(*files, key="id").chunks(10))
+    >>> chunk.keys.tolist(), chunk.views.present["image"]
+    ([1, 2, 3, 4], array([False,  True,  True,  True]))
+    >>> both = open_source(*files, key="id", join="inner")
+    >>> next(both.chunks(10)).views["image"].ravel(), both.n_left_out
+    (array([0.5, 1. ]), 2)
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[str, Source],
+        only_keys: Mapping[str, Source] | None = None,
+        join: Join = "outer",
+    ) -> None:
+        super().__init__(parts)
+        self._join = one_of("join", join, get_args(Join))
+        self._all = {**self._parts, **(only_keys or {})}
+        self.kept = {name: t for part in self._all.values() for name, t in part.kept.items()}
+        self.files = tuple(file for part in self._all.values() for file in part.files)
+        self.n_left_out = 0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the rows of every part are, and which of them are taken."""
+        return {**super().identity, "join": self._join}
+
+    def origin(self, view: str) -> Source:
+        """Return this: not all rows of a part are among these."""
+        return self
+
+    def _check_rows(self) -> None:
+        """Only reading will tell how many keys all parts have."""
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        row, places = row_of(cursor), places_of(cursor, self._all)
+        if cursor is not None and cursor.get("join") != self._join:
+            raise of_other_inputs(f"it has the join {cursor.get('join')!r}; got {self._join!r}")
+        own = {name: _keys_of(name, part) for name, part in self._all.items()}
+        keys = self._joined_keys(own)
+        if row > len(keys):
+            raise fewer_rows(self.name, len(keys), row)
+        readers = {
+            name: _KeyedReader(part, own[name], batch_size, places[name])
+            for name, part in self._all.items()
+        }
+        for start in range(row, len(keys), batch_size):
+            wanted = keys[start : start + batch_size]
+            views: list[Views] = []
+            kept = {name: np.full(len(wanted), None) for name in self.kept}
+            for name, reader in readers.items():
+                rows, columns, at = reader.rows(wanted)
+                for column, values in columns.items():
+                    known = kept[column][at]
+                    both = np.array([value is not None for value in known.tolist()], bool)
+                    same_of_all({"one source": {column: known[both]}, name: {column: values[both]}})
+                    kept[column][at] = values
+                if name in self._parts:
+                    views.append(rows.spread(at, len(wanted)))
+            after = {name: reader.place for name, reader in readers.items()}
+            place = {"row": start + len(wanted), "join": self._join, "parts": after}
+            yield Chunk(start, Views.beside(views), place, wanted, kept)
+
+    def _joined_keys(self, own: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """Return the keys of the rows to read, in order."""
+        first = {name: keys[0] for name, keys in own.items() if len(keys)}
+        if len({type(key) for key in first.values()}) > 1:
+            said = ", ".join(f"{name} {key!r}" for name, key in first.items())
+            raise SourceError(f"Got keys of different types: {said}.")
+        if self._join == "outer":
+            return reduce(np.union1d, [own[name] for name in self._parts])
+        found: NDArray[Any] = reduce(np.intersect1d, own.values())
+        self.n_left_out = sum(map(len, own.values())) - len(own) * len(found)
+        return found
+
+
+def _keys_of(name: str, part: Source) -> NDArray[Any]:
+    """Return the keys of all rows of a source, which must rise."""
+    keys = part.keys()
+    given = keys.tolist()
+    if len({type(key) for key in given}) > 1 or not all(
+        isinstance(k, str | int) for k in given[:1]
+    ):
+        raise SourceError(f"{name} has keys that are neither all whole numbers nor all strings.")
+    for a, b in pairwise(given):
+        if a >= b:
+            raise SourceError(
+                f"{name} is not sorted by its keys, or has one twice: {b!r} comes after {a!r}. "
+                "Sort it by its key."
+            )
+    return keys
+
+
+class _KeyedReader:
+    """The rows of a source, asked for by keys that rise; `place` is its cursor to go on from."""
+
+    def __init__(
+        self, part: Source, keys: NDArray[Any], batch_size: int, place: Cursor | None
+    ) -> None:
+        self._keys, self.place = keys, place
+        self._chunks = part.chunks(batch_size, place)
+        self._held: list[Chunk] = []
+        self._schema = part.schema
+        self._none: Views | None = None
+
+    def rows(self, wanted: NDArray[Any]) -> tuple[Views, Kept, NDArray[np.intp]]:
+        """Return the rows that have some of the keys, what goes along, and which of the keys."""
+        first = int(np.searchsorted(self._keys, wanted[0]))
+        last = int(np.searchsorted(self._keys, wanted[-1], "right"))
+        own = self._keys[first:last]
+        common = np.intersect1d(own, wanted, assume_unique=True)
+        at = np.searchsorted(wanted, common)
+        if not len(common):
+            if self._none is None:  # no row was seen yet
+                described = zip(self._schema.names, self._schema.widths, strict=True)
+                empty = {view: sp.csr_array((0, width)) for view, width in described}
+                self._none = Views(empty, feature_names=known_names(self._schema))
+            return self._none, {}, at
+        while not self._held or _end(self._held[-1]) < last:
+            if (chunk := next(self._chunks, None)) is None:
+                raise SourceError("An input has fewer rows than keys: it has changed meanwhile.")
+            # Rows before the first wanted one are passed over.
+            self._held = [each for each in (*self._held, chunk) if _end(each) > first]
+            if not self._held:
+                self.place = chunk.cursor
+        start = self._held[0].start
+        rows = np.searchsorted(own, common) + first - start
+        views = Views.concat([chunk.views for chunk in self._held])[rows]
+        kept = {
+            name: np.concatenate([chunk.kept[name] for chunk in self._held])[rows]
+            for name in self._held[0].kept
+        }
+        self._none = views[:0]
+        for chunk in [each for each in self._held if _end(each) <= last]:
+            self.place = chunk.cursor
+        self._held = [each for each in self._held if _end(each) > last]
+        return views, kept, at
+
+
+def _end(chunk: Chunk) -> int:
+    return chunk.start + len(chunk.views)

@@ -1,0 +1,552 @@
+"""Files by path or address: local ones as they are, all others through fsspec."""
+
+import gzip
+import io
+import os
+import re
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Self
+
+from omvfs.disk import Staging
+from omvfs.formats.registry import FORMATS
+from omvfs.formats.source import SourceError
+
+PathLike = str | os.PathLike[str]
+
+# By the end of a name: how pyarrow calls the compression.
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+# By the beginning of an address: which extra of ours has what fsspec needs for it.
+_EXTRAS = {"s3": "s3", "s3a": "s3", "http": "remote", "https": "remote"}
+# A chunk that claims more than this is refused before it is read.
+MAX_CHUNK_BYTES = 1 << 30
+# Folder of what is on its way to an address: temporary ones of killed programs are swept.
+_ASIDE = "omvfs.results"
+_PROBE = "omvfs.probe"
+_BLOCK_BYTES = 1 << 20
+# Bytes at the end of a text by which it is known again after lines were added.
+_END_BYTES = 1 << 16
+# Seconds to wait for a web server to connect, and for each of its answers.
+_WEB_SECONDS = 30
+
+
+class File:
+    """A file that is opened when it is read.
+
+    Parameters
+    ----------
+    given : path, or str
+        Of this machine, or an address that fsspec understands: ``https://example.org/rows.csv``,
+        ``s3://bucket/rows.parquet``.
+    shown : str, default=None
+        What it is called in errors; by default as it was given, without secrets.
+
+    Attributes
+    ----------
+    text : str
+        As it is opened; as a string, a file has no secrets.
+    remote : bool
+        Whether it is not of this machine.
+    grows : bool
+        Whether lines can be added to it without changing those before.
+
+    Examples
+    --------
+    >>> file = File("data/words.svm.gz")
+    >>> file.stem, file.ending, file.compression, file.remote
+    ('words', '.svm', '.gz', False)
+    >>> File("https://example.org/rows.parquet?version=2").ending
+    '.parquet'
+    """
+
+    def __init__(self, given: "PathLike | File", shown: str | None = None) -> None:
+        if isinstance(given, File):
+            self.__dict__.update(given.__dict__)
+            return
+        self.text = os.fspath(given)
+        self.remote = "://" in self.text
+        self._stored: tuple[Any, str] | None = None
+        self._shown = without_secrets(self.text) if shown is None else shown
+        place = Path(self.text).as_posix()
+        if self.remote:
+            place = self._shown.partition("::")[0].partition("://")[2]
+        self.name = PurePosixPath(place).name
+        suffixes = PurePosixPath(self.name).suffixes[-2:]
+        packed = len(suffixes) == 2 and suffixes[1] in COMPRESSIONS
+        self.ending = "" if not suffixes else suffixes[0] if packed else suffixes[-1]
+        self.compression = suffixes[1] if packed else ""
+        # A view called after its file has no dots in its name.
+        self.stem = self.name.partition(".")[0]
+        self.grows = not (self.remote or self.compression) and _is_text(self.ending)
+
+    @classmethod
+    def stored(cls, fs: Any, path: str, address: str) -> "File":
+        """Return a file of a filesystem of fsspec, found there by looking at `address`."""
+        scheme = address.partition("://")[0]
+        file = cls(f"{scheme}://{path.lstrip('/')}")
+        file._stored = fs, path
+        return file
+
+    def __str__(self) -> str:
+        return self._shown
+
+    @property
+    def is_web(self) -> bool:
+        """Whether it is an address of http or https, which knows no folders."""
+        return self.text.startswith(("http://", "https://"))
+
+    @property
+    def kind(self) -> str:
+        """The ending that tells the format; with that of a compression where none may be.
+
+        Examples
+        --------
+        >>> File("words.svm.gz").kind, File("rows.parquet.gz").kind
+        ('.svm', '.parquet.gz')
+        """
+        return self.ending if _is_text(self.ending) else self.ending + self.compression
+
+    def open(self) -> IO[bytes]:
+        """Return the file, opened for reading bytes as they are stored."""
+        if not self.remote:
+            return open(self.text, "rb")
+        fs, path = self.storage()
+        with errors_of_storage(self, "opened"):
+            opened = fs.open(path, "rb")
+        # Files of fsspec read no lines of a given length.
+        return io.BufferedReader(opened, 1 << 16)
+
+    def open_text(self) -> IO[bytes]:
+        """Return the file, opened for reading bytes as they were before compression."""
+        file = self.open()
+        if self.compression == ".gz":
+            return _Closing(gzip.GzipFile(fileobj=file), file)
+        if self.compression == ".zst":
+            try:
+                import pyarrow as pa
+            except ImportError as missing:
+                raise ImportError("Reading .zst needs: pip install omvfs[files]") from missing
+            return _Closing(pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"), file)
+        return file
+
+    def storage(self) -> tuple[Any, str]:
+        """Return the filesystem of fsspec that a remote file is in, and its path there."""
+        if self._stored is None:
+            try:
+                import fsspec
+            except ImportError as missing:
+                raise ImportError(
+                    f"{self} is not of this machine, which needs: pip install 'omvfs[remote]'"
+                ) from missing
+            with errors_of_storage(self, "opened"):
+                if not self.is_web:
+                    self._stored = fsspec.core.url_to_fs(self.text)
+                    return self._stored
+                import aiohttp
+
+                timeout = aiohttp.ClientTimeout(None, sock_connect=30, sock_read=_WEB_SECONDS)
+                settings = {"timeout": timeout, "trust_env": True}
+                fs = fsspec.filesystem("https", client_kwargs=settings)
+                if not fs.info(self.text).get("partial"):
+                    # A server that cannot send a part of a file sends all of it, once.
+                    fs = fsspec.filesystem("simplecache", fs=fs)
+                self._stored = fs, self.text
+        return self._stored
+
+    def stamp(self) -> dict[str, Any]:
+        """Return by what the file is known again: plain values that JSON can hold.
+
+        Its name, wherever it is, its size and the time of its last change; of a text also a
+        checksum of its end, after which lines may be added. Of a remote one its name and, where
+        the storage tells them, its size and its tag.
+        """
+        if self.remote:
+            fs, path = self.storage()
+            with errors_of_storage(self, "looked at"):
+                told = fs.info(path)
+            found = {"size": told.get("size"), "tag": told.get("ETag") or told.get("etag")}
+            return {"name": self.name} | {k: v for k, v in found.items() if v is not None}
+        stat = Path(self.text).stat()
+        known = {"name": self.name, "size": stat.st_size, "mtime": stat.st_mtime_ns}
+        return known | ({"end": self._end(stat.st_size)} if self.grows else {})
+
+    def changes(self, before: Mapping[str, Any]) -> str:
+        """Say what has changed of the file since it had a stamp; empty if nothing has.
+
+        Parameters
+        ----------
+        before : mapping
+            As from `stamp`, but from anywhere.
+        """
+        now = self.stamp()
+        name, size = before.get("name"), before.get("size")
+        if name != now["name"]:
+            return f"it is called {now['name']!r}, and was {name!r}"
+        if all(before.get(key) == value for key, value in now.items() if key != "end"):
+            return ""
+        if size == now.get("size") or self.remote:
+            return "it was written anew since"
+        if type(size) is not int or size > now["size"]:
+            return f"it has {now['size']:,} bytes, and had {size!r}"
+        if not self.grows:
+            return (
+                f"it has {now['size']:,} bytes, and had {size:,}; rows can be added to text alone"
+            )
+        return "" if self._end(size) == before.get("end") else "its first lines were written anew"
+
+    def fixed(self) -> "File":
+        """Return the file as one to which no lines may be added."""
+        file = File(self)
+        file.grows = False
+        return file
+
+    def _end(self, size: int) -> int:
+        """Return a checksum of the last bytes before a place."""
+        with open(self.text, "rb") as file:
+            file.seek(max(0, size - _END_BYTES))
+            return zlib.crc32(file.read(min(size, _END_BYTES)))
+
+    def size(self) -> int:
+        """Return how many bytes there are, 0 for a remote one."""
+        return 0 if self.remote else Path(self.text).stat().st_size
+
+    def check_size(self, n_bytes: int) -> None:
+        """Refuse a file that has become shorter: libraries may take what is missing for zeros."""
+        if self.size() < n_bytes:
+            raise SourceError(f"{self} was cut off while it was read.")
+
+    def check(self) -> None:
+        """Raise an error that says what is wrong if the file is not there; of a remote one not."""
+        if self.remote or Path(self.text).is_file():
+            return
+        if Path(self.text).is_dir():
+            raise IsADirectoryError(f"{self} is a folder; expected a file.")
+        raise FileNotFoundError(f"There is no file {self}.")
+
+
+def without_secrets(address: str) -> str:
+    """Return an address without user, password, query and fragment; a path as it is.
+
+    Parameters
+    ----------
+    address : str
+        As typed: a path, an address, also of the form ``view=address`` or of several by ``::``.
+
+    Examples
+    --------
+    >>> without_secrets("text=https://me:word@example.org/rows.csv?signature=abc")
+    'text=https://example.org/rows.csv'
+    >>> without_secrets("odd?name.csv")
+    'odd?name.csv'
+    """
+    inner, chained, rest = address.partition("::")
+    if chained and "://" in inner and "://" in rest:
+        return f"{without_secrets(inner)}::{without_secrets(rest)}"
+    scheme, sign, place = address.partition("://")
+    if not sign:
+        return address
+    authority = re.split("[/?#]", place, maxsplit=1)[0]
+    host = authority.rpartition("@")[2]
+    place = host + place[len(authority) :]
+    if "@" in place and not re.fullmatch(r"(\[.*\]|[^:]*)(:\d*)?", host):
+        place = "..."  # what should have been escaped is not told apart
+    return scheme + sign + re.split("[?#]", place, maxsplit=1)[0]
+
+
+@contextmanager
+def reading(file: File | str, where: str = "") -> Iterator[None]:
+    """Turn what a library has to say of a damaged file into one sentence that names the file.
+
+    Parameters
+    ----------
+    file : File or str
+    where : str, default=""
+        In which part of it.
+
+    Examples
+    --------
+    >>> with reading("rows.npy", " near row 7"):
+    ...     raise ValueError("Bad header")
+    Traceback (most recent call last):
+    omvfs.formats.source.SourceError: rows.npy cannot be read near row 7: Bad header
+    """
+    try:
+        yield
+    except (SourceError, ImportError, FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    except Exception as error:  # what libraries make of a damaged file may be anything
+        # Libraries may have put an error of ours into one of theirs.
+        if isinstance(error.__context__, SourceError):
+            raise error.__context__ from None
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        if isinstance(file, File):
+            reason = reason.replace(file.text, str(file))
+        raise SourceError(f"{file} cannot be read{where}: {reason}") from error
+
+
+@contextmanager
+def errors_of_storage(file: File, what: str) -> Iterator[None]:
+    """Turn what a kind of storage raises into an error of the system, without secrets.
+
+    Parameters
+    ----------
+    file : File
+    what : str
+        That cannot be done with it.
+    """
+    try:
+        yield
+    except ImportError as error:
+        extra = _EXTRAS.get(file.text.partition("://")[0])
+        raise ImportError(
+            f"{file} needs a package that is not there: {error}"
+            + (f": pip install 'omvfs[{extra}]'" if extra else "")
+        ) from error
+    except Exception as error:  # each kind of storage has errors of its own
+        said = str(error).replace(file.text, str(file)) or type(error).__name__
+        if isinstance(error, OSError) and str(file) in said and file.text not in str(error):
+            raise
+        kinds = FileNotFoundError, PermissionError
+        kind = next((kind for kind in kinds if isinstance(error, kind)), OSError)
+        raise kind(f"{file} cannot be {what}: {said}") from error
+
+
+class _Closing(io.BufferedReader):
+    """A reader over another, with which the file below is closed too."""
+
+    def __init__(self, raw: Any, below: IO[bytes]) -> None:
+        super().__init__(raw, 1 << 16)
+        self._below = below
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._below.close()
+
+
+def exactly(file: IO[bytes], n: int, name: str) -> bytes:
+    """Return the next n bytes of a file, which may hand them out in pieces.
+
+    Examples
+    --------
+    >>> exactly(io.BytesIO(b"abc"), 2, "x")
+    b'ab'
+    """
+    parts = []
+    while n:
+        part = file.read(n)
+        if not part:
+            raise SourceError(f"{name} is cut off.")
+        parts.append(part)
+        n -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def check_chunk(n_bytes: int, path: File) -> None:
+    """Refuse a chunk that would take too much memory."""
+    if n_bytes > MAX_CHUNK_BYTES:
+        raise SourceError(
+            f"A chunk of {path} would take {n_bytes:,} bytes; at most {MAX_CHUNK_BYTES:,} are "
+            "read at once. Choose a smaller batch_size (--batch-size)."
+        )
+
+
+def open_hdf5(file: File, stack: ExitStack) -> Any:
+    """Return an HDF5 file as h5py opens it, to be closed with a stack.
+
+    A file with links to others is refused: HDF5 would follow them wherever they lead.
+
+    Parameters
+    ----------
+    file : File
+    stack : ExitStack
+    """
+    try:
+        import h5py
+    except ImportError as missing:
+        raise ImportError(f"{file} needs h5py: pip install 'omvfs[files]'") from missing
+    opened = stack.enter_context(file.open()) if file.remote else file.text
+    root = stack.enter_context(h5py.File(opened, "r"))
+
+    def elsewhere(name: bytes, link: Any) -> bytes | None:
+        return name if link.type == h5py.h5l.TYPE_EXTERNAL else None
+
+    if (found := root.id.links.visit(elsewhere, info=True)) is not None:
+        name = found.decode("utf-8", "replace")
+        raise ValueError(f"{name!r} is a link to another file; expected all data within this one")
+    return root
+
+
+def refuse_elsewhere(dataset: Any) -> None:
+    """Refuse a dataset of h5py whose numbers are in other files."""
+    if getattr(dataset, "external", None) or getattr(dataset, "is_virtual", False):
+        raise ValueError(
+            f"{dataset.name!r} has its values in another file; expected all data within this one"
+        )
+
+
+def _is_text(ending: str) -> bool:
+    return ending in FORMATS and FORMATS[ending].text
+
+
+class Destination:
+    """A file or folder to be written, here or at an address.
+
+    What is for an address is written into a temporary folder, and brought there by `publish`. There
+    it appears whole: all files of a call together, or one by one as they are complete, or as far as
+    the storage allows; nothing stays in the temporary folder when it is closed.
+
+    Parameters
+    ----------
+    given : path, address, or Destination
+        An address is one that fsspec understands, of a kind that can be written.
+
+    Attributes
+    ----------
+    here : Path
+        Where to write on this machine.
+
+    Examples
+    --------
+    >>> with Destination("memory://bucket/out") as out:
+    ...     out.here.mkdir()
+    ...     _ = (out.here / "x.txt").write_text("whole")
+    ...     out.publish()
+    >>> out.has("x.txt"), str(out / "x.txt")
+    (True, 'memory://bucket/out/x.txt')
+    """
+
+    def __init__(self, given: "PathLike | Destination") -> None:
+        self._file: File = File(given._file if isinstance(given, Destination) else given)
+        self._stack = ExitStack()
+        self._brought: dict[str, tuple[int, int]] = {}
+        self._fs: Any = None
+        self.here = Path(self._file.text)
+        if not self._file.remote:
+            return
+        if self._file.is_web:
+            raise SourceError(
+                f"{self} cannot be written to: it is of the web. Write to a file or folder, or to "
+                "an address such as s3://bucket/rows.parquet."
+            )
+        fs, self._path = self._file.storage()
+        if "file" in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,)):
+            # Of this machine after all.
+            self._file = File(self._path)
+            self.here = Path(self._path)
+        else:
+            self._fs = fs
+
+    def __str__(self) -> str:
+        return str(self._file)
+
+    def __truediv__(self, name: str) -> str:
+        """Return how something in this folder is called, without secrets."""
+        return f"{str(self).rstrip('/')}/{name}" if self.remote else str(self.here / name)
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is not of this machine."""
+        return self._fs is not None
+
+    @property
+    def suffix(self) -> str:
+        """The ending that tells the format; none for a folder."""
+        return self._file.ending
+
+    def has(self, name: str) -> bool:
+        """Tell whether something is in this folder."""
+        if not self.remote:
+            return (self.here / name).exists()
+        with errors_of_storage(self._file, "looked at"):
+            return bool(self._fs.exists(f"{self._path}/{name}"))
+
+    def has_brought(self, name: str) -> bool:
+        """Tell whether a file of this folder is where it belongs, as it is now."""
+        file = self.here / name
+        if not self.remote or not file.is_file():
+            return file.is_file()
+        return self._brought.get(name) == _signature(file)
+
+    def check_free(self) -> None:
+        """Refuse an address at which there is something; of this machine its writers do so."""
+        if not self.remote:
+            return
+        with errors_of_storage(self._file, "looked at"):
+            self._fs.invalidate_cache()
+            taken = self._fs.isfile(self._path) or bool(self._fs.find(self._path))
+        if taken:
+            raise FileExistsError(f"{self} is there already.")
+
+    def check_writable(self) -> None:
+        """Refuse an address that cannot be written, before there is something to be written."""
+        if not self.remote:
+            return
+        probe = f"{self._path}.{_PROBE}" if self.suffix else f"{self._path}/.{_PROBE}"
+        with errors_of_storage(self._file, "written"):
+            self._fs.makedirs(probe.rpartition("/")[0], exist_ok=True)
+            self._fs.pipe_file(probe, b"omvfs")
+            self._fs.rm_file(probe)
+
+    def fetch(self, name: str) -> None:
+        """Bring something that is in this folder here, if it is there."""
+        if self.remote and self.has(name):
+            self.here.mkdir(exist_ok=True)
+            with errors_of_storage(self._file, "read"):
+                self._fs.get_file(f"{self._path}/{name}", str(self.here / name))
+            self._brought[name] = _signature(self.here / name)
+
+    def publish(self, *names: str) -> None:
+        """Bring what was written to its address, but for what is there already.
+
+        Parameters
+        ----------
+        *names : str
+            Files and folders of this folder, as far as they are there; by default all, or the file
+            that this is.
+        """
+        if not self.remote:
+            return
+        files, news = {self._path: self.here}, dict[str, Path]()
+        if self.here.is_dir():
+            asked = [self.here / name for name in names] or [self.here]
+            found = sorted(file for each in asked for file in (each, *each.rglob("*")))
+            inside = {file.relative_to(self.here).as_posix(): file for file in found}
+            inside = {name: file for name, file in inside.items() if file.is_file()}
+            news = {
+                name: file
+                for name, file in inside.items()
+                if self._brought.get(name) != _signature(file)
+            }
+            files = {f"{self._path}/{name}": file for name, file in news.items()}
+        signatures = {name: _signature(file) for name, file in news.items()}
+        with errors_of_storage(self._file, "written"):
+            for parent in dict.fromkeys(path.rpartition("/")[0] for path in files):
+                self._fs.makedirs(parent, exist_ok=True)
+            with self._fs.transaction:
+                for path, file in files.items():
+                    with file.open("rb") as content, self._fs.open(path, "wb") as there:
+                        shutil.copyfileobj(content, there, _BLOCK_BYTES)
+        self._brought |= signatures
+
+    def __enter__(self) -> Self:
+        if self.remote:
+            folder = self._stack.enter_context(Staging(Path(tempfile.gettempdir()) / _ASIDE)).folder
+            # Others of this machine use the same temporary folder.
+            folder.chmod(0o700)
+            self.here = folder / (self._file.name or _ASIDE)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+
+def _signature(file: Path) -> tuple[int, int]:
+    """Return what tells whether a file was written again."""
+    stat = file.stat()
+    return stat.st_mtime_ns, stat.st_size
