@@ -147,13 +147,13 @@ def test_what_is_wrong_is_told_in_options(capsys):
 def test_a_chunk_that_is_too_large_names_the_option(monkeypatch, capsys):
     monkeypatch.setattr(files, "MAX_CHUNK_BYTES", 100)
     assert run_app(["select", "x.npy", "-o", "new"]) == 3
-    assert "Choose a smaller --batch-size." in capsys.readouterr().err
+    assert "Choose a smaller batch_size (--batch-size)." in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("place")
 def test_python_is_told_in_python():
     for name in ("text.parquet", "mixed.parquet", "odd.jsonl", "narrow.npy", "uneven.mat"):
-        with pytest.raises(SourceError, match=r"(drop|views|variables)=\[\.\.\.\]") as caught:
+        with pytest.raises(SourceError, match=r"(drop|views|variables)=\[") as caught:
             open_source(name)
         assert "--" not in str(caught.value)
     with pytest.raises(ValueError, match=r"Pass negative='clip' to .*negative='shift'"):

@@ -118,7 +118,7 @@ def test_that_words_wait_for_the_end_of_a_stream_is_said(tmp_path):
             check=True,
         )
         said = b"read to its end before the first row is used, as only then all words are known; "
-        assert (said + b"select --vocabulary VIEW=FILE" in done.stderr) is (i == 0)
+        assert (said + b"schema=... (select --vocabulary VIEW=FILE)" in done.stderr) is (i == 0)
     # In the end it is the same.
     rankings = [(tmp_path / f"out{i}/ranking.csv").read_text() for i in (0, 2)]
     assert rankings[0] == rankings[1]

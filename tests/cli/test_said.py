@@ -317,7 +317,7 @@ def test_an_hdf5_file_that_cannot_be_written_is_named_and_ends_nothing(tmp_path,
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[1::2] == ["4"] * 25
     assert_named(tmp_path, name, done.stderr.splitlines(keepends=True)[0])
-    assert len(set(done.stderr.splitlines())) == 1
+    assert all(str(tmp_path / name) in line for line in done.stderr.splitlines() if "omvfs" in line)
 
 
 def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, capsys, request):

@@ -111,7 +111,7 @@ def test_a_matrix_that_cannot_be_is_refused(h5ad, part, place, value):
 
 def check(before, after, columns):
     """Have one modality say of some columns what it said of them."""
-    expected = before[:, columns]
+    expected = before[:, columns].copy()
     pd.testing.assert_frame_equal(after.obs, expected.obs)
     pd.testing.assert_frame_equal(after.var, expected.var)
     np.testing.assert_array_equal(dense(after.X), dense(expected.X))

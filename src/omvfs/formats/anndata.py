@@ -8,6 +8,7 @@ from typing import Any
 
 import anndata
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from anndata.io import read_elem, sparse_dataset
 
@@ -92,6 +93,8 @@ class AnnDataSource(RowSource):
         group = self.groups[view]
         with reading(self._file):
             parts = {part: read_elem(group[part]) for part in _PARTS if part in group}
+            for part, n in zip(("obs", "var"), self._matrices[view].shape, strict=True):
+                parts.setdefault(part, pd.DataFrame(index=[str(i) for i in range(int(n))]))
             whole = anndata.AnnData(**parts)
             found = whole if columns is None else whole[:, columns].copy()
             layers = {name: group["layers"][name] for name in group.get("layers", ())}
@@ -259,6 +262,15 @@ class AnnDataWriter(Writer):
             return
         views = Views.concat(self._parts)
         found = {view: self._annotated(views, view) for view in views.names}
+        try:
+            self._write(found)
+        except OSError:
+            raise
+        except Exception as error:  # h5py has many for a disk that is full
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise OSError(reason) from error
+
+    def _write(self, found: Mapping[str, anndata.AnnData]) -> None:
         if not self._several:
             next(iter(found.values())).write_h5ad(self._temporary)
             return

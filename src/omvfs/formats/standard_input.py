@@ -193,7 +193,7 @@ def _json_rows(first: bytes, stream: IO[bytes], view: str, options: ReadOptions)
     if grows and options.new_features == "error":
         _logger.info(
             "Standard input is read to its end before the first row is used, as only then all "
-            "words are known; schema=... (--apply MODEL) names them before."
+            "words are known; schema=... (select --vocabulary VIEW=FILE) names them before."
         )
         return _Spooled(first, stream, ".jsonl", view, options)
 
