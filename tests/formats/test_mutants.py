@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import mutants
 import pytest
 
+from formats import mutants
 from omvfs.formats import MAX_CHUNK_BYTES
 from omvfs.formats.registry import FORMATS
 
