@@ -32,7 +32,7 @@ from omvfs.model.state import ChunkInfo, Update
 from omvfs.model.stream.event import DriftEvent
 from omvfs.parameters import seed_of
 from omvfs.parts import Mergeable
-from omvfs.persistence.saving import Persistent
+from omvfs.persistence import Persistent
 from omvfs.prepare import Preparing
 from omvfs.report.report import Reports
 from omvfs.selector import SelectSize

@@ -10,7 +10,7 @@ from changing import BEFORE, stream
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from omvfs.formats import ArraySource
-from omvfs.pipeline.loop import run
+from omvfs.pipeline import run
 
 QUICK = "batch_size = 100\n[parameters]\nsample_size = 200\nn_init = 2\nmax_iter = 3\n"
 

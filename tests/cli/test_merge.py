@@ -13,7 +13,6 @@ from pyarrow import parquet
 import omvfs
 from omvfs import OMVFS, disk
 from omvfs.cli.commands import run_app
-from omvfs.persistence import checkpoint
 from streams import learned
 from support import counts
 
@@ -145,15 +144,6 @@ def test_what_cannot_be_merged_is_told_in_a_sentence(parts, tmp_path, capsys):
     told(capsys, 4, "missing.omvfs: No such file", *parts, tmp_path / "missing.omvfs", "-o", out)
     assert not out.exists()
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
-
-
-def test_a_part_of_another_version_is_refused(parts, tmp_path, capsys, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr(checkpoint, "VERSION", checkpoint.VERSION - 2)
-        arrays, meta = OMVFS(2, random_state=0).fit(np.eye(4)), None
-        arrays.save(tmp_path / "old.omvfs", meta)
-    expected = f"{tmp_path / 'old.omvfs'} is of version"
-    told(capsys, 3, expected, *parts, tmp_path / "old.omvfs", "-o", tmp_path / "all.omvfs")
 
 
 def test_two_merges_to_one_file_wait_for_none_and_one_is_told(parts, tmp_path, capsys):

@@ -18,7 +18,7 @@ import omvfs
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from omvfs.formats import SourceError, files, open_source
-from omvfs.pipeline.loop import run
+from omvfs.pipeline import run
 from support import counts
 
 SOURCE = Path(omvfs.__file__).parent

@@ -15,7 +15,7 @@ from omvfs.cli._output import write_results
 from omvfs.cli._summary import summarise
 from omvfs.cli.commands import run_app
 from omvfs.formats.files import Destination
-from omvfs.pipeline.loop import Result
+from omvfs.pipeline import Result
 from reported import HOSTILE, hostile_model
 from support import clustered
 

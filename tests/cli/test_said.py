@@ -18,7 +18,7 @@ from omvfs.cli._messages import shown
 from omvfs.cli._output import write_results
 from omvfs.cli.commands import run_app
 from omvfs.formats import SourceError, open_writer
-from omvfs.pipeline.loop import Result
+from omvfs.pipeline import Result
 from support import counts
 
 resource = pytest.importorskip("resource")

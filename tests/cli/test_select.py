@@ -22,7 +22,7 @@ from omvfs.cli._output import Bar
 from omvfs.cli.commands import app, run_app
 from omvfs.datasets import load_folder
 from omvfs.formats import ArraySource
-from omvfs.pipeline.loop import Status
+from omvfs.pipeline import Status
 from support import clustered, counts, dense
 
 

@@ -15,8 +15,6 @@ from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.datasets import make_planted
 from omvfs.model.constrained.recluster import recluster
 from omvfs.model.statistics import Statistics
-from omvfs.persistence.checkpoint import CheckpointError
-from omvfs.persistence.pack import pack, unpack
 from streams import learned, two_views
 from support import dense, fingerprint
 
@@ -291,19 +289,3 @@ def test_it_is_cloned_pickled_and_searched_over():
     search = GridSearchCV(OMVFS(views=[12, 7], **QUICK), {"n_clusters": [3, "auto"]}, cv=2).fit(X)
     assert search.best_params_["n_clusters"] in (3, "auto")
     assert search.best_estimator_.n_clusters_ >= 1
-
-
-def test_a_file_whose_clusters_do_not_fit_each_other_is_refused():
-    model = OMVFS("auto", **QUICK).fit(two_views(0, 80))
-    arrays, meta = pack(model._fitted)
-    for name, worse in (
-        ("B/1", arrays["B/1"][:, :-1]),
-        ("B/0", arrays["B/0"][:, :0]),
-        ("B/0", arrays["B/0"].ravel()),
-        ("masses/0", np.ones(99)),
-        ("B_sq_norms", np.ones((2, 99))),
-    ):
-        with pytest.raises(ValueError, match=r"expected|piece"):
-            unpack({**arrays, name: np.ascontiguousarray(worse)}, meta)
-    with pytest.raises(CheckpointError):
-        OMVFS.from_bytes(model.to_bytes()[:-9])

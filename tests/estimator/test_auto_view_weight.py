@@ -168,22 +168,6 @@ def test_what_cannot_be_decided_is_refused():
         fitted(rows, view_weight="by itself")
 
 
-@pytest.mark.parametrize("weights", [[1.0, 1.0], [1.0, 1.0, 0.5], [1.0, 1.0, -1.0]], ids=str)
-def test_weights_of_a_file_are_not_taken_on_trust(weights, monkeypatch):
-    from omvfs.persistence import pack, saving
-
-    model = fitted(with_noise()[0])
-    given = pack.pack
-
-    def changed(known):
-        arrays, meta = given(known)
-        return {**arrays, "view_weights": np.array(weights)}, meta
-
-    monkeypatch.setattr(saving, "pack", changed)
-    with pytest.raises(ValueError, match=r"weigh|shape|below 0"):
-        OMVFS.from_bytes(model.to_bytes())
-
-
 def test_sparse_and_dense_views_decide_alike():
     rows, _ = with_noise()
     sparse = {name: sp.csr_array(X) for name, X in rows.items()}

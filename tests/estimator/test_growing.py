@@ -15,7 +15,6 @@ from scipy.stats import spearmanr
 import omvfs
 from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.fitted import FittedState
-from omvfs.persistence.pack import pack, unpack
 from omvfs.prepare import buckets
 
 K = 3
@@ -447,26 +446,3 @@ def test_hashed_words_are_in_columns_by_their_names_alone():
     assert buckets(["cat", "naïve", ""], 20).tolist() == BUCKETS
     with pytest.raises(ValueError, match="goes by names"):
         learned([{"text": np.ones((3, 5))}], prepare="hash:8")
-
-
-@pytest.mark.parametrize(
-    "spoilt",
-    [
-        lambda arrays, meta: arrays.update({"born/0": arrays["born/0"][1:]}),
-        lambda arrays, meta: arrays.update({"born/0": arrays["born/0"] + 10**6}),
-        lambda arrays, meta: arrays.update({"born/0": arrays["born/0"].astype(float)}),
-        lambda arrays, meta: meta["growth"].update(most=[3, None]),
-        lambda arrays, meta: meta["growth"].update(most=[True, None]),
-        lambda arrays, meta: meta["growth"].update(forgotten=[-1, 0]),
-        lambda arrays, meta: meta["growth"].update(forgotten=[0]),
-        lambda arrays, meta: arrays["names/0"].__setitem__(slice(None), ord("a")),
-    ],
-)
-def test_what_a_checkpoint_tells_of_features_is_not_taken_on_trust(spoilt):
-    model = grown(stream(1)[:2], max_features={"text": 500, "image": None})
-    arrays, meta = pack(model._fitted)
-    arrays = {name: np.array(each) for name, each in arrays.items()}
-    assert unpack(arrays, meta).schema == model.schema_
-    spoilt(arrays, meta)
-    with pytest.raises(ValueError):  # noqa: PT011
-        unpack(arrays, meta)

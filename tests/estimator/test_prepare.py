@@ -9,8 +9,6 @@ import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler, normalize
 
 from omvfs import OMVFS, as_views
-from omvfs.persistence import checkpoint
-from omvfs.persistence.checkpoint import CheckpointError
 from omvfs.prepare import Preparation
 from omvfs.selection import Selection
 from support import clustered, counts, dense, fingerprint
@@ -197,22 +195,3 @@ BAD = {
     "negative": ("1/0/largest", lambda a: -1 - a, "below 0"),
     "another precision": ("1/0/largest", lambda a: a.astype(np.float32), "expected float64"),
 }
-
-
-@pytest.mark.parametrize(("name", "change", "why"), BAD.values(), ids=BAD.keys())
-def test_a_checkpoint_that_counts_wrongly_is_refused(name, change, why, tmp_path):
-    model(prepare=PREPARE).fit(rows()).save(tmp_path / "model")
-    arrays, meta = checkpoint.read(tmp_path / "model")
-    place = f"prepared/{name}"
-    checkpoint.write(tmp_path / "model", {**arrays, place: change(arrays[place])}, meta)
-    with pytest.raises(CheckpointError, match=why):
-        OMVFS.load(tmp_path / "model")
-
-
-@pytest.mark.parametrize("steps", [[["l3"], []], [["l2"]], "l2", [["scale"], ["scale"]], [[3], []]])
-def test_a_checkpoint_of_other_steps_is_refused(steps, tmp_path):
-    model(prepare=PREPARE).fit(rows()).save(tmp_path / "model")
-    arrays, meta = checkpoint.read(tmp_path / "model")
-    checkpoint.write(tmp_path / "model", arrays, {**meta, "prepare": steps})
-    with pytest.raises(CheckpointError, match="holds no sound OMVFS"):
-        OMVFS.load(tmp_path / "model")

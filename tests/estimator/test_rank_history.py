@@ -14,8 +14,6 @@ from changing import changing_rows, stacked
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import planted_stream
 from omvfs.model.stream import snapshots
-from omvfs.persistence import checkpoint
-from omvfs.persistence.checkpoint import CheckpointError
 from omvfs.selectors import fitted
 from streams import cut, every_solver, learned, two_views
 
@@ -126,70 +124,6 @@ def test_it_is_saved_and_goes_on_to_the_same_bits(make, often, tmp_path):
     assert len(whole._fitted.state.snapshots.taken) > 3
 
 
-def test_a_checkpoint_of_version_5_has_none_and_begins(often, tmp_path, monkeypatch):
-    path, model = tmp_path / "model", learn(small(), two_views(0, 500))
-    model.save(path)
-    arrays, meta = checkpoint.read(path)
-    for name in [name for name in arrays if name.startswith("snapshots/")]:
-        del arrays[name]
-    arrays["history"] = arrays["history"][:, :-1]
-    with monkeypatch.context() as earlier:
-        earlier.setattr(checkpoint, "VERSION", 5)
-        checkpoint.write(path, arrays, meta)
-    old = OMVFS.load(path)
-    assert not old._fitted.state.snapshots.taken
-    assert all(info.overlap is None for info in old.history_)
-    assert_array_equal(old.scores_, model.scores_)
-    assert old.rank_history_.n_rows.tolist() == [500]
-    assert np.isnan(old.share_history_.shares).all()
-    assert old.partial_fit(two_views(1, 60)).rank_history_.n_rows.tolist() == [500, 560]
-    old.save(path)
-    assert learned(OMVFS.load(path)) == learned(old)
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("top", lambda a: a + 100),
-        ("top", lambda a: a - 2),
-        ("top", lambda a: a[:, :, 1:]),
-        ("top", lambda a: a[:-1]),
-        ("top", lambda a: a.astype(np.int64)),
-        ("n_rows", lambda a: a[::-1]),
-        ("n_rows", lambda a: a - 200),
-        ("n_rows", lambda a: a + 10**6),
-        ("n_rows", lambda a: np.r_[a[:1], -(2**63), -1, a[3:]]),  # differences that overflow
-        ("n_rows", lambda a: a.astype(float)),
-        ("gap", lambda a: a - 1),
-        ("gap", lambda a: a + 10**6),
-        ("gap", lambda a: a[:0]),
-        ("shares", lambda a: a + 1),
-        ("shares", lambda a: -a),
-        ("shares", lambda a: a * np.float32(np.nan)),
-        ("shares", lambda a: a[1:]),
-        ("shares", lambda a: a.astype(float)),
-        ("shares", lambda a: a[:, np.newaxis]),
-        ("clusters", lambda a: a[1:]),
-        ("clusters", lambda a: a - 4),
-        ("clusters", lambda a: a + 10**6),
-        ("clusters", lambda a: a.astype(float)),
-        ("placed", lambda a: a - 600),
-        ("placed", lambda a: a + 600),
-        ("placed", lambda a: np.full(3, 2**62)),
-        ("placed", lambda a: np.zeros(501, np.int64)),
-        ("placed", lambda a: a.astype(float)),
-    ],
-)
-def test_snapshots_of_no_such_stream_are_refused(often, tmp_path, name, change):
-    path = tmp_path / "model"
-    learn(small(), two_views(0, 500)).save(path)
-    arrays, meta = checkpoint.read(path)
-    arrays[f"snapshots/{name}"] = change(arrays[f"snapshots/{name}"])
-    checkpoint.write(path, arrays, meta)
-    with pytest.raises(CheckpointError, match=r"snapshot|missing or of the wrong kind"):
-        OMVFS.load(path)
-
-
 def test_shares_along_the_stream_are_those_of_the_rows_as_they_came(often):
     """Without a reservoir clusters are never made anew, and rows are placed once."""
     model, placed = small(sample_size=0), []
@@ -230,16 +164,6 @@ def test_shares_of_other_numbers_of_clusters_and_of_very_many(often):
     many = OMVFS(501, random_state=0, max_iter=1, n_init=1, sample_size=0, graph="none")
     many.partial_fit({"x": np.random.default_rng(0).random((520, 9))})
     assert many.share_history_.shares.shape == (1, 0)
-
-
-def test_an_overlap_that_is_no_share_is_refused(often, tmp_path):
-    path = tmp_path / "model"
-    learn(small(), two_views(0, 500)).save(path)
-    arrays, meta = checkpoint.read(path)
-    arrays["history"][:, -1] = 2
-    checkpoint.write(path, arrays, meta)
-    with pytest.raises(CheckpointError, match="an overlap of 2"):
-        OMVFS.load(path)
 
 
 def test_a_failed_call_leaves_it_as_it_was(often):

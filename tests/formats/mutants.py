@@ -24,7 +24,7 @@ from scipy.io import savemat
 
 from omvfs import OMVFS, Views
 from omvfs.formats import MAX_CHUNK_BYTES, SourceError, open_source, open_writer
-from omvfs.persistence.checkpoint import CheckpointError
+from omvfs.persistence import CheckpointError
 
 N = 40
 RNG = np.random.default_rng(0)

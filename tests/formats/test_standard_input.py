@@ -18,8 +18,7 @@ from omvfs.cli.commands import run_app
 from omvfs.formats import ReadOptions, SourceError, open_source
 from omvfs.formats.standard_input import standard_input
 from omvfs.formats.text_files import entries
-from omvfs.pipeline.digest import Digest
-from omvfs.pipeline.loop import run
+from omvfs.pipeline import run
 from support import counts, dense
 
 X = counts(np.random.default_rng(0), 40, 4)
@@ -208,18 +207,6 @@ def test_words_that_come_as_they_are_found_are_those_of_a_file(tmp_path):
             assert source.grows
             assert source.identity == {"kind": "StreamSource", "views": {"text": None}}
             assert by_name(source.chunks(size)) == expected
-
-
-def test_digests_of_words_depend_on_words_and_not_on_chunks():
-    def digest(text, size):
-        found = Digest()
-        for chunk in growing(text).chunks(size):
-            found = found.after(chunk.views)
-        return found
-
-    assert digest(WORDS, 1) == digest(WORDS, 7) == digest(WORDS, 40)
-    other = WORDS.replace('"w3"', '"w4"')
-    assert digest(other, 7) != digest(WORDS, 7)
 
 
 def test_a_run_over_words_goes_on_to_the_same_bits(tmp_path):

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from omvfs import OMVFS
+from omvfs import OMVFS, persistence
 from omvfs.formats import ArraySource
-from omvfs.persistence import checkpoint
 from omvfs.pipeline import run
 from streams import two_views
 from support import counts
@@ -34,11 +33,11 @@ def test_a_callable_is_not_saved(tmp_path):
 def test_a_model_with_parameters_of_before_says_what_to_do(tmp_path):
     path = tmp_path / "model"
     OMVFS(3, random_state=0).fit(two_views(0, 60)).save(path)
-    arrays, meta = checkpoint.read(path)
-    params = meta["estimator"]["params"]
+    arrays, meta = persistence.read(path)
+    params = meta["params"]
     params["score"] = params.pop("criterion")
-    checkpoint.write(path, arrays, meta)
-    with pytest.raises(checkpoint.CheckpointError, match=r"parameters 'score'.*learn anew"):
+    persistence.write(path, persistence.encoded(arrays, meta))
+    with pytest.raises(persistence.CheckpointError, match=r"parameters 'score'.*fit again"):
         OMVFS.load(path)
 
 

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from omvfs import OMVFS
 from omvfs.formats import ArraySource, IteratorSource
-from omvfs.persistence.checkpoint import CheckpointError
-from omvfs.pipeline.loop import run
+from omvfs.persistence import CheckpointError
+from omvfs.pipeline import run
 from support import counts, fingerprint
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from safetensors.numpy import save
 
-from omvfs import OMVFS, OMVFSPaper
-from omvfs.persistence import CheckpointError, checkpoint
+from omvfs import OMVFS, OMVFSPaper, persistence
+from omvfs.persistence import CheckpointError
 from reliability.attempts import (
     MOST_SECONDS,
     Outcome,
@@ -97,8 +97,10 @@ MODELS: tuple[Callable[[], OMVFS], ...] = (
 def written(path: Path, arrays: Arrays, text: str) -> None:
     """Write a file of which everything is true but what it says."""
     solid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    about = {"format": checkpoint.FORMAT, "version": str(checkpoint.VERSION), "meta": text}
-    path.write_bytes(save(solid, about | {"sha256": checkpoint._digest(solid, text)}))
+    solid["tree"] = np.frombuffer(text.encode(), np.uint8)
+    about = {"format": persistence.FORMAT, "version": str(persistence.VERSION)}
+    about["sha256"] = persistence._digest(solid)
+    path.write_bytes(save(solid, {"omvfs": json.dumps(about)}))
 
 
 # Of arrays
@@ -234,7 +236,7 @@ def hostile(numbers: range, seed: int) -> Iterator[Outcome]:
         for i, make in enumerate(MODELS):
             extra = {"cursor": {"row": N_ROWS}, "prepare": ["l2"], "source": {"kind": "any"}}
             make().save(here / str(i), extra)
-            known.append(checkpoint.read(here / str(i)))
+            known.append(persistence.read(here / str(i)))
         path = here / "model"
         for number in numbers:
             rng = np.random.default_rng([seed, number, 9])

@@ -10,7 +10,7 @@ from omvfs.constraints import PARAMETERS, check_all, checked
 from omvfs.formats import ArraySource
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.state import Settings
-from omvfs.persistence.checkpoint import CheckpointError
+from omvfs.persistence import CheckpointError
 from omvfs.pipeline import run
 from support import clustered, fingerprint
 

@@ -16,7 +16,7 @@ from omvfs.cli._summary import summarise
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats.files import Destination
 from omvfs.parts import merge_files
-from omvfs.pipeline.loop import Result
+from omvfs.pipeline import Result
 
 
 def merge(

@@ -18,8 +18,8 @@ from omvfs.formats import Source
 from omvfs.formats.files import without_secrets
 from omvfs.live.process import peak_memory
 from omvfs.model.settings import AUTO
-from omvfs.persistence.watching import pack_events
-from omvfs.pipeline.loop import Result, Status
+from omvfs.persistence import pack_events
+from omvfs.pipeline import Result, Status
 from omvfs.report.summary import versions
 
 # The files of `write_results`.

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from omvfs import OMVFS
+from omvfs import OMVFS, persistence
 from omvfs.cli._checks import MODEL
 from omvfs.cli._messages import say
 from omvfs.cli._reading import Reading
@@ -20,8 +20,7 @@ from omvfs.distributed.shards import Kept, Outcome, parts_of
 from omvfs.distributed.steps import ClusterError
 from omvfs.formats.files import Destination
 from omvfs.live.status import StatusFile
-from omvfs.persistence import checkpoint
-from omvfs.pipeline.loop import Result
+from omvfs.pipeline import Result
 
 # Where finished parts are kept in the folder of the results.
 PARTS = "parts"
@@ -242,7 +241,7 @@ def _telling_of_parts(kept: Kept, out: Destination) -> Iterator[None]:
 def _is_begun(model: Path) -> bool:
     """Tell whether a model is the checkpoint of a run without workers."""
     try:
-        _, meta = checkpoint.read(model)
+        _, meta = persistence.read(model)
     except (OSError, ValueError):
         return False
     extra = meta.get("extra") if isinstance(meta, dict) else None

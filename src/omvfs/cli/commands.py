@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.main import get_command
 
-from omvfs import OMVFS
+from omvfs import OMVFS, persistence
 from omvfs.cli._about import COLUMNS, figures, remarked, remarks
 from omvfs.cli._checks import (
     MODEL,
@@ -93,8 +93,7 @@ from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
 from omvfs.formats.files import Destination
 from omvfs.live.status import StatusFile
-from omvfs.persistence import checkpoint
-from omvfs.pipeline.loop import Result, run
+from omvfs.pipeline import Result, run
 
 app = new_app()
 
@@ -314,7 +313,7 @@ def _learned_here(
 ) -> Result:
     """Return what was learned from all rows, one after another, in this process."""
     given, model = context.params, to.here / MODEL
-    if given["resume"] and checkpoint.kept(model) == checkpoint.previous(model):
+    if given["resume"] and persistence.kept(model) == persistence.previous(model):
         there = to / MODEL
         say(f"There is no {there}; going on from the one before it, {there}.1.", err=True)
     wanted: NewFeatures = table_of(context).get("new_features", "grow")

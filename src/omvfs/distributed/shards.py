@@ -22,8 +22,8 @@ from omvfs.formats.combined import together
 from omvfs.formats.files import without_secrets
 from omvfs.formats.opening import ROWS, Given, Input, read_input
 from omvfs.omvfs import OMVFS
-from omvfs.persistence.checkpoint import CheckpointError
-from omvfs.pipeline.loop import check_same
+from omvfs.persistence import CheckpointError
+from omvfs.pipeline import check_same
 
 # What a finished part is called: by its key; the second is one without rows.
 _STATE, _EMPTY = ".omvfs", ".empty"

@@ -26,8 +26,8 @@ from omvfs.model.arrays import Array
 from omvfs.model.constrained.merging import CommonClusters, Sample
 from omvfs.omvfs import OMVFS
 from omvfs.parts import Brief, Part, Plan, Sums
-from omvfs.persistence.params import pack_params
-from omvfs.pipeline.loop import run
+from omvfs.persistence import pack_params
+from omvfs.pipeline import run
 from omvfs.selector import Journal
 from omvfs.threads import on_one_thread
 

@@ -13,7 +13,7 @@ from omvfs import OMVFS, disk
 from omvfs.live.content import FORMAT, Shown, encoded, read_status, told_events
 from omvfs.live.history import History, read_points
 from omvfs.live.process import identity, memory_limit, peak_memory, resident_memory
-from omvfs.pipeline.loop import Status
+from omvfs.pipeline import Status
 
 State = Literal["reading", "learning", "ranking", "writing", "finished", "stopped", "failed"]
 

@@ -1,26 +1,31 @@
-"""The loop: source → selector → listeners, with checkpoints along the way."""
+"""From a source to what was learned: source → selector → listeners, with checkpoints."""
 
 import os
+import queue
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from omvfs import disk
+from omvfs import disk, persistence
 from omvfs.constraints import PARAMETERS
 from omvfs.data.schema import Vocabulary
 from omvfs.formats import Cursor, Source
 from omvfs.model.stream.event import DriftEvent
 from omvfs.omvfs import OMVFS
-from omvfs.persistence import checkpoint
-from omvfs.persistence.params import pack_params, unpack_params
-from omvfs.pipeline.digest import Digest, chunks_with_digests
-from omvfs.pipeline.prefetch import prefetch
-from omvfs.wording import BEGIN_ANEW, Sentence, Setting, sentence_of
+from omvfs.persistence import CheckpointError, pack_params, unpack_params
 
 # Parameters that do not change what is learned.
 FREE = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads", "tells")}
+
+# What ends an error of a run that cannot go on.
+_ANEW = "or begin anew: resume=False (without --resume)"
+# Seconds between two looks whether to stop.
+_PATIENCE = 0.1
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -95,8 +100,8 @@ def run(
     save_every : int, default=50
     resume : bool, default=False
         Go on from the checkpoint at `save_to`, or else from the one before it, if there is one.
-        What was read before is read again first, to see that the rows are the same; there may be
-        more of them.
+        Its files must be those of before, by name, size and time; lines may have been added to a
+        text, and parts behind the last.
     listeners : tuple of callable
         Called with a `Status` after every chunk.
     should_stop : callable
@@ -116,43 +121,46 @@ def run(
     >>> result.selector.n_samples_seen_, result.finished
     (100, True)
     """
-    cursor, digest = None, Digest()
+    cursor = None
     if save_to is not None:
         # What cannot be saved is told now, not when the first checkpoint is due.
         pack_params(selector.get_params(deep=False))
         disk.sweep(save_to)
-    kept = checkpoint.kept(save_to) if resume and save_to is not None else None
+    kept = persistence.kept(save_to) if resume and save_to is not None else None
     if kept is not None:
-        selector, cursor, digest = restore(kept, selector, source.identity)
+        selector, cursor = restore(kept, selector, source)
+    # As they are now: what changes while they are read is told when the run goes on.
+    files = [file.stamp() for file in source.files]
     before = selector.n_samples_seen_ if cursor is not None else 0
-    started, saved_at, finished = time.perf_counter(), 0, True
-    n_chunks = 0
-    chunks = chunks_with_digests(source, selector.batch_size, cursor, digest)
-    for item in prefetch(chunks, should_stop):
-        if item is None:
+    started, n_chunks, saved_at, finished = time.perf_counter(), 0, 0, True
+
+    def save() -> None:
+        about = {"cursor": cursor, "files": files, "source": source.identity}
+        selector.save(save_to, about)  # type: ignore[arg-type]
+
+    for chunk in prefetch(source.chunks(selector.batch_size, cursor), should_stop):
+        if chunk is None:
             finished = False
             break
-        chunk, read = item
         with _rows_from(chunk.start):
             selector.partial_fit(chunk.views)
-        cursor, digest = chunk.cursor, read
-        n_chunks += 1
+        cursor, n_chunks = chunk.cursor, n_chunks + 1
         stop = should_stop()
-        save = save_to is not None and (stop or n_chunks - saved_at >= save_every)
-        if save:
-            save_run(save_to, selector, cursor, digest, source.identity)
+        saved = save_to is not None and (stop or n_chunks - saved_at >= save_every)
+        if saved:
+            save()
             saved_at = n_chunks
         seen = selector.n_samples_seen_
         seconds = time.perf_counter() - started
         events = selector.drift_
         drift = events[-1] if events and events[-1].row > seen - len(chunk.views) else None
         for listener in listeners:
-            listener(Status(seen, seen - before, source.n_rows, seconds, save, drift, selector))
+            listener(Status(seen, seen - before, source.n_rows, seconds, saved, drift, selector))
         if stop:
             finished = False
             break
     if save_to is not None and n_chunks > saved_at:
-        save_run(save_to, selector, cursor, digest, source.identity)
+        save()
     return Result(selector, finished)
 
 
@@ -163,72 +171,60 @@ def _rows_from(start: int) -> Iterator[None]:
         yield
     except ValueError as error:
         if start:
-            place = f"In the chunk that begins at row {start:,}: "
-            error.args = (Sentence(place, sentence_of(error)),)
+            error.args = (f"In the chunk that begins at row {start:,}: {error}",)
         raise
 
 
-def save_run(
-    path: Any,
-    selector: OMVFS,
-    cursor: Cursor | None,
-    digest: Digest,
-    identity: Any = None,
-) -> None:
-    """Write all that a run needs to go on."""
-    selector.save(path, {"cursor": cursor, "digest": digest.plain, "source": identity})
-
-
-def restore(
-    path: str | os.PathLike[str],
-    selector: OMVFS,
-    identity: Any = None,
-) -> tuple[OMVFS, Cursor, Digest]:
-    """Return what `save_run` wrote, which must be of the same parameters over the same data.
+def restore(path: str | os.PathLike[str], selector: OMVFS, source: Source) -> tuple[OMVFS, Cursor]:
+    """Return what a run has learned and where it stands, if it can go on with this source.
 
     Parameters
     ----------
     path : path
+        Of its checkpoint.
     selector : OMVFS
         With the parameters of this run.
-    identity : object, default=None
-        What the source of this run says of itself; by default any will do.
+    source : Source
+        Whose views, files and kind must be those of before.
     """
-    arrays, meta = checkpoint.read(path)
-    loaded = OMVFS._of(arrays, meta, path)
-    extra = meta.get("extra")
+    tensors, tree = persistence.read(path)
+    loaded, name = OMVFS._of(tensors, tree, path), os.fspath(path)
+    extra = tree.get("extra")
     if not isinstance(extra, dict) or not isinstance(extra.get("cursor"), dict):
-        raise checkpoint.CheckpointError(
-            f"{os.fspath(path)} is a model, not the checkpoint of a run: it has no cursor."
-        )
+        raise CheckpointError(f"{name} is a model, not the checkpoint of a run: it has no cursor.")
     check_same(path, loaded, selector)
-    # Checkpoints of before do not tell.
-    before = extra.get("source")
     grows = [
         view
         for view, names in zip(loaded.schema_.names, loaded.schema_.feature_names, strict=True)
         if isinstance(names, Vocabulary)
     ]
-    if grows:
-        before, identity = (_without_widths(each, grows) for each in (before, identity))
-    if None not in (before, identity) and (other := _differences(before, identity)):
-        raise checkpoint.CheckpointError(
-            Sentence(
-                f"{os.fspath(path)} is of a run over other data: {other}. Go on with the same, or ",
-                BEGIN_ANEW,
-                ".",
-            )
+    before, now = (_without_widths(each, grows) for each in (extra.get("source"), source.identity))
+    if other := _differences(before, now):
+        raise CheckpointError(
+            f"{name} is of a run over other data: {other}. Go on with the same, {_ANEW}."
         )
-    digest = Digest.of(extra.get("digest"))
-    if digest is None:
-        raise checkpoint.CheckpointError(
-            Sentence(
-                f"{os.fspath(path)} does not tell which rows it has learned from: ", BEGIN_ANEW, "."
-            )
-        )
+    _check_files(name, extra.get("files"), source)
     params = selector.get_params(deep=False)
     loaded.set_params(**{name: params[name] for name in FREE})
-    return loaded, extra["cursor"], digest
+    return loaded, extra["cursor"]
+
+
+def _check_files(name: str, before: Any, source: Source) -> None:
+    """Refuse files that are not those of a run; others may have come behind them."""
+    files = source.files
+    if not isinstance(before, list) or not all(isinstance(each, dict) for each in before):
+        raise CheckpointError(f"{name} does not tell which files it has learned from; {_ANEW}.")
+    if len(before) > len(files) or (files and not before):
+        raise CheckpointError(
+            f"{name} is of a run over {len(before):,} files, and there are {len(files):,}. Go on "
+            f"with the same, {_ANEW}."
+        )
+    for file, stamp in zip(files, before, strict=False):
+        if changes := file.changes(stamp):
+            raise CheckpointError(
+                f"{file} has changed since the run of {name} read it: {changes}. Go on with the "
+                f"same file, {_ANEW}; or keep the results elsewhere: save_to=... (-o)."
+            )
 
 
 def check_same(path: str | os.PathLike[str], loaded: OMVFS, selector: OMVFS) -> None:
@@ -247,21 +243,15 @@ def check_same(path: str | os.PathLike[str], loaded: OMVFS, selector: OMVFS) -> 
         unpack_params(pack_params(each.get_params(deep=False))) for each in (selector, loaded)
     )
     ours, theirs = ({k: v for k, v in p.items() if k not in FREE} for p in (asked, kept))
-    changed: list[str | Setting] = [
-        part
+    changed = [
+        f"{name}={theirs[name]!r}, now {ours[name]!r}"
         for name in theirs
         if theirs[name] != ours[name]
-        for part in (", ", Setting(name, theirs[name]), f", now {ours[name]!r}")
     ]
     if changed:
-        raise checkpoint.CheckpointError(
-            Sentence(
-                f"{os.fspath(path)} is of a run with other parameters: ",
-                *changed[1:],
-                ". Go on with those, or ",
-                BEGIN_ANEW,
-                ".",
-            )
+        raise CheckpointError(
+            f"{os.fspath(path)} is of a run with other parameters: {', '.join(changed)}. Go on "
+            f"with those, {_ANEW}."
         )
 
 
@@ -298,3 +288,62 @@ def _differences(kept: Any, now: Any, place: str = "") -> str:
         )
         return ", ".join(each for each in found if each)
     return "" if kept == now else f"{place}={kept!r}, now {now!r}"
+
+
+def prefetch(
+    items: Iterator[T], should_stop: Callable[[], bool] = lambda: False
+) -> Iterator[T | None]:
+    """Yield items, each fetched in another thread while the one before is used.
+
+    Parameters
+    ----------
+    items : iterator
+    should_stop : callable
+        Asked while there is nothing to yield; if True, the last that is yielded is None.
+
+    Examples
+    --------
+    >>> list(prefetch(iter([1, 2, 3])))
+    [1, 2, 3]
+    """
+    fetched: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(1)
+    enough = threading.Event()
+
+    def put(item: tuple[T | None, BaseException | None]) -> bool:
+        while not enough.is_set():
+            try:
+                fetched.put(item, timeout=_PATIENCE)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def fetch() -> None:
+        try:
+            for item in items:
+                if not put((item, None)):
+                    return
+            put((None, StopIteration()))
+        except BaseException as error:
+            put((None, error))
+
+    reader = threading.Thread(target=fetch, name="omvfs reader", daemon=True)
+    reader.start()
+    try:
+        while True:
+            try:
+                item, error = fetched.get(timeout=_PATIENCE)
+            except queue.Empty:
+                if should_stop():
+                    yield None
+                    return
+                continue
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            yield item
+    finally:
+        enough.set()
+        # A reader that waits for another program may wait for ever.
+        reader.join(timeout=1)
