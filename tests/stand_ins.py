@@ -81,31 +81,3 @@ class Delayed(Stored):
 
     def compute(self):
         raise AssertionError("It was computed.")
-
-
-class DataArray:
-    """An array with labels, as xarray has it."""
-
-    def __init__(self, data, dims=("row", "column"), **indexes):
-        self._data, self._dims = data, dims
-        self._indexes = {dim: pd.Index(labels) for dim, labels in indexes.items()}
-        self.shape = data.shape
-
-    @property
-    def data(self):
-        return self._data
-
-    @property
-    def dims(self):
-        return self._dims
-
-    @property
-    def indexes(self):
-        return self._indexes
-
-    @property
-    def chunks(self):
-        return None
-
-    def __array__(self, dtype=None, copy=None):
-        raise AssertionError("It was turned into an array unseen.")

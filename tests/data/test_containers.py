@@ -15,7 +15,7 @@ from omvfs import OMVFS, Views, as_views, rechunk
 from omvfs.baselines import BASELINES
 from omvfs.evaluation import MultiViewSphericalKMeans
 from omvfs.formats import open_source
-from stand_ins import AnnData, DataArray, Delayed, MuData, Stored, Untouchable
+from stand_ins import AnnData, Delayed, MuData, Stored, Untouchable
 from support import KINDS, counts, dense
 
 X = counts(np.random.default_rng(0), 4, 3)
@@ -91,23 +91,12 @@ def test_a_selector_knows_anndata_by_its_names():
             selector.transform(AnnData(data.X[:, : len(names)], None, names))
 
 
-def test_a_dataarray_is_read_with_its_labels():
-    views = as_views({"a": DataArray(X, row=ROWS, column=GENES), "b": DataArray(X)})
-    np.testing.assert_array_equal(views["a"], X)
-    assert list(views.feature_names["a"]) == GENES
-    assert views.feature_names["b"] is None
-    assert list(views.index) == ROWS
-    with pytest.raises(ValueError, match="View 'a': Expected 2D array, got 1D"):
-        as_views({"a": DataArray(X[0], dims=("row",), row=GENES)})
-
-
 FORMS = {
     "X": lambda data: data,
     "a view": lambda data: {"v": data},
     "one of a list": lambda data: [X, data],
     "AnnData's X": AnnData,
     "of MuData": lambda data: MuData({"v": AnnData(data)}),
-    "DataArray's data": DataArray,
 }
 
 

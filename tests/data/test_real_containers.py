@@ -83,22 +83,6 @@ def test_dask_is_refused():
         OMVFS().fit(frames)
 
 
-def test_xarray():
-    xr = package("xarray")
-    data = xr.DataArray(X, dims=("cell", "gene"), coords={"cell": ROWS, "gene": GENES})
-    other = xr.DataArray(X[:, :3], dims=("cell", "pixel"))
-    for views in (as_views({"a": data, "b": other}), as_views(xr.Dataset({"a": data, "b": other}))):
-        np.testing.assert_array_equal(views["a"], X)
-        assert list(views.feature_names["a"]) == GENES
-        assert list(views.index) == ROWS
-    selector = OMVFS(2, n_features_per_view=3, random_state=0).fit(data)
-    assert set(selector.get_feature_names_out()) < set(GENES)
-    assert selector.transform(data[:4]).shape == (4, 3)
-    package("dask.array")
-    with pytest.raises(TypeError, match=r"dask\.array.*not in memory"):
-        as_views(data.chunk({"cell": 10}))
-
-
 def test_h5py_is_refused(tmp_path):
     with package("h5py").File(tmp_path / "x.h5", "w") as file:
         file["x"] = X

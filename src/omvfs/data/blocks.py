@@ -4,6 +4,7 @@ import numbers
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -16,15 +17,15 @@ from sklearn.utils import check_array
 from omvfs.data.schema import Names, as_names, listed
 
 _EXPECTED = (
-    "expected an array, a sparse matrix, a data frame, rows of numbers, AnnData, an xarray "
-    "DataArray, MuData, or a dict or list of such by view"
+    "expected an array, a sparse matrix, a data frame, rows of numbers, AnnData, MuData, or a dict "
+    "or list of such by view"
 )
 _BY_PARTS = (
     "in parts to partial_fit. A file is learned from by parts with "
     "omvfs.pipeline.run(open_source(FILE), selector), or `omvfs select FILE`"
 )
 # How what is not in memory is asked to come there.
-_FETCH = {"compute": ".compute()", "__getitem__": "[:]"}
+_FETCH = {"to_pandas": ".to_pandas()", "compute": ".compute()", "__getitem__": "[:]"}
 _IN_ROWS = numbers.Number, np.generic, Sequence, type(None)  # a str is a sequence
 
 
@@ -65,12 +66,21 @@ def labels_of(X: Any) -> Labels:
     columns, index = _axes(X)
     if columns is None:
         return Labels(index=index)
-    columns = list(columns)
-    views = None
-    if columns and all(isinstance(column, tuple) for column in columns):
+    columns, views = tuple(columns), None
+    if set(map(type, columns)) == {tuple}:
         views = [str(column[0]) for column in columns]
-        columns = ["__".join(map(str, column)) for column in columns]
-    n_strings = sum(isinstance(column, str) for column in columns)
+        columns = tuple("__".join(map(str, column)) for column in columns)
+    return Labels(checked_names(columns), views, index)
+
+
+@lru_cache(maxsize=8)
+def checked_names(columns: tuple[Any, ...]) -> Names | None:
+    """Return the names of columns as an array, None if they are no strings; refuse repeated ones.
+
+    A stream brings the same names with every chunk: they are compared with those of the chunks
+    before, and not looked at again.
+    """
+    n_strings = sum(issubclass(kind, str) for kind in map(type, columns)) if columns else 0
     if 0 < n_strings < len(columns):
         raise TypeError(
             "Feature names are only supported if all input features have string names, but only "
@@ -78,38 +88,41 @@ def labels_of(X: Any) -> Labels:
             "X.columns = X.columns.astype(str)."
         )
     if not n_strings:
-        return Labels(index=index)
+        return None
     if len(set(columns)) < len(columns):
         ((most, n),) = Counter(columns).most_common(1)
         raise ValueError(
             f"Expected unique column names, got {most!r} {n} times. Rename them; for AnnData, "
             "var_names_make_unique does that."
         )
-    return Labels(as_names(columns), views, index)
+    return as_names(columns)
 
 
 def _axes(X: Any) -> tuple[Any, Any]:
     """Return the labels of the columns and the index of the rows, None where there are none."""
     if _is_annotated(X):
         return X.var_names, X.obs_names
-    if _is_data_array(X):
-        index, columns = (X.indexes.get(dim) for dim in X.dims) if len(X.dims) == 2 else (None,) * 2
-        return columns, index
     frame = _frame(X)
     return (None, None) if frame is None else (frame.columns, nw.maybe_get_index(frame))
 
 
 def _frame(X: Any) -> Any:
     """Return a frame as narwhals sees it, None if X is none."""
-    if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
-        return None  # what most are is told without a look around
-    frame = nw.from_native(X, pass_through=True)
+    frame = _any_frame(X)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"Got a lazy frame ({_called(type(X))}); expected rows. Collect it first, by "
             ".collect() or .compute(), or pass it in parts to partial_fit."
         )
-    return frame if isinstance(frame, nw.DataFrame) else None
+    return frame
+
+
+def _any_frame(X: Any) -> Any:
+    """Return a frame or a lazy one as narwhals sees it, None if X is neither."""
+    if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
+        return None  # most data are told without a look around
+    frame = nw.from_native(X, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
 
 
 def values_of(X: Any) -> Any:
@@ -122,12 +135,10 @@ def values_of(X: Any) -> Any:
     >>> values_of({1, 2})
     Traceback (most recent call last):
     TypeError: Got set; expected an array, a sparse matrix, a data frame, rows of numbers, AnnData,
-    an xarray DataArray, MuData, or a dict or list of such by view. Pass its numbers as one of them.
+    MuData, or a dict or list of such by view. Pass its numbers as one of them.
     """
     if _is_annotated(X):
         return _annotated_values(X)
-    if _is_data_array(X):
-        X = X.data
     if _frame(X) is None:
         _check_known(X)
     return X
@@ -163,7 +174,7 @@ def modalities_of(X: Any) -> Mapping[str, Any] | None:
 def for_sklearn(X: Any) -> Any:
     """Return X, or a frame of no rows that has the names of its columns, if only we know them."""
     labels = labels_of(X)
-    if labels.names is not None and (_is_annotated(X) or _is_data_array(X)):
+    if labels.names is not None and _is_annotated(X):
         columns, _ = _axes(X)
         empty = columns.to_frame().iloc[:, :0].T
     elif labels.views is not None:
@@ -180,10 +191,6 @@ def _has(X: Any, *names: str) -> bool:
 
 def _is_annotated(X: Any) -> bool:
     return _has(X, "X", "obs_names", "var_names")
-
-
-def _is_data_array(X: Any) -> bool:
-    return _has(X, "dims", "indexes", "data")
 
 
 def _annotated_values(X: Any) -> Any:
@@ -342,8 +349,10 @@ def column_names(X: Any) -> Names | None:
     """
     if are_mappings(X):
         return as_names(dict.fromkeys(name for row in X if row is not None for name in row))
-    lazy = _lazy(X)
-    return labels_of(X).names if lazy is None else as_names(lazy.collect_schema().names())
+    frame = _any_frame(X)
+    if isinstance(frame, nw.LazyFrame):
+        return as_names(frame.collect_schema().names())
+    return labels_of(X).names
 
 
 def n_columns(X: Any) -> int:
@@ -368,7 +377,7 @@ def with_columns(X: Any, places: NDArray[np.intp]) -> Any:
 
     Parameters
     ----------
-    X : array, sparse matrix, frame, also a lazy one, AnnData, DataArray, or rows
+    X : array, sparse matrix, frame, also a lazy one, AnnData, or rows
     places : int array
         Which columns, in the order wanted.
 
@@ -388,10 +397,7 @@ def with_columns(X: Any, places: NDArray[np.intp]) -> Any:
         return X.tocsr()[:, places].asformat(X.format)
     if hasattr(X, "iloc"):
         return X.iloc[:, places]
-    frame = _lazy(X)
-    if frame is None:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+    if (frame := _any_frame(X)) is not None:
         names = frame.collect_schema().names()
         return frame.select([names[j] for j in places]).to_native()
     return (np.asarray(X) if isinstance(X, list | tuple) else X)[:, places]
@@ -419,26 +425,15 @@ def _within(row: Any, wanted: Sequence[str]) -> dict[str, Any]:
     return {name: row[name] for name in wanted if name in row}
 
 
-def _lazy(X: Any) -> Any:
-    """Return a lazy frame as narwhals sees it, None if X is none."""
-    if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
-        return None
-    frame = nw.from_native(X, pass_through=True)
-    return frame if isinstance(frame, nw.LazyFrame) else None
-
-
 def check_compressed(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
 ) -> None:
     """Refuse arrays that are no compressed sparse matrix; scipy would read and write beyond them.
 
-    scipy's own check looks no further where `indptr` ends in 0, and subtracts, which wraps around.
-    Here nothing is subtracted.
-
     Parameters
     ----------
     data : array
-        Values, or blocks of them.
+        Values.
     indices, indptr : array
         Column of every value, and where in them each row begins and the last one ends.
     shape : tuple of int
@@ -455,27 +450,24 @@ def check_compressed(
     >>> check_compressed(np.ones(2), np.array([0, 2]), np.array([0, 1, 2]), (2, 3))
     >>> check_compressed(np.ones(2), np.array([0, 3]), np.array([0, 1, 2]), (2, 3))
     Traceback (most recent call last):
-    ValueError: an entry is in column 3 of 3, counted from 0
+    ValueError: indices must be < 3
     """
-    n, width = shape
     if any(part.ndim != 1 or part.dtype.kind not in "iu" for part in (indices, indptr)):
         raise ValueError("its places are no lists of whole numbers")
-    if len(indptr) != n + 1:
-        raise ValueError(f"it has {len(indptr):,} ends for {n:,} rows, one more expected")
-    if len(data) != len(indices):
-        raise ValueError(f"it has {len(data):,} values for {len(indices):,} places")
-    if indptr[0] != 0 or indptr[-1] != len(indices):
+    if len(indptr) != shape[0] + 1 or indptr[-1] != len(indices) or len(data) != len(indices):
         raise ValueError(
-            f"its rows begin at {indptr[0]:,} and end at {indptr[-1]:,}; expected 0 and the "
-            f"{len(indices):,} entries it has"
+            f"it has {len(data):,} values, {len(indices):,} places and {len(indptr):,} ends of "
+            f"rows, the last of them {indptr[-1] if len(indptr) else 0:,}, for {shape[0]:,} rows"
         )
-    if (indptr[1:] < indptr[:-1]).any():
+    _check_format(sp.csr_array((data, indices, indptr), shape=shape))
+
+
+def _check_format(matrix: Any) -> None:
+    """Check a compressed matrix by scipy, and what scipy leaves out."""
+    # Where indptr ends in 0 scipy looks no further, and it subtracts, which wraps around.
+    if (matrix.indptr[1:] < matrix.indptr[:-1]).any():
         raise ValueError("a row ends before it begins")
-    if not len(indices):
-        return
-    for column in (indices.min(), indices.max()):
-        if not 0 <= column < width:
-            raise ValueError(f"an entry is in column {column:,} of {width:,}, counted from 0")
+    matrix.check_format(full_check=True)
 
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
@@ -491,7 +483,7 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Labels]:
 
     Parameters
     ----------
-    X : array-like, sparse matrix, data frame, AnnData, xarray DataArray, or list of mappings
+    X : array-like, sparse matrix, data frame, AnnData, or list of mappings
         Any sparse format; any eager frame that narwhals reads; rows of numbers by name.
     view : str, default=None
         The name errors speak of. Without one, X is a plain X: errors are scikit-learn's own.
@@ -628,7 +620,9 @@ def _with_proved_indices(matrix: Any) -> Any:
     new = getattr(sp, f"{matrix.format}_{'array' if isinstance(matrix, sp.sparray) else 'matrix'}")
     try:
         if matrix.format in ("csr", "csc", "bsr"):
-            return _proved(new((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape))
+            safe = new((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+            _check_format(safe)
+            return safe
         if matrix.format == "coo":
             return new((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
         if matrix.format == "dia":
@@ -641,18 +635,6 @@ def _with_proved_indices(matrix: Any) -> Any:
             f"the {matrix.format.upper()} matrix of shape {matrix.shape} is corrupt: {error}. "
             "Build it again from its entries."
         ) from error
-
-
-def _proved(safe: Any) -> Any:
-    """Check the arrays of a compressed matrix, without the room to spare that some have."""
-    rows, columns = safe.shape
-    if safe.format == "bsr":
-        rows, columns = rows // safe.blocksize[0], columns // safe.blocksize[1]
-    if 0 <= (n := int(safe.indptr[-1])) < len(safe.indices):
-        safe.data, safe.indices = safe.data[:n], safe.indices[:n]
-    shape = (columns, rows) if safe.format == "csc" else (rows, columns)
-    check_compressed(safe.data, safe.indices, safe.indptr, shape)
-    return safe
 
 
 def check_values(block: Block, view: str, names: Names | None, negative: Negative) -> Block:

@@ -89,10 +89,10 @@ def as_views(
     ----------
     X : 2-D data, mapping or sequence of 2-D blocks, rows by name, MuData, or Views
         One 2-D X may be an array or what offers itself as one, a sparse matrix, a data frame, rows
-        of numbers, AnnData or xarray's DataArray; all else, and what is not in memory, is refused
-        by its name. A list is read as views only if every element has a 2-D shape, else as one
-        array. Views whose rows have labels are put in the order of the first of them. Rows by name
-        are a list of mappings, ``[{"cat": 2.0}, {}, None]``: the second has nothing in it, the
+        of numbers, or AnnData; all else, and what is not in memory, is refused by its name.
+        A list is read as views only if every element has a 2-D shape, else as one array.
+        Views whose rows have labels are put in the order of the first of them. Rows by name are a
+        list of mappings, ``[{"cat": 2.0}, {}, None]``: the second has nothing in it, the
         third lacks the view. They are one X, or a view among others.
     views : "prefix", sequence of int, or mapping of str to columns, default=None
         How to split one 2-D X: by column names ``view__feature``, by the widths of consecutive

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
@@ -44,7 +43,8 @@ def own_names(view: str, names: Names) -> Names:
     array(['cat', 'dog'], dtype=object)
     """
     prefix = f"{view}__"
-    if all(name.startswith(prefix) and name != prefix for name in names):
+    # By order: if the first and the last begin with it, so do all between them.
+    if len(names) and min(names) > prefix and max(names).startswith(prefix):
         return as_names([name.removeprefix(prefix) for name in names])
     return names
 
@@ -181,7 +181,6 @@ class _Shared:
     def __init__(self, names: Iterable[str]) -> None:
         self.names = list(names)
         self.places = {name: j for j, name in enumerate(self.names)}
-        self.lock = Lock()
 
 
 class Vocabulary(Sequence[str]):
@@ -266,13 +265,12 @@ class Vocabulary(Sequence[str]):
             return self
         n, added = self._n, list(new)
         shared = self._shared
-        with shared.lock:
-            if len(shared.names) == n:
-                shared.places |= {name: n + j for j, name in enumerate(added)}
-                shared.names += added
-            elif shared.names[n : n + len(added)] != added:
-                # Others have gone on from here, or tried to in vain: on with a copy.
-                shared = _Shared([*shared.names[:n], *added])
+        if len(shared.names) == n:
+            shared.places |= {name: n + j for j, name in enumerate(added)}
+            shared.names += added
+        elif shared.names[n : n + len(added)] != added:
+            # Others have gone on from here, or tried to in vain: on with a copy.
+            shared = _Shared([*shared.names[:n], *added])
         return self._of(shared, n + len(added))
 
     def kept(self, columns: NDArray[np.intp]) -> "Vocabulary":

@@ -113,7 +113,9 @@ def given_names(given: Mapping[str, Sequence[str]], widths: Mapping[str, int]) -
     for view, names in given.items():
         if view not in widths:
             raise ValueError(f"Got feature names of view {view!r}; the views are {listed(widths)}.")
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        if isinstance(names, str) or not all(
+            issubclass(kind, str) for kind in set(map(type, names))
+        ):
             raise TypeError(f"View {view!r} has feature names {names!r}; expected a list of str.")
         width, n_names, n_different = widths[view], len(names), len(set(names))
         if not width == n_names == n_different:
@@ -316,16 +318,96 @@ def _among(block: Block, own: Any, whole: Any) -> tuple[Block, BoolArray]:
     return spread(block, places, len(whole)), has
 
 
-class NamedBlocks:
-    """Blocks of one batch by the names of their views: what they are called, and how large."""
+__all__ = ["Block", "Schema", "Views", "hstack"]
+
+# How much is known of the values of a Views, each level holding the one before.
+READ, FINITE, NONNEGATIVE = range(3)
+
+
+class Views:
+    """Named, row-sliceable blocks of one batch, rows aligned across views.
+
+    Structure is checked on construction (2-D, equal rows, sound sparse indices); values are
+    checked by `as_views`, which every estimator calls.
+
+    Parameters
+    ----------
+    blocks : mapping of str to 2-D block, sequence of 2-D blocks, or MuData
+        Arrays, sparse matrices of any format, data frames, AnnData; kinds may differ
+        between views. Blocks in a sequence are named ``view_0``, ``view_1``, ... Rows that have
+        labels are put in the order of the first view that has any.
+    feature_names : mapping of str to sequence of str, default=None
+        Feature names by view. Views not mentioned keep the column names of their frame, if any.
+    index : pandas.Index, default=None
+        Labels of the rows, which are taken as they stand; by default those of the blocks.
+    present : mapping of str to boolean array of shape (n_rows,), default=None
+        By view which rows have it; all, if a view is not mentioned. What a block holds in rows that
+        lack the view is not looked at. Rows of NaN throughout lack a dense view without being
+        mentioned.
+
+    Notes
+    -----
+    Blocks are C-ordered arrays or canonical CSR (``csr_array`` and ``csr_matrix`` each stay what
+    they are) of one dtype: ``numpy.result_type`` over the views, where float32 and float64 count
+    as they are and all else as float64. Memory is shared with the caller where the layout allows.
+
+    Indexing with a view's name gives its block; with rows (slice, integers, boolean mask), a
+    `Views` of these rows. So ``train_test_split`` and ``GridSearchCV`` split a `Views` by rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> views = Views({"text": np.eye(3), "image": np.ones((3, 2))})
+    >>> views
+    Views(3 rows; text: 3, image: 2; float64)
+    >>> views.shape
+    (3, 5)
+    >>> views["image"].shape
+    (3, 2)
+    >>> views[1:]
+    Views(2 rows; text: 3, image: 2; float64)
+    """
 
     _blocks: dict[str, Block]
     _feature_names: dict[str, Names | None]
+    _known: int
     _index: Any
     # By view that rows lack, which rows have it.
     _present: dict[str, BoolArray]
-    # Views whose rows came by the names of their features.
+    # Views whose rows are mappings: which features there are, and in which order, says nothing.
     _by_name: frozenset[str]
+
+    def __init__(
+        self,
+        blocks: Mapping[str, Any] | Sequence[Any],
+        *,
+        feature_names: Mapping[str, Sequence[str]] | None = None,
+        index: Any = None,
+        present: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._blocks, names, self._index, own, self._by_name = read_blocks(blocks, index)
+        self._feature_names = {**names, **given_names(feature_names or {}, self.widths)}
+        self._known, self._present = READ, own
+        if present is not None:
+            self._present = {**own, **given_presence(present, self.names, self.n_rows)}
+            for view, has in self._present.items():
+                self._blocks[view] = blanked(self._blocks[view], has)
+
+    @classmethod
+    def _of(
+        cls,
+        blocks: dict[str, Block],
+        feature_names: dict[str, Names | None],
+        known: int,
+        index: Any,
+        present: dict[str, BoolArray],
+        by_name: frozenset[str] = frozenset(),
+    ) -> Self:
+        """Put together what has been checked already."""
+        self = cls.__new__(cls)
+        self._blocks, self._feature_names, self._known = blocks, feature_names, known
+        self._index, self._present, self._by_name = index, present, by_name
+        return self
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -439,98 +521,6 @@ class NamedBlocks:
             f"; {np.count_nonzero(~has):,} without {view}" for view, has in self._present.items()
         )
         return f"Views({self.n_rows} rows{lacking}; {widths}; {self.dtype})"
-
-
-__all__ = ["Block", "Schema", "Views", "hstack"]
-
-# How much is known of the values of a Views, each level holding the one before.
-READ, FINITE, NONNEGATIVE = range(3)
-
-
-class Views(NamedBlocks):
-    """Named, row-sliceable blocks of one batch, rows aligned across views.
-
-    Structure is checked on construction (2-D, equal rows, sound sparse indices); values are
-    checked by `as_views`, which every estimator calls.
-
-    Parameters
-    ----------
-    blocks : mapping of str to 2-D block, sequence of 2-D blocks, or MuData
-        Arrays, sparse matrices of any format, data frames, AnnData, xarray's DataArray; kinds may
-        differ between views. Blocks in a sequence are named ``view_0``, ``view_1``, ... Rows that
-        have labels are put in the order of the first view that has any.
-    feature_names : mapping of str to sequence of str, default=None
-        Feature names by view. Views not mentioned keep the column names of their frame, if any.
-    index : pandas.Index, default=None
-        Labels of the rows, which are taken as they stand; by default those of the blocks.
-    present : mapping of str to boolean array of shape (n_rows,), default=None
-        By view which rows have it; all, if a view is not mentioned. What a block holds in rows that
-        lack the view is not looked at. Rows of NaN throughout lack a dense view without being
-        mentioned.
-
-    Notes
-    -----
-    Blocks are C-ordered arrays or canonical CSR (``csr_array`` and ``csr_matrix`` each stay what
-    they are) of one dtype: ``numpy.result_type`` over the views, where float32 and float64 count
-    as they are and all else as float64. Memory is shared with the caller where the layout allows.
-
-    Indexing with a view's name gives its block; with rows (slice, integers, boolean mask), a
-    `Views` of these rows. So ``train_test_split`` and ``GridSearchCV`` split a `Views` by rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> views = Views({"text": np.eye(3), "image": np.ones((3, 2))})
-    >>> views
-    Views(3 rows; text: 3, image: 2; float64)
-    >>> views.shape
-    (3, 5)
-    >>> views["image"].shape
-    (3, 2)
-    >>> views[1:]
-    Views(2 rows; text: 3, image: 2; float64)
-    """
-
-    _blocks: dict[str, Block]
-    _feature_names: dict[str, Names | None]
-    _known: int
-    _index: Any
-    # By view that rows lack, which rows have it.
-    _present: dict[str, BoolArray]
-    # Views whose rows are mappings: which features there are, and in which order, says nothing.
-    _by_name: frozenset[str]
-
-    def __init__(
-        self,
-        blocks: Mapping[str, Any] | Sequence[Any],
-        *,
-        feature_names: Mapping[str, Sequence[str]] | None = None,
-        index: Any = None,
-        present: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._blocks, names, self._index, own, self._by_name = read_blocks(blocks, index)
-        self._feature_names = {**names, **given_names(feature_names or {}, self.widths)}
-        self._known, self._present = READ, own
-        if present is not None:
-            self._present = {**own, **given_presence(present, self.names, self.n_rows)}
-            for view, has in self._present.items():
-                self._blocks[view] = blanked(self._blocks[view], has)
-
-    @classmethod
-    def _of(
-        cls,
-        blocks: dict[str, Block],
-        feature_names: dict[str, Names | None],
-        known: int,
-        index: Any,
-        present: dict[str, BoolArray],
-        by_name: frozenset[str] = frozenset(),
-    ) -> Self:
-        """Put together what has been checked already."""
-        self = cls.__new__(cls)
-        self._blocks, self._feature_names, self._known = blocks, feature_names, known
-        self._index, self._present, self._by_name = index, present, by_name
-        return self
 
     def named(self, feature_names: Mapping[str, Sequence[str]]) -> Self:
         """Return the same blocks with other feature names.
