@@ -1,6 +1,6 @@
 """ACSL: a graph that the views' graphs make up row by row, and the features that predict it."""
 
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.linalg
@@ -9,18 +9,17 @@ import scipy.sparse as sp
 from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import Centred, enough, ridge_factor
 from omvfs.baselines.graphs import FloatArray, learned_graph, neighbour_graph, shares
-from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 from omvfs.parameters import number, whole
-from omvfs.selector import SelectSize
 
 # Weight of ‖w_j‖², without which w_j is anything where two views say the same.
 _RIDGE = 1e-5
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ACSL(OfflineSelector):
     """Feature selection by adaptive collaborative similarity learning.
 
@@ -43,12 +42,7 @@ class ACSL(OfflineSelector):
     ----------
     n_clusters : int, default=8
         Eigenvectors c; at most as many as there are rows.
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     graph_weight : float, default=1.0
         α: how much S follows F, and F follows S.
     regression_weight : float, default=1.0
@@ -109,33 +103,16 @@ class ACSL(OfflineSelector):
     True
     """
 
+    n_clusters: int = field(default=8, kw_only=False)
+    graph_weight: float = 1.0
+    regression_weight: float = 1.0
+    sparsity: float = 1.0
+    n_neighbors: int = 5
+    max_iter: int = 20
+    tol: float = 1e-4
+
     is_multi_view = True
     embeds_directly = False
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        graph_weight: float = 1.0,
-        regression_weight: float = 1.0,
-        sparsity: float = 1.0,
-        n_neighbors: int = 5,
-        max_iter: int = 20,
-        tol: float = 1e-4,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.graph_weight = graph_weight
-        self.regression_weight = regression_weight
-        self.sparsity = sparsity
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
 
     def _score_views(self, batch: Views) -> Found:
         n_clusters = whole("n_clusters", self.n_clusters, least=1)

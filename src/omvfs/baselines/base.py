@@ -1,19 +1,21 @@
 """What the comparison methods share: a fit on all rows, one view at a time, or along a stream."""
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Block, Negative
+from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.state import Update
 from omvfs.parameters import seed_of
-from omvfs.selector import MultiViewSelector, StreamSelector, sizes_by_view
+from omvfs.selector import MultiViewSelector, SelectSize, StreamSelector, sizes_by_view
 from omvfs.threads import alone
 
 T = TypeVar("T")
@@ -35,14 +37,56 @@ class Found:
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
-class OfflineSelector(MultiViewSelector):
+# What the docstrings of methods share: ``{name}`` on a line of its own stands for it there.
+PARAMETERS = {
+    "shared": """\
+n_features_per_view : int, float, mapping of str to either, or None, default=100
+    Features to select per view: at most so many, a share, either by view name, or all.
+views : "prefix", sequence of int, or mapping of str to columns, default=None
+    How one 2-D X splits into views.
+remainder : {"error", "drop"}, default="error"
+    Refuse columns of one 2-D X that are in no view, or leave them out.""",
+    "graph": """\
+n_neighbors : int, default=5
+    Neighbours of a row; at most all other rows. Two rows are joined if either chose the other.
+weights : {"heat", "binary", "cosine"}, default="heat"
+    exp(−‖x − y‖² / t) or 1 for neighbours by Euclidean distance; or the cosine for neighbours
+    by cosine, where only a positive one joins.
+width : float, default=None
+    The t of the heat kernel. By default the mean of ‖x − y‖² over the joined rows of a view.
+graph : array or sparse matrix of shape (n, n), or mapping of str to such, default=None
+    Weights to use instead of neighbours, for all views or by view name: symmetric, not
+    negative.""",
+}
+
+
+class SharedParameters:
+    """Fills in what the docstrings of methods share.
+
+    Parameters are fields of data classes: `dataclass` writes the constructor, with a signature that
+    scikit-learn and ``help`` can read, and those that all methods have stand in the base class.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__doc__" in vars(cls) and cls.__doc__:
+            cls.__doc__ = inspect.cleandoc(cls.__doc__)
+            for name, text in PARAMETERS.items():
+                cls.__doc__ = cls.__doc__.replace("{" + name + "}", text)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class OfflineSelector(SharedParameters, MultiViewSelector):
     """Base of methods that read all rows at once.
 
     A subclass provides `_score_views`.
     """
 
+    n_features_per_view: SelectSize = 100
+    views: Any = None
+    remainder: Remainder = "error"
     # What to do with negative values; methods that factorise into nonnegative parts refuse them.
-    _negative: Negative = "allow"
+    _negative: ClassVar[Negative] = "allow"
 
     @alone
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -78,6 +122,7 @@ class OfflineSelector(MultiViewSelector):
         """Return the scores and what else was learned; nothing is set before all is there."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PerViewSelector(OfflineSelector):
     """Base of single-view methods: each view is scored by itself.
 
@@ -85,7 +130,7 @@ class PerViewSelector(OfflineSelector):
     `_score_view`, or `_score_views` by way of `_each_view`.
     """
 
-    random_state: Any = None
+    random_state = None
 
     def _score_views(self, batch: Views) -> Found:
         return Found(self._each_view(batch, lambda name, X, rng: self._score_view(X, rng)))
@@ -121,11 +166,16 @@ class Seen:
     states: dict[str, Any]
 
 
-class PerViewStreamSelector(StreamSelector[Seen]):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PerViewStreamSelector(SharedParameters, StreamSelector[Seen]):
     """Base of single-view methods that read a stream, each view by itself.
 
     A subclass takes the parameter `batch_size` and provides `_start`, `_learn` and `_score_state`.
     """
+
+    n_features_per_view: SelectSize = 100
+    views: Any = None
+    remainder: Remainder = "error"
 
     @property
     @alone

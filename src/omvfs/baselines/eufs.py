@@ -7,7 +7,7 @@ diag(c) X plus one matrix of rank K for each iteration past: `Cut`.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,18 +20,17 @@ from omvfs.baselines.factors import (
     unit_columns,
 )
 from omvfs.baselines.graphs import FloatArray
-from omvfs.data.schema import Remainder
 from omvfs.model.arrays import Block, squared_row_norms
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian
 from omvfs.parameters import number
-from omvfs.selector import SelectSize
 
 # What μ grows by, and how far.
 _GROWTH, _MU_MAX = 1.1, 1e10
 _EPS = float(np.finfo(np.float64).eps)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class EUFS(FactorSelector):
     """Embedded unsupervised feature selection, for each view by itself.
 
@@ -42,12 +41,7 @@ class EUFS(FactorSelector):
     ----------
     n_clusters : int, default=8
         Number of clusters K; fewer if a view has fewer different rows.
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     sparsity : float, default=0.01
         α: weight of ‖V‖_{2,1}. Features it leaves nothing of all score 0.
     graph_weight : float, default=0.001
@@ -99,34 +93,13 @@ class EUFS(FactorSelector):
     True
     """
 
-    embeds_directly = True
+    sparsity: float = 0.01
+    graph_weight: float = 0.001
+    penalty: float = 0.001
+    max_iter: int = 500
+    tol: float = 0.01
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        sparsity: float = 0.01,
-        graph_weight: float = 0.001,
-        n_neighbors: int = 5,
-        penalty: float = 0.001,
-        max_iter: int = 500,
-        tol: float = 0.01,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.sparsity = sparsity
-        self.graph_weight = graph_weight
-        self.n_neighbors = n_neighbors
-        self.penalty = penalty
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    embeds_directly = True
 
     def _check_params(self) -> None:
         super()._check_params()

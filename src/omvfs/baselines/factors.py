@@ -3,7 +3,8 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -199,19 +200,21 @@ class Factors:
     converged: bool
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FactorSelector(PerViewSelector):
     """Base of single-view methods that learn clusters of the rows and a row of weights a feature.
 
     A subclass takes the parameters named below and provides `_factorise`.
     """
 
-    _factors: dict[str, Factors]
-    n_clusters: int
+    n_clusters: int = field(default=8, kw_only=False)
     sparsity: float
     graph_weight: float
-    n_neighbors: int
+    n_neighbors: int = 5
     max_iter: int
     tol: float
+    random_state: Any = None
+    _factors: dict[str, Factors] = field(init=False)
 
     def _score_views(self, batch: Views) -> Found:
         self._check_params()

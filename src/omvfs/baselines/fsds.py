@@ -1,8 +1,7 @@
 """FSDS: features that a sketch of the stream needs for its leading directions."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.linalg
@@ -11,10 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.baselines.base import PerViewStreamSelector
 from omvfs.data.blocks import Block
-from omvfs.data.schema import Remainder
 from omvfs.model.arrays import dense
 from omvfs.parameters import number, whole
-from omvfs.selector import SelectSize
 from omvfs.threads import alone
 
 # An eigenvalue this much below the largest is rounding error.
@@ -41,6 +38,7 @@ class Sketch:
     B: NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FSDS(PerViewStreamSelector):
     """Feature selection on data streams, by a sketch of the rows; each view by itself.
 
@@ -52,12 +50,7 @@ class FSDS(PerViewStreamSelector):
     ----------
     n_clusters : int, default=8
         k: leading directions that score the features.
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     sketch_size : int or None, default=None
         ℓ: directions of the sketch, one of which is spent on each compression. By default √d for d
         features, rounded down, and in views so small that this is not above `n_clusters`,
@@ -105,26 +98,12 @@ class FSDS(PerViewStreamSelector):
     [np.int64(0), np.int64(1), np.int64(2), np.int64(3)]
     """
 
-    embeds_directly = False
+    n_clusters: int = field(default=8, kw_only=False)
+    sketch_size: int | None = None
+    ridge_exponent: float = 3.0
+    batch_size: int = 200
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        sketch_size: int | None = None,
-        ridge_exponent: float = 3.0,
-        batch_size: int = 200,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.sketch_size = sketch_size
-        self.ridge_exponent = ridge_exponent
-        self.batch_size = batch_size
+    embeds_directly = False
 
     @property
     @alone

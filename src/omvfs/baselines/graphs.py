@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -249,6 +250,7 @@ def _iterate(operator: LinearOperator, n_vectors: int, v0: FloatArray) -> Any:
     return eigsh(operator, n_vectors, tol=1e-3, **settings)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GraphSelector(PerViewSelector):
     """Base of single-view methods that score features on a graph of the rows.
 
@@ -256,10 +258,10 @@ class GraphSelector(PerViewSelector):
     `_score_on`; `_check` if it has parameters of its own.
     """
 
-    n_neighbors: int
-    weights: str
-    width: float | None
-    graph: Any
+    n_neighbors: int = 5
+    weights: str = "heat"
+    width: float | None = None
+    graph: Any = None
 
     def _score_views(self, batch: Views) -> Found:
         self._check()

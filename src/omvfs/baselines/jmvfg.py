@@ -1,5 +1,6 @@
 """JMVFG: features and one graph of the rows, learned together over all views."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,18 @@ from omvfs.baselines.graphs import (
     shares,
     squared_distances,
 )
-from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 from omvfs.parameters import number, seed_of, whole
-from omvfs.selector import SelectSize
 
 # ζ: weight of the penalty on what of H is below 0.
 _PENALTY = 1e4
 _EPS = float(np.finfo(np.float64).eps)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class JMVFG(OfflineSelector):
     """Joint multi-view feature selection and graph learning.
 
@@ -51,12 +51,7 @@ class JMVFG(OfflineSelector):
     ----------
     n_clusters : int, default=8
         Clusters c; fewer are found where there are fewer rows, or different rows.
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     sparsity : float, default=1.0
         η: weight of ‖W‖_{2,1}, above 0.
     smoothness : float, default=1.0
@@ -116,35 +111,17 @@ class JMVFG(OfflineSelector):
     True
     """
 
+    n_clusters: int = field(default=8, kw_only=False)
+    sparsity: float = 1.0
+    smoothness: float = 1.0
+    graph_weight: float = 0.001
+    n_neighbors: int = 5
+    max_iter: int = 20
+    tol: float = 1e-4
+    random_state: Any = None
+
     is_multi_view = True
     embeds_directly = False
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        sparsity: float = 1.0,
-        smoothness: float = 1.0,
-        graph_weight: float = 0.001,
-        n_neighbors: int = 5,
-        max_iter: int = 20,
-        tol: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.sparsity = sparsity
-        self.smoothness = smoothness
-        self.graph_weight = graph_weight
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
 
     def _score_views(self, batch: Views) -> Found:
         n_clusters = whole("n_clusters", self.n_clusters, least=1)

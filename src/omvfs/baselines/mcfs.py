@@ -1,6 +1,7 @@
 """Multi-cluster feature selection: few features that together tell the clusters of a graph."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,11 @@ from omvfs.baselines.graphs import (
     smoothness,
     spectrum,
 )
-from omvfs.data.schema import Remainder
 from omvfs.model.arrays import Array, Block, column_sums
 from omvfs.parameters import whole
-from omvfs.selector import SelectSize
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MCFS(GraphSelector):
     """Multi-cluster feature selection (Cai, Zhang, He 2010).
 
@@ -39,25 +39,11 @@ class MCFS(GraphSelector):
     ----------
     n_clusters : int, default=8
         Eigenvectors. The paper takes the number of clusters.
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     n_nonzero : int, default=100
         Coefficients of each regression that are not zero, at most. The paper takes the number of
         features to select.
-    n_neighbors : int, default=5
-        Neighbours of a row; at most all other rows. Two rows are joined if either chose the other.
-    weights : {"heat", "binary", "cosine"}, default="heat"
-        exp(−‖x − y‖² / t) or 1 for neighbours by Euclidean distance; or the cosine for neighbours
-        by cosine, where only a positive one joins.
-    width : float, default=None
-        The t of the heat kernel. By default the mean of ‖x − y‖² over the joined rows of a view.
-    graph : array or sparse matrix of shape (n, n), or mapping of str to such, default=None
-        Weights to use instead of neighbours, for all views or by view name: symmetric, not
-        negative.
+    {graph}
     random_state : int, RandomState instance or None, default=None
         Where the search for eigenvectors starts. It decides nothing but their rounding, unless
         eigenvalues coincide.
@@ -70,32 +56,11 @@ class MCFS(GraphSelector):
     array([1, 3, 2])
     """
 
-    embeds_directly = False
+    n_clusters: int = field(default=8, kw_only=False)
+    n_nonzero: int = 100
+    random_state: Any = None
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        n_nonzero: int = 100,
-        n_neighbors: int = 5,
-        weights: str = "heat",
-        width: float | None = None,
-        graph: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.n_nonzero = n_nonzero
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.width = width
-        self.graph = graph
-        self.random_state = random_state
+    embeds_directly = False
 
     def _check(self) -> None:
         super()._check()

@@ -1,7 +1,7 @@
 """MVUFS: pseudo labels from one view and the neighbours in the others, features that tell them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import unit_columns
 from omvfs.baselines.graphs import FloatArray
 from omvfs.data.blocks import Negative
-from omvfs.data.schema import Remainder, listed
+from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block, squared_row_norms, unit_rows
 from omvfs.model.constrained.alternate import best_cluster
@@ -23,7 +23,6 @@ from omvfs.model.constrained.init import spectral_start
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.objective import inner, row_norms
 from omvfs.parameters import number, one_of, seed_of, whole
-from omvfs.selector import SelectSize
 
 # Random starts of the clustering.
 _STARTS = 8
@@ -44,6 +43,7 @@ _RIDGE = 0.1
 _STRIP_ENTRIES = 1 << 21
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MVUFS(OfflineSelector):
     """Multi-view unsupervised feature selection, by pseudo labels that all views predict.
 
@@ -61,12 +61,7 @@ class MVUFS(OfflineSelector):
     ----------
     n_clusters : int, default=8
         Clusters; fewer are found where there are fewer rows, or different rows.
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     label_view : str, default=None
         Name of the view X₁ that gives the pseudo labels; by default the first.
     regression_weight : float, default=1.0
@@ -135,39 +130,19 @@ class MVUFS(OfflineSelector):
     True
     """
 
+    n_clusters: int = field(default=8, kw_only=False)
+    label_view: str | None = None
+    regression_weight: float = 1.0
+    sparsity: float = 1.0
+    graph_weight: float = 1.0
+    orthogonality: float = 1e7
+    n_neighbors: int = 5
+    max_iter: int = 10
+    negative: Literal["error", "clip"] = "error"
+    random_state: Any = None
+
     is_multi_view = True
     embeds_directly = False
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        label_view: str | None = None,
-        regression_weight: float = 1.0,
-        sparsity: float = 1.0,
-        graph_weight: float = 1.0,
-        orthogonality: float = 1e7,
-        n_neighbors: int = 5,
-        max_iter: int = 10,
-        negative: Literal["error", "clip"] = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.label_view = label_view
-        self.regression_weight = regression_weight
-        self.sparsity = sparsity
-        self.graph_weight = graph_weight
-        self.orthogonality = orthogonality
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.negative = negative
-        self.random_state = random_state
 
     @property
     def _negative(self) -> Negative:  # type: ignore[override] # follows the parameter

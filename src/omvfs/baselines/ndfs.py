@@ -1,19 +1,17 @@
 """NDFS: clusters by nonnegative spectral analysis, and the features that predict them."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from omvfs.baselines.factors import Factors, FactorSelector, indicator, solve_ridge, unit_columns
 from omvfs.baselines.graphs import FloatArray
-from omvfs.data.schema import Remainder
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian, split_signs
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
 from omvfs.parameters import number
-from omvfs.selector import SelectSize
 
 # Up to so many features or, where they are fewer, rows, the regression is solved directly. The
 # equations of the rows have to be set up anew each time.
@@ -24,6 +22,7 @@ _RESIDUAL, _STEPS = 1e-8, 500
 _NOTHING = 1e-60
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NDFS(FactorSelector):
     """Nonnegative discriminative feature selection, for each view by itself.
 
@@ -34,12 +33,7 @@ class NDFS(FactorSelector):
     ----------
     n_clusters : int, default=8
         Number of clusters K; fewer if a view has fewer different rows.
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     sparsity : float, default=0.1
         β: weight of ‖W‖_{2,1}.
     graph_weight : float, default=1.0
@@ -91,34 +85,13 @@ class NDFS(FactorSelector):
     True
     """
 
-    embeds_directly = False
+    sparsity: float = 0.1
+    graph_weight: float = 1.0
+    orthogonality: float = 1e8
+    max_iter: int = 200
+    tol: float = 1e-5
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        sparsity: float = 0.1,
-        graph_weight: float = 1.0,
-        orthogonality: float = 1e8,
-        n_neighbors: int = 5,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.sparsity = sparsity
-        self.graph_weight = graph_weight
-        self.orthogonality = orthogonality
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    embeds_directly = False
 
     def _check_params(self) -> None:
         super()._check_params()

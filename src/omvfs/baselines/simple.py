@@ -1,5 +1,6 @@
 """The plainest methods, which every honest comparison needs: chance, column sum and variance."""
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -8,27 +9,21 @@ from numpy.typing import NDArray
 from omvfs.baselines.base import Found, OfflineSelector, PerViewStreamSelector
 from omvfs.baselines.factors import mean_and_variance
 from omvfs.data.blocks import Block
-from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import column_sums
 from omvfs.parameters import seed_of
-from omvfs.selector import SelectSize
 
 # Rows, means and scatters.
 Moments: TypeAlias = tuple[int, NDArray[np.float64], NDArray[np.float64]]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RandomScore(OfflineSelector):
     """Random scores, drawn view after view: what chance gives.
 
     Parameters
     ----------
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     random_state : int, RandomState instance or None, default=None
         Seed.
 
@@ -38,18 +33,7 @@ class RandomScore(OfflineSelector):
     (5,)
     """
 
-    def __init__(
-        self,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.random_state = random_state
+    random_state: Any = None
 
     def _score_views(self, batch: Views) -> Found:
         # One generator for all: views as wide as each other must not have the same scores.
@@ -58,17 +42,13 @@ class RandomScore(OfflineSelector):
         return Found({name: rng.random((width,)) for name, width in widths})
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ColumnSum(PerViewStreamSelector):
     """Mean of each column: what a method must beat to be more than a count of words.
 
     Parameters
     ----------
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     batch_size : int, default=1000
         Rows of a chunk in `fit`.
 
@@ -78,18 +58,7 @@ class ColumnSum(PerViewStreamSelector):
     array([1.5, 2. ])
     """
 
-    def __init__(
-        self,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        batch_size: int = 1000,
-    ) -> None:
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.batch_size = batch_size
+    batch_size: int = 1000
 
     def _start(self, X: Block) -> NDArray[np.float64]:
         return np.zeros(X.shape[1])
@@ -101,17 +70,13 @@ class ColumnSum(PerViewStreamSelector):
         return state / n_rows
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Variance(PerViewStreamSelector):
     """Variance of each column.
 
     Parameters
     ----------
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     batch_size : int, default=1000
         Rows of a chunk in `fit`.
 
@@ -121,18 +86,7 @@ class Variance(PerViewStreamSelector):
     array([1., 0.])
     """
 
-    def __init__(
-        self,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        batch_size: int = 1000,
-    ) -> None:
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.batch_size = batch_size
+    batch_size: int = 1000
 
     def _start(self, X: Block) -> Moments:
         return 0, np.zeros(X.shape[1]), np.zeros(X.shape[1])

@@ -1,5 +1,6 @@
 """Features that agree with a graph of the rows: the Laplacian score, and SPEC."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,10 @@ from numpy.typing import NDArray
 
 from omvfs.baselines.graphs import GraphSelector, degrees, in_double, smoothness, spectrum
 from omvfs.data.blocks import Block
-from omvfs.data.schema import Remainder
 from omvfs.parameters import one_of, whole
-from omvfs.selector import SelectSize
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LaplacianScore(GraphSelector):
     """The Laplacian score (He, Cai, Niyogi 2005): features that neighbouring rows agree on.
 
@@ -26,22 +26,8 @@ class LaplacianScore(GraphSelector):
 
     Parameters
     ----------
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
-    n_neighbors : int, default=5
-        Neighbours of a row; at most all other rows. Two rows are joined if either chose the other.
-    weights : {"heat", "binary", "cosine"}, default="heat"
-        exp(−‖x − y‖² / t) or 1 for neighbours by Euclidean distance; or the cosine for neighbours
-        by cosine, where only a positive one joins.
-    width : float, default=None
-        The t of the heat kernel. By default the mean of ‖x − y‖² over the joined rows of a view.
-    graph : array or sparse matrix of shape (n, n), or mapping of str to such, default=None
-        Weights to use instead of neighbours, for all views or by view name: symmetric, not
-        negative.
+    {shared}
+    {graph}
 
     Examples
     --------
@@ -50,25 +36,6 @@ class LaplacianScore(GraphSelector):
     >>> LaplacianScore(graph=chain).fit(X).scores_.round(2)
     array([ 0.9, -2. , -1. ])
     """
-
-    def __init__(
-        self,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        n_neighbors: int = 5,
-        weights: str = "heat",
-        width: float | None = None,
-        graph: Any = None,
-    ) -> None:
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.width = width
-        self.graph = graph
 
     def _score_on(self, W: sp.csr_array, X: Block, rng: np.random.Generator) -> NDArray[np.float64]:
         rough, _, spread = smoothness(X, W)
@@ -112,6 +79,7 @@ def laplacian_score(
     return np.asarray(selector.fit(X).scores_)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SPEC(GraphSelector):
     """SPEC (Zhao, Liu 2007): features that agree with the spectrum of the graph.
 
@@ -133,24 +101,10 @@ class SPEC(GraphSelector):
     ----------
     n_clusters : int, default=8
         The K of style 3. Other styles do not use it.
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     style : {1, 2, 3}, default=3
         Which of the scores.
-    n_neighbors : int, default=5
-        Neighbours of a row; at most all other rows. Two rows are joined if either chose the other.
-    weights : {"heat", "binary", "cosine"}, default="heat"
-        exp(−‖x − y‖² / t) or 1 for neighbours by Euclidean distance; or the cosine for neighbours
-        by cosine, where only a positive one joins.
-    width : float, default=None
-        The t of the heat kernel. By default the mean of ‖x − y‖² over the joined rows of a view.
-    graph : array or sparse matrix of shape (n, n), or mapping of str to such, default=None
-        Weights to use instead of neighbours, for all views or by view name: symmetric, not
-        negative.
+    {graph}
     random_state : int, RandomState instance or None, default=None
         Where the search for eigenvectors starts. It decides nothing but their rounding, unless
         eigenvalues coincide.
@@ -163,30 +117,9 @@ class SPEC(GraphSelector):
     array([ 0.84, -1.  ,  0.  ])
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        style: int = 3,
-        n_neighbors: int = 5,
-        weights: str = "heat",
-        width: float | None = None,
-        graph: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.style = style
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.width = width
-        self.graph = graph
-        self.random_state = random_state
+    n_clusters: int = field(default=8, kw_only=False)
+    style: int = 3
+    random_state: Any = None
 
     def _check(self) -> None:
         super()._check()

@@ -1,6 +1,7 @@
 """TIME-FS: low-rank views whose rows share anchors, also where rows lack a view."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,9 @@ from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import Centred, orthonormal, shrink
 from omvfs.baselines.graphs import FloatArray, simplex_rows
 from omvfs.data.blocks import Block
-from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.objective import inner, l21, row_norms, squared_norm
 from omvfs.parameters import number, seed_of, whole
-from omvfs.selector import SelectSize
 
 BoolArray = NDArray[np.bool_]
 # Share of the largest eigenvalue below which an equation is taken for none.
@@ -22,6 +21,7 @@ _RANK = 1e-12
 _EPS = float(np.finfo(np.float64).eps)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TIMEFS(OfflineSelector):
     """Tensorial incomplete multi-view feature selection (TIME-FS), of complete views.
 
@@ -41,12 +41,7 @@ class TIMEFS(OfflineSelector):
     ----------
     n_clusters : int, default=8
         Anchors k, and the rank of every view; at most as many as there are rows.
-    n_features_per_view : int, float, mapping of str to either, or None, default=100
-        Features to select per view: at most so many, a share, either by view name, or all.
-    views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How one 2-D X splits into views.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
+    {shared}
     sparsity : float, default=0.001
         λ: weight of ‖W‖_{2,1}.
     smoothness : float, default=1.0
@@ -108,34 +103,17 @@ class TIMEFS(OfflineSelector):
     True
     """
 
+    n_clusters: int = field(default=8, kw_only=False)
+    sparsity: float = 0.001
+    smoothness: float = 1.0
+    view_power: float = 6.0
+    max_iter: int = 50
+    tol: float = 1e-5
+    random_state: Any = None
+
     is_multi_view = True
     embeds_directly = True
     _missing = "allow"
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_features_per_view: SelectSize = 100,
-        views: Any = None,
-        remainder: Remainder = "error",
-        sparsity: float = 0.001,
-        smoothness: float = 1.0,
-        view_power: float = 6.0,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.remainder = remainder
-        self.sparsity = sparsity
-        self.smoothness = smoothness
-        self.view_power = view_power
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
 
     def _score_views(self, batch: Views) -> Found:
         n_clusters = whole("n_clusters", self.n_clusters, least=1)
