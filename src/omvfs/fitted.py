@@ -21,10 +21,10 @@ from omvfs.model.arrays import Array, Block
 from omvfs.model.columns import place_columns
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.presence import Presence
+from omvfs.model.queries import SharingQueries
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.scoring import with_snapshot
 from omvfs.model.settings import AUTO, Settings
-from omvfs.model.sharing import SharingQueries
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics

@@ -39,7 +39,7 @@ from omvfs.model.settings import AUTO
 from omvfs.model.state import B_sq_norms, ChunkInfo
 from omvfs.model.stream.change import BUCKET, SPANS
 from omvfs.model.stream.event import DriftEvent
-from omvfs.model.stream.rows import Rows
+from omvfs.model.stream.reservoir import Rows
 from omvfs.model.stream.snapshots import CLUSTERS, MOST, Snapshots, n_top
 from omvfs.model.stream.watch import LEVELS, Watch
 from omvfs.prepare import Preparation

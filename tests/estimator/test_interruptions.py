@@ -12,7 +12,7 @@ from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import FSDS, MCFS
 from omvfs.evaluation import MultiViewSphericalKMeans
 from omvfs.model.constrained import step as constrained_step
-from omvfs.model.paper import step as paper_step
+from omvfs.model.paper import updates as paper_step
 from omvfs.model.stream import reservoir
 from omvfs.selectors import stream
 from support import fingerprint

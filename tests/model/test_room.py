@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from omvfs.model.columns import place_columns, widen_columns
 from omvfs.model.indicator import Indicator
-from omvfs.model.room import lengthened
 from omvfs.model.statistics import Statistics
-from omvfs.model.stream.rows import Rows
+from omvfs.model.stream.reservoir import Rows
 from omvfs.model.stream.window import Window
+from omvfs.model.view_statistics import lengthened
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=8))

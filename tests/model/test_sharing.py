@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from omvfs.model.sharing import best_proved
+from omvfs.model.queries import best_proved
 
 gains = arrays(float, st.tuples(st.integers(2, 6), st.integers(1, 3)), elements=st.floats(-1, 1))
 

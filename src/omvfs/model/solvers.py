@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from omvfs.model.arrays import Array
 from omvfs.model.constrained import directions, recluster
 from omvfs.model.constrained import step as constrained_step
-from omvfs.model.paper import step as paper_step
+from omvfs.model.paper import updates as paper_step
 from omvfs.model.settings import Settings
 from omvfs.model.state import State, Update
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from omvfs.datasets import make_planted
 from omvfs.model.arrays import unit_rows
-from omvfs.model.constrained.merit import evenness, foretold, merit
+from omvfs.model.constrained.recluster import evenness, foretold, merit
 from omvfs.model.graph.neighbours import normalised_neighbours
 from omvfs.model.indicator import Indicator
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
-from omvfs.model.ranking.budget import falling_means, joint_places, share_budget
+from omvfs.model.queries import falling_means, joint_places, share_budget
 
 worths = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
 views = st.lists(worths, min_size=1, max_size=4)

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.model.arrays import column_sums, squared_entries
-from omvfs.model.ranking import correlations, repetition
-from omvfs.model.ranking.correlations import Correlations
-from omvfs.model.ranking.repetition import discount_repetition, find_repetition
+from omvfs.model.ranking import repetition
+from omvfs.model.ranking.repetition import Correlations, discount_repetition, find_repetition
 from support import KINDS, counts
 
 seeds = st.integers(0, 2**32)
@@ -91,9 +90,9 @@ def in_small_parts():
     """Let few features be looked at at once, so that small examples have many parts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repetition, "_POOL", 5)
-        patch.setattr(correlations, "_AT_ONCE", 7)
-        patch.setattr(correlations, "_BESIDE", 3)
-        patch.setattr(correlations, "_PAIRS", 40)
+        patch.setattr(repetition, "_AT_ONCE", 7)
+        patch.setattr(repetition, "_BESIDE", 3)
+        patch.setattr(repetition, "_PAIRS", 40)
         yield
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multinomial
 
-from omvfs.model.constrained.watching import measure
+from omvfs.model.constrained.step import measure
 from omvfs.model.stream.change import (
     ALPHA,
     BUCKET,
