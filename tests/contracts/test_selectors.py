@@ -3,11 +3,13 @@
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.feature_selection import SelectKBest
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.baselines import BASELINES, MVUFS
+from omvfs.baselines import BASELINES, MVUFS, LaplacianScore, Variance, laplacian_score
 from omvfs.testing import check_selector
 from support import KINDS, counts, dense
 
@@ -66,17 +68,12 @@ def test_input_that_is_clipped_is_left_alone(kind):
     np.testing.assert_array_equal(dense(X), before)
 
 
-@every_selector
-def test_a_pipeline_goes_on_behind_it(make):
-    X = counts(np.random.default_rng(0), 40, 6) + 0.01
-    selector = small(make(), views=[4, 2], n_features_per_view=2)
-    labels = make_pipeline(selector, KMeans(2, n_init=1, random_state=0)).fit_predict(X)
-    assert labels.shape == (40,)
-
-
-@every_selector
-def test_pandas_output_of_views(make):
-    selector = small(make(), n_features_per_view=2).set_output(transform="pandas")
-    out = selector.fit_transform(two_views())
-    assert list(out.columns) == list(selector.get_feature_names_out())
-    assert out.shape == (50, 4)
+def test_the_laplacian_score_serves_select_k_best():
+    X = counts(np.random.default_rng(0), 60, 12)
+    best = SelectKBest(laplacian_score, k=4).fit(X)
+    expected = LaplacianScore(n_features_per_view=4).fit(X)
+    np.testing.assert_array_equal(best.get_support(), expected.get_support())
+    np.testing.assert_array_equal(best.scores_, expected.scores_)
+    pipe = make_pipeline(MinMaxScaler(), SelectKBest(laplacian_score), Variance())
+    search = GridSearchCV(pipe, {"selectkbest__k": [3, 5]}, cv=2, error_score="raise").fit(X)
+    assert search.transform(X).shape[1] == search.best_params_["selectkbest__k"]
