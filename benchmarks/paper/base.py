@@ -21,7 +21,7 @@ class Place:
     data : Path or None
         Folder with a folder a set, as `load_folder` reads them; None if there is none.
     data_home : Path or None
-        Where `omvfs.datasets.fetch_...` keep what they fetch; None for their default.
+        Where `paper.published` keeps the paper's sets; None for `$OMVFS_DATA` or ``~/omvfs_data``.
     quick : bool
         Little effort: a look in minutes, not figures to quote.
     """

@@ -17,7 +17,7 @@ from omvfs.evaluation import evaluate_selection, summarise
 from omvfs.evaluation.protocol import labelled
 from omvfs.model.arrays import IntArray
 from paper.base import Place, Row
-from paper.paper_sets import is_fetched, load_fetched
+from paper.published import PUBLISHED, is_fetched
 from paper.rows import ACC, NMI, NMI_GEOMETRIC, is_twin
 from paper.twins import make_twin
 
@@ -161,7 +161,7 @@ def load(name: str, place: Place, n_rows: int | None = None) -> LabelledSet:
     views: Views
     labels: NDArray[Any] | None
     if not _in_folder(name, place) and is_fetched(name, place.data_home):
-        fetched = load_fetched(name, place.data_home)
+        fetched = PUBLISHED[name][1](data_home=place.data_home, download_if_missing=False)
         views, labels = fetched.views, fetched.labels
     else:
         assert place.data is not None, name

@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.datasets._checks import check_positive
-from omvfs.datasets.planted import PlantedChunk, cut
+from omvfs.datasets.planted import PlantedChunk, check_positive, cut
 
 TwinName = Literal["reuters", "youtube", "cnn", "fox"]
 

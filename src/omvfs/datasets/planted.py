@@ -11,36 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from omvfs.data.views import Views
-from omvfs.datasets._checks import (
-    check_fraction,
-    check_informative,
-    check_positive,
-    class_weights_of,
-    names_of_views,
-    per_view,
-    segment_bounds,
-)
-from omvfs.datasets._laws import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    ViewLaw,
-    assign_classes,
-    base_law,
-    class_laws,
-    cumulative_laws,
-    draw_rows,
-    guide_to,
-    informative_ranks_of,
-)
-from omvfs.datasets._topics import names_of_features
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+_T = TypeVar("_T", int, float)
+
+# What the classes are about, for names of features.
+_TOPICS = "sport", "music", "food", "travel", "film", "health", "money", "science", "nature", "law"
 
 # Rows are drawn in blocks of this size whatever the batch size is, so that the batch size never
 # changes a bit of the data and a shorter stream is the beginning of a longer one.
@@ -141,6 +127,24 @@ def cut(
     for start in range(0, len(labels), batch_size):
         rows = slice(start, start + batch_size)
         yield PlantedChunk(start, {name: X[rows] for name, X in views.items()}, labels[rows])
+
+
+@dataclass(frozen=True)
+class ViewLaw:
+    """How the rows of one view are drawn.
+
+    `cumulative` holds one cumulative law per segment and class, the c-th running from c to c + 1,
+    so that one search serves every row of a block whatever its class. `guide` says where to begin:
+    entry i is the first word whose cumulative law exceeds i / `cells`.
+    """
+
+    name: str
+    n_features: int
+    n_words: int
+    missing: float
+    cumulative: FloatArray
+    guide: NDArray[np.int32]
+    cells: int
 
 
 @dataclass(frozen=True)
@@ -440,3 +444,211 @@ def _generator(entropy: Any, purpose: str) -> np.random.Generator:
     """Return the generator of the truth, or that of the rows, which do not disturb each other."""
     key = {"truth": 0, "rows": 1}[purpose]
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(key,)))
+
+
+def base_law(n_features: int, exponent: float, offset: float) -> FloatArray:
+    """Return frequencies by rank, the most frequent first, summing to 1."""
+    ranks = np.arange(1, n_features + 1, dtype=np.float64)
+    p: FloatArray = (ranks + offset * n_features) ** -exponent
+    p /= p.sum()
+    return p
+
+
+def informative_ranks_of(
+    rng: np.random.Generator, n_ranks: int, n_informative: int, n_segments: int
+) -> IntArray:
+    """Choose one rank of every stratum, another one in the next segment.
+
+    Returns one row of ranks, ascending, per segment.
+    """
+    strata = np.array_split(np.arange(n_ranks), n_informative)
+    turns = np.arange(n_segments)
+    return np.stack([rng.permutation(s)[turns % len(s)] for s in strata], axis=1)
+
+
+def assign_classes(p: FloatArray, weights: FloatArray) -> IntArray:
+    """Deal the words to the classes so that each has its share of the frequency `p`.
+
+    Words come most frequent first, and each goes to the class furthest below its share: small
+    words last, to even out what the large ones left.
+    """
+    share = np.zeros(len(weights))
+    g = np.empty(len(p), dtype=np.intp)
+    for j, frequency in enumerate(p):
+        g[j] = np.argmin(share / weights)
+        share[g[j]] += frequency
+    return g
+
+
+def class_laws(p: FloatArray, g: IntArray, weights: FloatArray, concentration: float) -> FloatArray:
+    """Return the law of words in each class; their mean by `weights` is exactly `p`.
+
+    With q the law within the informative words, Q_c the part of class c and w_c its weight, class c
+    draws its own words with probability t_c = concentration Q_c / w_c. The mean over the classes is
+    then q_j (1 - sum_c w_c t_c + w_g t_g / Q_g) = q_j, whatever the Q.
+    """
+    words = np.flatnonzero(g >= 0)
+    mass = p[words].sum()
+    q = p[words] / mass
+    share = np.bincount(g[words], weights=q, minlength=len(weights))
+    own = concentration * share / weights
+    own /= max(1.0, own.max())
+    belongs = g[words] == np.arange(len(weights))[:, np.newaxis]
+    laws = np.tile(p, (len(weights), 1))
+    own_law = belongs * (q / share[g[words]])
+    laws[:, words] = mass * ((1 - own)[:, np.newaxis] * q + own[:, np.newaxis] * own_law)
+    return laws
+
+
+def cumulative_laws(laws: FloatArray) -> FloatArray:
+    """Lay the cumulative laws end to end, the c-th rising from c to c + 1."""
+    cumulative = np.cumsum(laws, axis=1)
+    cumulative /= cumulative[:, -1:]
+    cumulative += np.arange(len(laws))[:, np.newaxis]
+    return cumulative.ravel()
+
+
+def guide_to(cumulative: FloatArray, n_features: int) -> tuple[NDArray[np.int32], int]:
+    """Cut every law into equal cells, a few per word, and note the first word of each cell."""
+    # A power of two: finding the cell of a number is then exact.
+    cells = 4 << n_features.bit_length()
+    n_laws = len(cumulative) // n_features
+    edges = np.arange(n_laws * cells) / cells
+    return np.searchsorted(cumulative, edges, side="right").astype(np.int32), cells
+
+
+def _look_up(view: ViewLaw, x: FloatArray) -> IntArray:
+    """Return the first index whose cumulative law exceeds x: `searchsorted`, only faster.
+
+    Most words are the first of their cell; the others are searched.
+    """
+    index = view.guide[(x * view.cells).astype(np.intp)].astype(np.intp)
+    short = np.flatnonzero(view.cumulative[index] <= x)
+    index[short] = np.searchsorted(view.cumulative, x[short], side="right")
+    return index
+
+
+def draw_rows(
+    view: ViewLaw, laws: IntArray, u: FloatArray, present: BoolArray, dtype: np.dtype[Any]
+) -> sp.csr_array:
+    """Turn uniform numbers, one per word, into rows of counts."""
+    laws, u = laws[present, np.newaxis], u[present]
+    # Sorting the numbers sorts the words of each row.
+    u.sort(axis=1)
+    # u + c may round up to c + 1, which is the next class's law.
+    x = np.minimum(u + laws, np.nextafter(laws + 1.0, 0.0))
+    words = _look_up(view, x.ravel()).reshape(x.shape) - laws * view.n_features
+    first = np.ones(words.shape, dtype=bool)
+    np.not_equal(words[:, 1:], words[:, :-1], out=first[:, 1:])
+    starts = np.flatnonzero(first)
+    counts = np.diff(starts, append=words.size)
+    indptr = np.zeros(len(present) + 1, dtype=np.int32)
+    indptr[1:][present] = first.sum(axis=1)
+    np.cumsum(indptr, out=indptr)
+    return sp.csr_array(
+        (counts.astype(dtype), words.ravel()[starts].astype(np.int32), indptr),
+        shape=(len(present), view.n_features),
+    )
+
+
+def topic(label: int) -> str:
+    """Return what a class is about; -1 is about nothing.
+
+    Parameters
+    ----------
+    label : int
+        Of the class.
+
+    Examples
+    --------
+    >>> topic(0), topic(-1), topic(12)
+    ('sport', 'noise', 'topic12')
+    """
+    if label < 0:
+        return "noise"
+    return _TOPICS[label] if label < len(_TOPICS) else f"topic{label}"
+
+
+def names_of_features(classes: IntArray) -> list[str]:
+    """Return a name for every feature of a view: what its class is about, and its number.
+
+    Parameters
+    ----------
+    classes : int array
+        Class of every feature, -1 for noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> names_of_features(np.array([2, -1]))
+    ['food_0000', 'noise_0001']
+    """
+    return [f"{topic(label)}_{j:04d}" for j, label in enumerate(classes.tolist())]
+
+
+def segment_bounds(drift_at: Sequence[int], n_rows: int) -> list[tuple[int, int]]:
+    """Return the first row of every stretch between drifts, and one past its last."""
+    edges = [0, *drift_at, n_rows]
+    if any(a >= b for a, b in pairwise(edges)):
+        raise ValueError(
+            f"drift_at must be increasing rows between 1 and n_rows - 1 = {n_rows - 1}; "
+            f"got {list(drift_at)}."
+        )
+    return list(pairwise(edges))
+
+
+def class_weights_of(class_weights: Sequence[float] | None, n_classes: int) -> NDArray[np.float64]:
+    """Return the shares of the classes, equal by default."""
+    check_positive("n_classes", n_classes)
+    weights: NDArray[np.float64] = np.ones(n_classes)
+    if class_weights is not None:
+        weights = np.array(class_weights, dtype=np.float64)
+    if weights.shape != (n_classes,) or not np.all(weights > 0) or not np.all(weights < np.inf):
+        raise ValueError(
+            f"class_weights must be {n_classes} positive numbers, one per class; "
+            f"got {class_weights}."
+        )
+    weights /= weights.sum()
+    return weights
+
+
+def names_of_views(view_names: Sequence[str] | None, n_views: int) -> tuple[str, ...]:
+    """Return the names of the views, numbered by default."""
+    check_positive("the number of views", n_views)
+    if view_names is None:
+        return tuple(f"view_{v}" for v in range(n_views))
+    names = tuple(view_names)
+    if len(names) != n_views or len(set(names)) != n_views:
+        raise ValueError(f"view_names must be {n_views} different names; got {names}.")
+    return names
+
+
+def per_view(what: str, value: _T | Sequence[_T], names: tuple[str, ...]) -> tuple[_T, ...]:
+    """Return a value for every view, of one for all or of as many."""
+    if not isinstance(value, Sequence):
+        return (value,) * len(names)
+    if len(value) != len(names):
+        raise ValueError(f"{what} has {len(value)} values; there are {len(names)} views {names}.")
+    return tuple(value)
+
+
+def check_positive(what: str, value: float) -> None:
+    """Refuse what is below 1."""
+    if value < 1:
+        raise ValueError(f"{what} must be at least 1; got {value}.")
+
+
+def check_fraction(what: str, value: float) -> None:
+    """Refuse what is not between 0 and 1."""
+    if not 0 <= value <= 1:
+        raise ValueError(f"{what} must lie between 0 and 1; got {value}.")
+
+
+def check_informative(name: str, n_informative: int, n_ranks: int, *, drifts: bool) -> None:
+    """Refuse more informative features than a view can have."""
+    most = n_ranks // 2 if drifts else n_ranks
+    if not 1 <= n_informative <= most:
+        why = " (half of the features, so that drift can change all of them)" if drifts else ""
+        raise ValueError(
+            f"View {name!r} can have 1 to {most} informative features{why}; got {n_informative}."
+        )
