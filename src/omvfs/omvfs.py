@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -34,7 +34,7 @@ from omvfs.parameters import seed_of
 from omvfs.parts import Mergeable
 from omvfs.persistence import Persistent
 from omvfs.prepare import Preparing
-from omvfs.report.report import Reports
+from omvfs.report import Report, report_on
 from omvfs.selector import SelectSize
 from omvfs.selectors.clustering import ClustersRows
 from omvfs.selectors.explaining import ExplainingSelector
@@ -53,7 +53,6 @@ class OMVFS(
     RemembersRanks,
     TellsAtOnce,
     GrowsFeatures,
-    Reports,
     JudgesSelection,
     Persistent,
     Mergeable,
@@ -370,6 +369,44 @@ class OMVFS(
         """What happened in every chunk, the last 10,000 of them."""
         check_is_fitted(self)
         return self._journal.history
+
+    def report(
+        self,
+        n_resamples: int | None = None,
+        *,
+        examples: Mapping[int, Sequence[Mapping[str, Any]]] | None = None,
+        run: Mapping[str, Any] | None = None,
+    ) -> Report:
+        """Return a page on what was learned: clusters, features, how far to trust them, and why.
+
+        Needs jinja2: ``pip install omvfs[report]``.
+
+        Parameters
+        ----------
+        n_resamples : int, default=None
+            How often rows are drawn anew to tell how much of the selection is chance, as
+            `stability` does if it is to be quick; the dearest part. By default 5 times, and 2 where
+            views times clusters are more than 1,000, so that a report is made within 2 s of the
+            ranking. 0 leaves it out.
+        examples : mapping of int to sequence of mapping, default=None
+            A few rows of each cluster by what they are called, such as
+            ``{0: [{"title": "..."}]}``: rows have no names in here.
+        run : mapping of str to object, default=None
+            How it was made, if there is more to tell than parameters: shown as it is.
+
+        Returns
+        -------
+        Report
+            Shows itself in a notebook; else ``.open()``, ``.save("report.html")`` or ``.html()``.
+
+        Examples
+        --------
+        >>> from omvfs.datasets import make_planted
+        >>> planted = make_planted(300, n_features=(300, 200), random_state=0)
+        >>> OMVFS(5, n_features_per_view=20, random_state=0).fit(planted.views).report()
+        <Report on 300 rows in 5 clusters; save(path), open() or html() shows it>
+        """
+        return report_on(self, n_resamples, examples=examples, run=run)
 
     @property
     def _fitted(self) -> FittedState:

@@ -7,13 +7,9 @@ name what can be set (`Setting`) or are for another place to say otherwise (`Cla
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
-
-# Control characters, ends of lines, what turns the direction of text, and half a surrogate pair.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -125,17 +121,6 @@ def sentence_of(error: BaseException) -> Sentence:
     """
     said = error.args[0] if len(error.args) == 1 else None
     return said if isinstance(said, Sentence) else Sentence(str(error))
-
-
-def shown(text: str) -> str:
-    r"""Return a text as a terminal may see it, on one line, what cannot be seen escaped.
-
-    Examples
-    --------
-    >>> print(shown("wörd\x1b[2J\n"))
-    wörd\x1b[2J\n
-    """
-    return _UNSEEN.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
 
 
 # To go on with a run is not possible, or not wanted.

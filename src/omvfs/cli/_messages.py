@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
-from omvfs.wording import shown as shown
+from omvfs.data.schema import shown as shown
 
 # A scheme is short, and begins where no word goes on: else long names would take long.
 _ADDRESS = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\"<>]+")

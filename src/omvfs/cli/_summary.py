@@ -12,7 +12,7 @@ from omvfs import OMVFS
 from omvfs.cli._messages import say, shown
 from omvfs.formats.files import Destination
 from omvfs.model.settings import AUTO
-from omvfs.report.sentences import KINDS, verdict
+from omvfs.report.summary import KINDS, verdict
 
 # Features of a view, views, and letters of a name that are shown; the rest is in the files.
 MOST_FEATURES, MOST_VIEWS, MOST_LETTERS = 10, 20, 40

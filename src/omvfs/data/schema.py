@@ -55,6 +55,8 @@ def check_view_names(views: Mapping[Any, Any]) -> None:
         raise TypeError(f"Got views {listed(views)}; expected at least one, each named by a str.")
 
 
+# Control characters, ends of lines, what turns the direction of text, and half a surrogate pair.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 NewFeatures: TypeAlias = Literal["error", "grow"]
 
 
@@ -337,3 +339,9 @@ class Vocabulary(Sequence[str]):
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self[:5])) if self._n < 100 else f"{self._n:,} names"
         return f"Vocabulary({shown}{', ...' if 5 < self._n < 100 else ''})"
+def shown(text: str) -> str:
+    r"""Return a text as a terminal or a page may show it, on one line, what is unseen escaped.
+
+    >>> print(shown("wörd\x1b[2J\n"))
+    wörd\x1b[2J\n
+    return _UNSEEN.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)

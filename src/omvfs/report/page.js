@@ -6,6 +6,10 @@
 
   for (const each of all(".needs-script")) each.hidden = false;
 
+  // The page of a run that goes on loads itself again, and stays where it was scrolled to.
+  const seconds = Number(document.body.dataset.reload);
+  if (seconds) setTimeout(() => location.reload(), 1000 * seconds);
+
   // Light or dark: as the system has it, until somebody says otherwise.
   const theme = $("theme");
   const dark = () => {

@@ -2,42 +2,130 @@
 
 import base64
 import hashlib
+import html
+import json
+import math
+import os
+import tempfile
+import webbrowser
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
-from omvfs.report.bounds import IN_FULL, LETTERS, cut
-from omvfs.report.drawing import chart, spark
-from omvfs.report.sentences import KINDS
-from omvfs.wording import shown
+from sklearn.utils.validation import check_is_fitted
 
-# Bytes of a page at most.
-MOST_BYTES = 500_000
+from omvfs.data.schema import shown
+from omvfs.disk import replacing_text
+from omvfs.parameters import whole
+from omvfs.report.summary import IN_FULL, KINDS, cut, summarise
+from omvfs.threads import on_one_thread
+
 # By what a page is known as one of these.
 TITLE = "<title>omvfs report: "
+# Seconds after which the page of a run that goes on loads itself again.
+RELOAD = 3
+# How often rows are drawn to tell what is chance, and where views times clusters are many.
+_DRAWS, _MANY = (5, 2), 1000
+# A picture, and what is left free for its labels.
+WIDTH, HEIGHT = 320, 150
+LEFT, RIGHT, TOP, BOTTOM = 34, 12, 10, 22
 
 
-class Room(NamedTuple):
-    """How much of what a summary says a page shows.
+class Report:
+    """What was learned, for people to read: a page that is one file and asks for nothing.
+
+    In a notebook it shows itself.
+
+    Parameters
+    ----------
+    summary : mapping of str to object
+        What it says, as `omvfs.report.summary.summarise` returns it.
 
     Attributes
     ----------
-    part : float
-        Of the features of each view, and of the clusters that are told in full.
-    letters : int
-        Of a name.
-    hidden : int
-        Of a longer name, which are shown if one points at it.
+    summary : mapping of str to object
+        Plain values, as ``report.json`` holds them.
     """
 
-    part: float
-    letters: int
-    hidden: int
+    def __init__(self, summary: Mapping[str, Any]) -> None:
+        self.summary = summary
+
+    def __repr__(self) -> str:
+        rows, K = self.summary["rows"], self.summary["n_clusters"]
+        return f"<Report on {rows:,} rows in {K:,} clusters; save(path), open() or html() shows it>"
+
+    def html(self) -> str:
+        """Return the page."""
+        return page(self.summary)
+
+    def json(self) -> str:
+        """Return what it says, for programs to read."""
+        return json.dumps(self.summary, indent=1) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page, and what it says beside it, for programs.
+
+        Parameters
+        ----------
+        path : path
+            Such as ``report.html``; then ``report.json`` is written too. What is there is replaced.
+        """
+        path = Path(path)
+        beside = path.with_suffix(".json")
+        if beside == path:
+            raise ValueError(f"Got {str(path)!r}; expected the name of a page, as report.html.")
+        texts = {path: self.html(), beside: self.json()}
+        for each, text in texts.items():
+            with replacing_text(each) as file:
+                file.write(text)
+
+    def open(self) -> Path:
+        """Write the page to a temporary folder, show it in a browser, and return where it is."""
+        path = Path(tempfile.mkdtemp(prefix="omvfs-")) / "report.html"
+        self.save(path)
+        webbrowser.open(path.as_uri())
+        return path
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own: neither the notebook's styles nor its scripts meet those of the
+        # page, and its policy holds.
+        return (
+            '<iframe title="omvfs report" sandbox="allow-scripts" width="100%" height="720" '
+            f'style="border:0" srcdoc="{html.escape(self.html())}"></iframe>'
+        )
 
 
-# The first that keeps a page small enough; names that are very long have less.
-_ROOMS = Room(1, 48, LETTERS), Room(1, 32, 80), Room(0.5, 24, 0), Room(0.2, 16, 0), Room(0.1, 8, 0)
+@on_one_thread
+def report_on(
+    selector: Any,
+    n_resamples: int | None = None,
+    *,
+    examples: Mapping[int, Sequence[Mapping[str, Any]]] | None = None,
+    run: Mapping[str, Any] | None = None,
+    state: str = "finished",
+) -> Report:
+    """Return a report on what an OMVFS has learned; see `OMVFS.report`.
+
+    Parameters
+    ----------
+    selector : OMVFS
+    n_resamples : int, default=None
+    examples : mapping of int to sequence of mapping, default=None
+    run : mapping of str to object, default=None
+        As for `OMVFS.report`.
+    state : {"finished", "running", "stopped"}, default="finished"
+        Where the run stands. The page of one that is running loads itself again and again; unless
+        it is finished, what takes long to work out is left out.
+    """
+    check_is_fitted(selector)
+    check_can_be_made()
+    drawn = None if n_resamples is None else whole("n_resamples", n_resamples, least=0)
+    known, sizes = selector._journal.known, selector._sizes()
+    if drawn is None:
+        drawn = _DRAWS[len(sizes) * known.queries.K > _MANY]
+    return Report(summarise(selector, known, sizes, drawn, examples, run, state))
 
 
 def check_can_be_made() -> None:
@@ -51,31 +139,23 @@ def check_can_be_made() -> None:
 
 
 def page(summary: Mapping[str, Any]) -> str:
-    """Return a page that shows a summary, of 500 KB at most.
+    """Return a page that shows a summary.
 
     Parameters
     ----------
     summary : mapping of str to object
         As `omvfs.report.summary.summarise` returns it.
     """
-    for room in _ROOMS:
-        text = _rendered(summary, room)
-        if len(text.encode()) <= MOST_BYTES:
-            break
-    return text
-
-
-def _rendered(summary: Mapping[str, Any], room: Room) -> str:
     from markupsafe import Markup, escape
 
     @cache
-    def name(text: str, letters: int = room.letters) -> Markup:
+    def name(text: str, letters: int = 48) -> Markup:
         """Return a name that keeps to itself, whatever is in it."""
         visible = shown(text) if text.strip() else f"“{shown(text)}”"
-        short = cut(visible, min(letters, room.letters))
-        if short == visible or not room.hidden:
+        short = cut(visible, letters)
+        if short == visible:
             return Markup("<bdi>{}</bdi>").format(short)
-        return Markup('<bdi title="{}">{}</bdi>').format(cut(visible, room.hidden), short)
+        return Markup('<bdi title="{}">{}</bdi>').format(visible, short)
 
     def feature(each: Mapping[str, Any]) -> Markup:
         if each["name"] is not None:
@@ -94,15 +174,13 @@ def _rendered(summary: Mapping[str, Any], room: Room) -> str:
         plain_name=lambda own: " · ".join(map(_plainly, own["name"])),
         count=count,
         times=times,
-        trend=trend,
         tint=tint,
         percent=percent,
         figure=figure,
         chart=chart,
-        spark=spark,
         kinds=KINDS,
-        share_shown=lambda n: max(1, round(n * room.part)),
-        in_full=max(1, round(IN_FULL * room.part)),
+        in_full=IN_FULL,
+        reload=RELOAD,
     )
     return text
 
@@ -164,19 +242,6 @@ def times(value: float | None) -> str:
     return f"{value:.{0 if value >= 10 else 1 if value >= 2 else 2}f} ×"
 
 
-def trend(ranks: Sequence[int]) -> str:
-    """Return in words what a small line of ranks shows.
-
-    Examples
-    --------
-    >>> trend([9, 3]), trend([0, 3]), trend([0, 0])
-    ('From rank 9 to 3', 'Came, now rank 3', 'Not among the best')
-    """
-    if not ranks[-1]:
-        return "Not among the best"
-    return f"From rank {ranks[0]} to {ranks[-1]}" if ranks[0] else f"Came, now rank {ranks[-1]}"
-
-
 def tint(value: float | None) -> int:
     """Return how dark a cell is for a correlation, from 0 to 4.
 
@@ -214,3 +279,98 @@ def figure(value: float | None, digits: int = 3) -> str:
     ('0.487', '–')
     """
     return "–" if value is None else f"{value:.{digits}g}"
+
+
+def chart(
+    x: Sequence[float],
+    y: Sequence[float | None],
+    spread: Sequence[float | None] | None = None,
+    *,
+    high: float | None = None,
+    log: bool = False,
+    marks: Sequence[float] = (),
+) -> dict[str, Any]:
+    """Return a line from 0 up, the band of its spread, marks along it, and labels of both axes.
+
+    Parameters
+    ----------
+    x : sequence of float
+        Rising.
+    y : sequence of (float or None)
+        Where None, the line has a gap.
+    spread : sequence of (float or None), default=None
+        How far the band goes to both sides.
+    high : float, default=None
+        Where the picture ends above; by default where the line is highest.
+    log : bool, default=False
+        Whether x is on a scale of ratios.
+    marks : sequence of float
+        Places along x.
+
+    Examples
+    --------
+    >>> drawn = chart([1, 2, 3], [0.0, 0.5, 1.0], high=1, marks=[2])
+    >>> drawn["line"], drawn["marks"]
+    ('M34 128L171 69L308 10', [171.0])
+    >>> drawn["y_labels"]
+    [(128, '0'), (69.0, '0.5'), (10, '1')]
+    """
+    scale = math.log if log else float
+    known = [each for each in y if each is not None]
+    top = high if high is not None else max(known, default=0.0)
+    top = top if top > 0 else 1.0
+    start, end = scale(x[0]), scale(x[-1])
+    span, tall = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+
+    def across(value: float) -> float:
+        part = (scale(value) - start) / (end - start) if end > start else 0.5
+        return round(LEFT + span * min(max(part, 0.0), 1.0), 1)
+
+    def down(value: float) -> float:
+        return round(TOP + tall * (1 - min(max(value / top, 0.0), 1.0)), 1)
+
+    band = ""
+    if spread is not None and len(known) == len(y):
+        sides = [(across(a), b or 0.0, s or 0.0) for a, b, s in zip(x, y, spread, strict=True)]
+        there = [f"{a:g} {down(b + s):g}" for a, b, s in sides]
+        back = [f"{a:g} {down(b - s):g}" for a, b, s in reversed(sides)]
+        band = f"M{'L'.join(there + back)}Z"
+    places = sorted({0, len(x) // 2, len(x) - 1})
+    return {
+        "line": _path(
+            (across(a), None if b is None else down(b)) for a, b in zip(x, y, strict=True)
+        ),
+        "band": band,
+        "marks": [across(each) for each in marks],
+        "x_labels": [(across(x[i]), brief(x[i])) for i in places],
+        "y_labels": [
+            (HEIGHT - BOTTOM, "0"),
+            (TOP + tall / 2, brief(top / 2)),
+            (TOP, brief(top)),
+        ],
+    }
+
+
+def brief(value: float) -> str:
+    """Return a number in a few letters.
+
+    Examples
+    --------
+    >>> brief(50_000), brief(1_523), brief(0.25), brief(2_500_000), brief(200)
+    ('50k', '1.5k', '0.25', '2.5M', '200')
+    """
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.{3 if value / size >= 10 else 2}g}{letter}"
+    return f"{value:.3g}"
+
+
+def _path(points: Any) -> str:
+    """Return points as a path; one that is alone is a dot."""
+    runs: list[list[str]] = [[]]
+    for across, down in points:
+        if down is None:
+            runs.append([])
+        else:
+            runs[-1].append(f"{across:g} {down:g}")
+    return "".join(f"M{'L'.join(run)}" + ("h0" if len(run) == 1 else "") for run in runs if run)

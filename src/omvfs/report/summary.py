@@ -1,8 +1,10 @@
-"""What a report says, as plain values: all that is worked out, so that the page shows it only."""
+"""What a report says, as plain values: all that is worked out, so that the page only shows it."""
 
+import math
 import platform
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -11,16 +13,29 @@ import sklearn
 from numpy.typing import NDArray
 
 from omvfs.fitted import FittedState, digest
-from omvfs.report.bounds import VIEWS, cut, plain
-from omvfs.report.features import clusters_of, features_of
-from omvfs.report.sentences import verdict
-from omvfs.report.stream import stream_of
 from omvfs.results import Curve, TooFewRowsError
 
+# How much a report holds at most, whatever was learned from; what is left out, it says.
+# Views, clusters, and clusters that are described in full.
+VIEWS, CLUSTERS, IN_FULL = 24, 200, 48
+# Features of all views, of one view, and of one view in the description of a cluster.
+FEATURES, FEATURES_OF_VIEW, TELLING = 400, 200, 6
+# Points of a line, changes of the stream, features of a change, and example rows of a cluster.
+POINTS, EVENTS, CHANGED, EXAMPLES = 160, 20, 5, 3
+# Characters of a name, of what is said of a run, and how many things are said of it.
+LETTERS, COMMAND, LINES = 80, 2000, 20
 # Of the rows of the reservoir, those that a resample draws.
 _SHARE = 0.5
-# Characters of what is told of a run, and how many things at most.
-_COMMAND, _LINES = 2000, 20
+# Features that fewer rows have than this name a cluster: what most rows have says little.
+_RARE = 0.5
+# Features that a cluster is named by, and clusters that a feature is said to stand for.
+_IN_NAME, _STANDS_FOR = 3, 2
+# What has changed, by the kind of a drift event.
+KINDS = {
+    "shares": "other shares of clusters",
+    "meaning": "features of other meaning",
+    "views": "other views",
+}
 
 
 def summarise(
@@ -30,6 +45,7 @@ def summarise(
     n_resamples: int,
     examples: Mapping[int, Sequence[Mapping[str, Any]]] | None = None,
     run: Mapping[str, Any] | None = None,
+    state: str = "finished",
 ) -> dict[str, Any]:
     """Return what a report says, as values that JSON can hold, as many whatever was learned from.
 
@@ -47,33 +63,107 @@ def summarise(
         Rows of clusters, by what they are called.
     run : mapping of str to object, default=None
         How it was made, if by a command.
+    state : {"finished", "running", "stopped"}, default="finished"
+        Where the run stands. Unless it is finished, what takes long is left out: how good the
+        selection is, and how much of it stays.
     """
     schema = selector.schema_
     views = schema.names[:VIEWS]
     scores, notes = selector.view_scores_, selector.feature_notes()
     order = {view: np.argsort(-scores[view], kind="stable")[: sizes[view]] for view in views}
-    stability, unstable = _stability(selector, n_resamples)
-    quality, unjudged = _quality(selector, views)
-    history = selector.rank_history_
+    later = "It is worked out when all rows are read."
+    done = state == "finished"
+    stability, unstable = _stability(selector, n_resamples) if done else (None, later)
+    quality, unjudged = _quality(selector, views) if done else (None, later)
     return {
+        "state": state,
         "rows": selector.n_samples_seen_,
         "n_clusters": selector.n_clusters_,
         "counted": selector.get_params().get("n_clusters") == "auto",
         "n_views": len(schema.names),
         "n_features": int(sum(schema.widths)),
         "n_selected": int(sum(sizes.values())),
-        "verdict": verdict(selector),
+        "verdict": verdict(selector) if done else "",
         "views": _views(selector, known, views, notes, sizes, quality),
-        "agreement": _agreement(known, len(views)),
-        "clusters": clusters_of(selector, views, notes, order, examples),
-        "features": features_of(selector, known, views, notes, order, scores, stability, history),
+        "agreement": _agreement(known, len(views)) if done else None,
+        "clusters": _clusters(selector, views, notes, order, examples),
+        "features": _features(selector, known, views, notes, order, scores, stability),
         "quality": quality,
         "unjudged": unjudged,
         "stability": _stable(stability, views, n_resamples),
         "unstable": unstable,
-        "stream": stream_of(selector, history, views),
+        "stream": _stream(selector),
         "made": _made(selector, known, scores, run),
     }
+
+
+def verdict(selector: Any) -> str:
+    """Say how good the selection is and how many features would do; nothing if nobody can.
+
+    Nor if views differ in the number of their features that are selected, but for those that have
+    no more.
+
+    Parameters
+    ----------
+    selector : OMVFS
+    """
+    sizes = [int(mask.sum()) for mask in selector.view_support_.values()]
+    in_all = selector.n_features_to_select is not None
+    asked = sum(sizes) if in_all else max(sizes)
+    alike = [min(asked, width) for width in selector.schema_.widths]
+    if sizes != alike and not in_all:
+        return ""
+    try:
+        quality = selector._judged(alone=False)
+    except TooFewRowsError:
+        return ""
+    enough, most = quality.levels_off_at, int(quality.sizes[-1])
+    best, there = (f"{100 * quality.at(n):.0f} %" for n in (asked, enough))
+    named = f"{asked:,} feature{'s' if asked > 1 else ''}"
+    if asked > most:
+        named = f"The best {most:,} of {named}"
+    of = "in all" if in_all else "a view"
+    sentence = f"{named} {of} reproduce{'s' if asked == 1 else ''} {best} of the clusters"
+    if enough < min(asked, most):
+        return f"{sentence}; {enough:,} would do for {there}."
+    return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a ranking is made with."""
+    # The package is loaded by now; it is above all layers, and not for them to import.
+    own: str = sys.modules["omvfs"].__version__
+    return {
+        "omvfs": own,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+
+
+def cut(text: str, most: int = LETTERS) -> str:
+    """Return the beginning of a text that is too long.
+
+    Examples
+    --------
+    >>> cut("word", 4), cut("words", 4)
+    ('word', 'wor…')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def plain(value: Any) -> float | None:
+    """Return a number in six digits, None for what is none.
+
+    Examples
+    --------
+    >>> plain(2 / 3), plain(float("nan")), plain(None)
+    (0.666667, None, None)
+    """
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.6g}")
 
 
 def _views(
@@ -90,7 +180,7 @@ def _views(
     found = []
     for v, view in enumerate(views):
         own, shares = statistics.views[v], notes[view].share_of_rows
-        rows = own.decayed_n_rows
+        rows, all_rows = own.decayed_n_rows, statistics.decayed_n_rows
         found.append(
             {
                 "view": cut(view),
@@ -99,9 +189,7 @@ def _views(
                 "n_selected": sizes[view],
                 "n_forgotten": lost[view],
                 "nonzero": None if shares is None else plain(np.mean(shares)),
-                "has_view": plain(rows / statistics.decayed_n_rows)
-                if statistics.decayed_n_rows
-                else None,
+                "has_view": plain(rows / all_rows) if all_rows else None,
                 "empty": plain(1 - own.filled_rows / rows) if rows else None,
                 "weight": plain(weights[view]),
                 "alone": None if quality is None else quality["views"][v]["at_selected"],
@@ -116,12 +204,146 @@ def _agreement(known: FittedState, n: int) -> list[list[float | None]] | None:
     return None if found is None else [[plain(each) for each in row] for row in found.tolist()]
 
 
+def _clusters(
+    selector: Any,
+    views: Sequence[str],
+    notes: Mapping[str, Any],
+    order: Mapping[str, NDArray[np.intp]],
+    examples: Mapping[int, Sequence[Mapping[str, Any]]] | None,
+) -> list[dict[str, Any]]:
+    """Return what clusters are about, the largest first."""
+    n = max(1, min(TELLING, 4 * TELLING // len(views)))
+    about = {view: _about(selector, view, max(n, _IN_NAME)) for view in views}
+    naming = _naming(views, notes, order)
+    shares, recent = selector.cluster_shares_, selector.window_labels_
+    sizes = np.zeros(selector.n_clusters_) if shares is None else shares
+    found = []
+    for place, k in enumerate(np.argsort(-sizes, kind="stable")[:CLUSTERS].tolist()):
+        best = sorted(
+            (each for view in naming for each in about[view][k]),
+            key=lambda each: -(each.strength if each.correlation is None else each.correlation),
+        )
+        own: dict[str, Any] = {
+            "cluster": k,
+            "name": [_called(each.view, each.feature) for each in best[:_IN_NAME]],
+            "share": None if shares is None else plain(shares[k]),
+            "share_of_last": plain(np.mean(recent == k)) if len(recent) else None,
+            "n_last": len(recent),
+        }
+        if place < IN_FULL:
+            own["views"] = [
+                {"view": cut(view), "features": list(map(_telling, about[view][k][:n]))}
+                for view in views
+            ]
+            rows = (examples or {}).get(k, ())[:EXAMPLES]
+            own["examples"] = [{cut(a): cut(str(b)) for a, b in row.items()} for row in rows]
+        found.append(own)
+    return found
+
+
+def _about(selector: Any, view: str, n: int) -> dict[int, list[Any]]:
+    """Return what a view says of clusters: the features that their rows have more of than all.
+
+    By few rows a feature may correlate with a cluster that has less of it than others.
+    """
+    found = selector.cluster_features(n=n, view=view)
+    return {k: [each for each in own if each.strength > 1] for k, own in found.items()}
+
+
+def _naming(
+    views: Sequence[str], notes: Mapping[str, Any], order: Mapping[str, NDArray[np.intp]]
+) -> list[str]:
+    """Return the views that clusters are named by: those of words, if there are any."""
+    rare = []
+    for view in views:
+        shares = notes[view].share_of_rows
+        if shares is not None and np.median(shares[order[view]]) < _RARE:
+            rare.append(view)
+    return rare or list(views)
+
+
+def _telling(each: Any) -> dict[str, Any]:
+    return {
+        **_called(each.view, each.feature),
+        "strength": plain(each.strength),
+        "correlation": plain(each.correlation),
+    }
+
+
+def _called(view: str, feature: str | int) -> dict[str, Any]:
+    """Return what a feature is called: by a name, or by its number in a view."""
+    if isinstance(feature, str):
+        return {"name": cut(feature)}
+    return {"name": None, "view": cut(view), "number": feature}
+
+
+def _features(
+    selector: Any,
+    known: FittedState,
+    views: Sequence[str],
+    notes: Mapping[str, Any],
+    order: Mapping[str, NDArray[np.intp]],
+    scores: Mapping[str, NDArray[Any]],
+    stability: Any,
+) -> list[dict[str, Any]]:
+    """Return the best selected features of every view, and why they are."""
+    found = []
+    shown = max(10, min(FEATURES_OF_VIEW, FEATURES // len(views)))
+    for v, view in enumerate(views):
+        names, own = selector.schema_.feature_names[v], notes[view]
+        best = order[view][:shown]
+        strengths = known.queries.strengths(v, best)
+        # The first of a view is what its others are compared with.
+        top = float(scores[view][best[0]]) if len(best) else 0.0
+        rows = []
+        for i, j in enumerate(best.tolist()):
+            shares, repeats = own.share_of_rows, int(own.repeats[j])
+            score = float(scores[view][j])
+            kept = None if stability is None else stability.views[view].frequencies[j]
+            rows.append(
+                {
+                    "rank": i + 1,
+                    "number": j,
+                    "name": _feature(names, j),
+                    "score": plain(score),
+                    "of_best": plain(score / top) if top > 0 else None,
+                    "clusters": _stands_for(int(own.cluster[j]), strengths[i]),
+                    "share_of_rows": None if shares is None else plain(shares[j]),
+                    "repeats": None if repeats < 0 else _feature(names, repeats),
+                    "repeats_number": None if repeats < 0 else repeats,
+                    "kept": plain(kept),
+                }
+            )
+        found.append(
+            {
+                "view": cut(view),
+                "n_features": selector.schema_.widths[v],
+                "n_selected": len(order[view]),
+                "features": rows,
+            }
+        )
+    return found
+
+
+def _feature(names: Sequence[str] | None, j: int) -> str | None:
+    return None if names is None else cut(str(names[j]))
+
+
+def _stands_for(lead: int, strengths: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Return the clusters that a feature stands for, the one that it stands for most first."""
+    if lead < 0:
+        return []
+    others = [k for k in np.argsort(-strengths, kind="stable").tolist() if k != lead]
+    named = [lead, *(k for k in others if strengths[k] > 1)][:_STANDS_FOR]
+    return [{"cluster": k, "strength": plain(strengths[k])} for k in named]
+
+
 def _quality(selector: Any, views: Sequence[str]) -> tuple[dict[str, Any] | None, str]:
     """Return how much of the clusters features reproduce by their number, or why nobody knows."""
     try:
         quality = selector.selection_quality_
     except TooFewRowsError as error:
-        return None, cut(str(error))
+        return None, cut(str(error), COMMAND)
     support = {view: int(mask.sum()) for view, mask in selector.view_support_.items()}
     in_all = getattr(selector, "n_features_to_select", None) is not None
     together = sum if in_all else max
@@ -157,7 +379,7 @@ def _stability(selector: Any, n_resamples: int) -> tuple[Any, str]:
     try:
         return selector.stability(n_resamples, share=_SHARE, quick=True), ""
     except TooFewRowsError as error:
-        return None, cut(str(error))
+        return None, cut(str(error), COMMAND)
 
 
 def _stable(found: Any, views: Sequence[str], n_resamples: int) -> dict[str, Any] | None:
@@ -180,6 +402,56 @@ def _stable(found: Any, views: Sequence[str], n_resamples: int) -> dict[str, Any
     }
 
 
+def _stream(selector: Any) -> dict[str, Any]:
+    """Return what happened along the stream: chunks, the objective, and changes."""
+    infos = list(selector.history_)
+    n_rows = sum(each.n_rows for each in infos)
+    # Of a stream of more chunks than are remembered, the last.
+    before = selector.n_samples_seen_ - n_rows
+    ends = [before + n for n in accumulate(each.n_rows for each in infos)]
+    events = selector.drift_ if getattr(selector, "detect_drift", False) else None
+    return {
+        "n_chunks": len(infos),
+        "rows_of_chunks": n_rows,
+        "seconds": plain(sum(each.seconds for each in infos)),
+        "n_reclustered": sum(each.reclustered for each in infos),
+        "objective": _objective(infos, ends),
+        "events": None if events is None else list(map(_event, events[-EVENTS:])),
+        "n_events": None if events is None else len(events),
+    }
+
+
+def _objective(infos: Sequence[Any], ends: Sequence[int]) -> dict[str, Any]:
+    """Return the objective a row, the mean over the chunks that a point of the line stands for."""
+    n = min(len(infos), POINTS)
+    cuts = [round(i * len(infos) / n) for i in range(n + 1)] if n else [0]
+    found = []
+    for a, b in pairwise(cuts):
+        some = infos[a:b]
+        found.append(plain(sum(e.objective for e in some) / max(1, sum(e.n_rows for e in some))))
+    return {"rows": [ends[b - 1] for b in cuts[1:]], "per_row": found}
+
+
+def _event(event: Any) -> dict[str, Any]:
+    return {
+        "row": event.row,
+        "since": event.since,
+        "kind": event.kind,
+        "distance": plain(event.distance),
+        "came": _changed(event.came),
+        "went": _changed(event.went),
+    }
+
+
+def _changed(found: Any) -> list[dict[str, Any]]:
+    """Return the features that came or went, as far as there are any, by view."""
+    return [
+        {"view": cut(view), "features": [cut(str(each)) for each in own[:CHANGED]]}
+        for view, own in found.items()
+        if own
+    ][:CHANGED]
+
+
 def _made(
     selector: Any,
     known: FittedState,
@@ -188,24 +460,20 @@ def _made(
 ) -> dict[str, Any]:
     """Return how it was made: by what parameters and versions, and what to know it by."""
     default = type(selector)().get_params()
-    params = selector.get_params()
     return {
         "estimator": type(selector).__name__,
         "parameters": {
-            name: {"value": cut(repr(value)), "set": repr(value) != repr(default[name])}
-            for name, value in params.items()
+            name: {"value": cut(repr(value), 300), "set": repr(value) != repr(default[name])}
+            for name, value in selector.get_params().items()
         },
         "versions": versions(),
         "rows_digest": known.key.hex(),
         "ranking_digest": digest(scores.values()).hex(),
-        "run": _told(run),
+        "run": {
+            cut(str(name)): cut(_line(each), COMMAND)
+            for name, each in list((run or {}).items())[:LINES]
+        },
     }
-
-
-def _told(run: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return what is told of a run, a line each."""
-    lines = {} if run is None else {str(name): _line(each) for name, each in run.items()}
-    return {cut(name): cut(line, _COMMAND) for name, line in list(lines.items())[:_LINES]}
 
 
 def _line(told: Any) -> str:
@@ -219,16 +487,3 @@ def _line(told: Any) -> str:
     if isinstance(told, Mapping):
         return ", ".join(f"{name} {_line(each)}" for name, each in told.items())
     return ", ".join(map(_line, told)) if isinstance(told, list | tuple) else str(told)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what a ranking is made with."""
-    # Of the package, which is there by now; it is above all rooms, and not for them to import.
-    own: str = sys.modules["omvfs"].__version__
-    return {
-        "omvfs": own,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }

@@ -1,0 +1,304 @@
+"""Pictures of what was found, with matplotlib: ``pip install 'omvfs[plots]'``."""
+
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from omvfs.parameters import whole
+
+__all__ = ["plot_agreement", "plot_clusters", "plot_n_clusters", "plot_scores", "plot_stream"]
+
+# Of Okabe and Ito: told apart by everyone.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+# Texts are no mathematics, whatever they hold.
+PLAIN = {"parse_math": False, "usetex": False}
+# Characters of a name.
+_LONGEST = 28
+# Of a figure, in inches, and of a line of text.
+_WIDTH, _HEIGHT, _LINE = 6.4, 4.8, 0.19
+# Rows of a picture of clusters that are easy to read.
+_ROWS = 24
+
+
+def plot_scores(selector: Any, view: str | None = None, n: int = 20, ax: Any = None) -> Any:
+    """Draw the best features of a view and their scores; those not selected are grey.
+
+    Parameters
+    ----------
+    selector : fitted selector
+        `OMVFS`, or any of ``omvfs.baselines``.
+    view : str, default=None
+        Name of the view; by default the first.
+    n : int, default=20
+        Features at most.
+    ax : matplotlib Axes, default=None
+        To draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from omvfs.baselines import Variance
+    >>> ax = plot_scores(Variance(n_features_per_view=1).fit({"text": [[1.0, 0.0], [5.0, 1.0]]}))
+    >>> ax.get_title(), [float(bar.get_width()) for bar in ax.patches]
+    ('Best features of text', [4.0, 0.25])
+    """
+    n, scores = whole("n", n, least=1), selector.view_scores_
+    schema = selector.schema_
+    view = schema.names[0] if view is None else schema.names[schema.number_of(view)]
+    best = np.argsort(selector.view_ranking_[view])[:n]
+    selected, names = selector.view_support_[view][best], schema.names_of(view)
+    ax, label = axes(ax, len(best)), labeller()
+    places = np.arange(len(best))
+    colours = [COLOURS[0] if each else COLOURS[-1] for each in selected]
+    ax.barh(places, scores[view][best], color=colours)
+    ax.set_yticks(places, labels=[label(names[j]) for j in best.tolist()], **PLAIN)
+    ax.set_ylim(len(best) - 0.4, -0.6)
+    ax.set_xlabel("score" if selected.all() else "score; grey: not selected")
+    ax.set_title(f"Best features of {label(view)}", **PLAIN)
+    return ax
+
+
+def plot_clusters(selector: Any, n: int | None = None, ax: Any = None) -> Any:
+    """Draw what clusters are about: their most telling selected features.
+
+    The darker, the more a feature correlates with being in the cluster (without a reservoir, the
+    more of it the rows of the cluster have, over what all have). A feature that does not stand for
+    a cluster is white there.
+
+    Parameters
+    ----------
+    selector : fitted OMVFS
+    n : int, default=None
+        Features of each cluster at most; by default so many that all are easy to read.
+    ax : matplotlib Axes, default=None
+        To draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    check_is_fitted(selector)
+    about = selector.cluster_features(n=sum(selector.schema_.widths))
+    n = max(1, _ROWS // len(about)) if n is None else whole("n", n, least=1)
+    told = {
+        k: {
+            (each.view, each.feature): each.strength
+            if each.correlation is None
+            else each.correlation
+            for each in own
+        }
+        for k, own in about.items()
+    }
+    # Every feature once, where it is first told of.
+    rows = list(dict.fromkeys(feature for own in told.values() for feature in list(own)[:n]))
+    cells = np.full((len(rows), len(told)), np.nan)
+    for k, own in told.items():
+        for i, feature in enumerate(rows):
+            cells[i, k] = own.get(feature, np.nan)
+    ax, label = axes(ax, len(rows)), labeller()
+    by = "correlation" if selector.cluster_shares_ is not None else "times the mean of all rows"
+    if len(rows):
+        drawn = ax.imshow(cells, aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
+        ax.figure.colorbar(drawn, ax=ax, label=by)
+    views = len(selector.schema_.names) > 1
+    texts = [label(f"{view}: {name}" if views else name) for view, name in rows]
+    ax.set_yticks(np.arange(len(rows)), labels=texts, fontsize="small", **PLAIN)
+    shares = selector.cluster_shares_
+    few = len(told) <= 12
+    ticks = [f"{k}\n{shares[k]:.0%}" if few and shares is not None else f"{k}" for k in told]
+    ax.set_xticks(np.arange(len(told)), labels=ticks, fontsize="medium" if few else "xx-small")
+    ax.set_xlabel("cluster and its share of the rows" if few and shares is not None else "cluster")
+    ax.set_title("What clusters are about")
+    return ax
+
+
+def plot_agreement(selector: Any, ax: Any = None) -> Any:
+    """Draw how much of the clusters the best features alone reproduce, by their number.
+
+    Of all views together, with a band of a standard deviation to either side, and of each view
+    alone; the dashed line is at the number that is enough.
+
+    Parameters
+    ----------
+    selector : fitted OMVFS
+    ax : matplotlib Axes, default=None
+        To draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    quality = selector.selection_quality_
+    ax, label = axes(ax), labeller()
+    low, high = quality.agreement - quality.spread, quality.agreement + quality.spread
+    ax.fill_between(quality.sizes, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
+    several = len(quality.views) > 1
+    name = "all views" if several else label(next(iter(quality.views)))
+    ax.plot(quality.sizes, quality.agreement, "o-", color=COLOURS[0], label=_shown(name))
+    if several:
+        for i, (view, own) in enumerate(quality.views.items(), start=1):
+            colour, style = COLOURS[i % len(COLOURS)], "-" if i < len(COLOURS) else "--"
+            shown = _shown(label(view))
+            ax.plot(own.sizes, own.agreement, style, color=colour, linewidth=1, label=shown)
+    enough = quality.levels_off_at
+    ax.axvline(enough, color="0.4", linestyle="--", linewidth=1, label=f"{enough:,} are enough")
+    ax.set_ylim(0, 1.02)
+    in_all = selector.n_features_to_select is not None
+    ax.set_xlabel("best features, of all views" if in_all else "best features of each view")
+    ax.set_ylabel("agreement with the clusters (NMI)")
+    ax.set_title("How many features are enough")
+    count(ax, log=True)
+    legend(ax, fontsize="small", loc="lower right")
+    return ax
+
+
+def plot_n_clusters(selector: Any, ax: Any = None) -> Any:
+    """Draw how far views agree on who belongs together, by the number of clusters.
+
+    Parameters
+    ----------
+    selector : OMVFS, fitted with ``n_clusters="auto"``
+    ax : matplotlib Axes, default=None
+        To draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    curve = selector.n_clusters_curve_
+    ax = axes(ax)
+    ax.plot(curve.n_clusters, curve.criterion, "o-", color=COLOURS[0], label="mean of all halves")
+    low, high = curve.criterion - curve.spread, curve.criterion + curve.spread
+    ax.fill_between(curve.n_clusters, low, high, color=COLOURS[0], alpha=0.15, label="spread")
+    text = f"{curve.best:,} clusters"
+    ax.axvline(curve.best, color="0.4", linestyle="--", linewidth=1, label=text)
+    ax.set_xlabel("clusters")
+    ax.set_ylabel("agreement of views (correlation)")
+    ax.set_title("How many clusters there are")
+    count(ax, log=True)
+    legend(ax, fontsize="small")
+    return ax
+
+
+def plot_stream(selector: Any, ax: Any = None) -> Any:
+    """Draw the objective a row along the stream, chunk by chunk.
+
+    Dashed lines are changes of the stream, if `detect_drift` is on; squares are chunks after which
+    the reservoir was clustered anew.
+
+    Parameters
+    ----------
+    selector : fitted OMVFS
+        Of whose chunks the last 10,000 are known.
+    ax : matplotlib Axes, default=None
+        To draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    infos, events, ax = list(selector.history_), selector.drift_, axes(ax)
+    sizes = np.array([info.n_rows for info in infos])
+    rows = selector.n_samples_seen_ - sizes.sum() + np.cumsum(sizes)
+    values = np.array([info.objective for info in infos]) / sizes
+    style = "o-" if len(rows) == 1 else "-"
+    ax.plot(rows, values, style, color=COLOURS[0], linewidth=1, label="objective a row")
+    anew = np.array([info.reclustered for info in infos])
+    if anew.any():
+        ax.plot(rows[anew], values[anew], "s", color=COLOURS[1], label="clustered anew")
+    for i, event in enumerate(each for each in events if each.row >= rows[0]):
+        name = "_" if i else "the stream changed"
+        ax.axvline(event.row, color=COLOURS[2], linestyle="--", linewidth=1.2, label=name)
+        place = {"xycoords": ("data", "axes fraction"), "rotation": 90, "fontsize": "small"}
+        offset = {"xytext": (3, -4), "textcoords": "offset points", "va": "top"}
+        ax.annotate(event.kind, (event.row, 1), **place, **offset, **PLAIN)
+    ax.set_xlabel("rows")
+    ax.set_ylabel("objective a row")
+    ax.set_title("Along the stream")
+    count(ax)
+    legend(ax, fontsize="small")
+    return ax
+
+
+def matplotlib() -> Any:
+    """Return matplotlib; without it, say how to get it."""
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "Figures need matplotlib. Install it: pip install 'omvfs[plots]'."
+        ) from error
+    return mpl
+
+
+def axes(ax: Any, n_lines: int = 0) -> Any:
+    """Return axes to draw on: those given, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes or None
+    n_lines : int, default=0
+        Lines of text that stand above each other, for which a new figure is high enough.
+    """
+    matplotlib()
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot as plt
+
+    size = _WIDTH, max(_HEIGHT, 1 + _LINE * n_lines)
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def labeller() -> Callable[[Any], str]:
+    """Return what makes a label of a name: one line, not too long, of characters the font has."""
+    matplotlib()
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    fonts = []
+    for family in FontProperties().get_family():
+        prop = FontProperties()
+        prop.set_family(family)
+        fonts.append(get_font(findfont(prop)))
+
+    def drawn(character: str) -> str:
+        if unicodedata.category(character) in ("Cc", "Zl", "Zp"):
+            return " "
+        known = any(font.get_char_index(ord(character)) for font in fonts)
+        return character if known else "\N{WHITE SQUARE}"
+
+    def label(name: Any) -> str:
+        text = str(name)
+        cut = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+        return "".join(map(drawn, cut))
+
+    return label
+
+
+def legend(ax: Any, **options: Any) -> None:
+    """Add a legend, whose texts are drawn as they are."""
+    handles, labels = ax.get_legend_handles_labels()
+    for text in ax.legend(handles, labels, **options).get_texts():
+        text.set(**PLAIN)
+
+
+def count(ax: Any, log: bool = False) -> None:
+    """Let the x axis tell whole numbers, with commas, by their logarithms if asked to."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    if log:
+        ax.set_xscale("log")
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    ticks = LogLocator(subs=(1, 2, 5)) if log else MaxNLocator(nbins=7, integer=True)
+    ax.xaxis.set_major_locator(ticks)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+
+
+def _shown(name: str) -> str:
+    """Return a name that matplotlib does not take for one to hide."""
+    return f" {name}" if name.startswith("_") else name
