@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from omvfs.disk import replacing_text
-from omvfs.plots.drawing import COLOURS, matplotlib
+from omvfs.plots import COLOURS, matplotlib
 from paper.base import Row
 from paper.rows import names, those
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from omvfs.evaluation import evaluate_selection
 from omvfs.evaluation.protocol import PAPER_SIZES
-from omvfs.plots.drawing import COLOURS
+from omvfs.plots import COLOURS
 from paper.base import Claim, Experiment, Place, Row, Task
 from paper.figures import MARKERS, line_against, pyplot
 from paper.methods import EVERYTHING, FULL_GRAPH, METHODS, OURS, grid, make

@@ -16,7 +16,7 @@ from omvfs.evaluation import (
     normalized_mutual_information,
 )
 from omvfs.model.settings import Graph
-from omvfs.plots.drawing import COLOURS
+from omvfs.plots import COLOURS
 from paper.base import Claim, Experiment, Place, Row, Task
 from paper.figures import band, pyplot
 from paper.page import table

@@ -10,7 +10,7 @@ from omvfs import OMVFS
 from omvfs.baselines import ColumnSum
 from omvfs.datasets import make_planted
 from omvfs.model.quality import Rows
-from omvfs.report.sentences import verdict
+from omvfs.report.summary import verdict
 from omvfs.results import Curve
 from streams import learned, two_views
 

@@ -121,39 +121,6 @@ def test_the_stream_is_its_chunks_and_changes():
     assert [text.get_text() for text in ax.texts] == [event.kind for event in watched.drift_]
 
 
-def test_shares_of_clusters_are_those_of_the_history():
-    watched = watching()
-    for chunk in chunks_of(stream("shares")):
-        watched.partial_fit(chunk)
-    history = watched.share_history_
-    ax = plots.plot_stream(watched, "shares", n=2)
-    first, second, *events = ax.lines
-    means = {line.get_label(): np.mean(line.get_ydata()) for line in (first, second)}
-    for line in (first, second):
-        k = int(line.get_label().removeprefix("cluster "))
-        assert_array_equal(line.get_xdata(), history.n_rows)
-        assert_array_equal(line.get_ydata(), history.shares[:, k])
-    assert sorted(means.values()) == pytest.approx(sorted(history.shares.mean(axis=0))[1:], abs=0.1)
-    # Not by colour alone.
-    assert first.get_marker() != second.get_marker()
-    assert len(events) == len(watched.drift_) > 0
-    with pytest.raises(ValueError, match=r"what='rows'.*'objective' or 'shares'"):
-        plots.plot_stream(watched, "rows")
-
-
-def test_ranks_are_those_of_the_history_with_the_best_on_top(model):
-    ax, history = plots.plot_ranks(model, "text", n=5), model.rank_history_
-    best = history.top["text"][-1, :5]
-    assert len(ax.lines) == 5
-    for j, line in zip(best.tolist(), ax.lines, strict=True):
-        ranks = history.ranks("text", [j])[:, 0]
-        assert_array_equal(line.get_xdata(), history.n_rows)
-        assert_array_equal(line.get_ydata(), np.where(ranks == 0, np.nan, ranks))
-    named = [f"{i}  {history.names['text'][j]}" for i, j in enumerate(best.tolist(), start=1)]
-    assert ticks(ax.yaxis) == named
-    assert ax.yaxis_inverted()
-
-
 def test_numbers_of_clusters_are_the_curve(model):
     ax, curve = plots.plot_n_clusters(model), model.n_clusters_curve_
     criterion, best = ax.lines
@@ -189,12 +156,12 @@ def test_hostile_names_are_drawn_as_they_are(plot, view):
     assert all(len(text.get_text()) < 60 for text in texts)
     shown = [text for text in texts if "$" in text.get_text()]
     assert not any(text.get_parse_math() for text in shown)
-    if plot in (plots.plot_scores, plots.plot_ranks):
+    if plot in (plots.plot_scores):
         assert shown
 
 
 def test_fonts_that_have_a_character_draw_it():
-    from omvfs.plots.drawing import labeller
+    from omvfs.plots import labeller
 
     label = labeller()
     assert label("größe β") == "größe β"
@@ -206,14 +173,14 @@ def test_fonts_that_have_a_character_draw_it():
 
 def test_few_rows_few_features_and_no_reservoir():
     one = OMVFS(2, random_state=0, sample_size=0).fit(np.eye(4) + 1)
-    for plot in (plots.plot_scores, plots.plot_clusters, plots.plot_stream, plots.plot_ranks):
+    for plot in (plots.plot_scores, plots.plot_clusters, plots.plot_stream):
         plot(one).figure.canvas.draw()
     paper = OMVFSPaper(2, random_state=0, max_iter=2).fit(rows(30))
-    for plot in (plots.plot_scores, plots.plot_stream, plots.plot_ranks):
+    for plot in (plots.plot_scores, plots.plot_stream):
         plot(paper, ax=None).figure.canvas.draw()
     # Of one cluster nothing is telling.
     alone = OMVFS(1, random_state=0).fit(rows(30))
-    for plot in (plots.plot_scores, plots.plot_clusters, plots.plot_ranks):
+    for plot in (plots.plot_scores, plots.plot_clusters):
         plot(alone).figure.canvas.draw()
 
 

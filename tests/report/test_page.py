@@ -12,7 +12,7 @@ import pytest
 from omvfs import OMVFS
 from omvfs.datasets import planted_stream
 from omvfs.report import Report
-from omvfs.report.bounds import LETTERS, cut
+from omvfs.report.summary import LETTERS, cut
 from omvfs.report.page import MOST_BYTES
 from omvfs.results import TooFewRowsError
 from omvfs.wording import shown

@@ -16,8 +16,6 @@ from changing import BEFORE, changing_rows, stacked, watching
 from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.model.queries import Queries
 from omvfs.report import Report
-from omvfs.report.stream import _shares
-from omvfs.selectors.rank_history import ShareHistory
 from reported import QUICK, hostile_model, planted_model
 from streams import taken, two_views
 from support import clustered, fingerprint
@@ -132,23 +130,6 @@ def test_the_stream_is_told_chunk_by_chunk(model, summary):
     model.set_params(detect_drift=True)
 
 
-def test_shares_of_clusters_are_told_along_the_stream(model, summary):
-    told, history = summary["stream"]["shares"], model.share_history_
-    assert told["rows"] == history.n_rows.tolist()
-    assert len(told["rows"]) > 1
-    assert sorted(own["cluster"] for own in told["clusters"]) == list(range(5))
-    for own in told["clusters"]:
-        np.testing.assert_allclose(own["shares"], history.shares[:, own["cluster"]], rtol=1e-5)
-    page = model.report(0).html()
-    for own in told["clusters"]:
-        assert page.count(f"Share of cluster {own['cluster']} along the stream, from ") == 1
-    # One point is no line.
-    one = OMVFS(3, batch_size=300, **QUICK).fit(two_views(0, 300))
-    report = one.report(0)
-    assert report.summary["stream"]["shares"] is None
-    assert "Shares of clusters" not in report.html()
-
-
 def test_changes_of_the_stream_are_told_with_what_came_and_went():
     rng = np.random.default_rng(0)
     # A class that is gone takes its features along.
@@ -167,22 +148,6 @@ def test_changes_of_the_stream_are_told_with_what_came_and_went():
     text = report.html().partition('id="stream"')[2].partition("</section>")[0]
     assert f"Row {event.row:,}: " in text
     assert html.escape(first["went"][0]["features"][0]) in text
-
-
-def test_ranks_along_the_stream_are_those_that_were_remembered(model, summary):
-    history = model.rank_history_
-    assert len(history.n_rows) > 2
-    for view in summary["features"]:
-        numbers = [each["number"] for each in view["features"]]
-        ranks = history.ranks(view["view"], numbers).T.tolist()
-        told = [each["ranks"] or [0] * len(history.n_rows) for each in view["features"]]
-        assert told == ranks
-    told = summary["stream"]["overlap"]
-    assert told["rows"] == history.n_rows.tolist()
-    for own in told["views"]:
-        sets = [set(row[row >= 0].tolist()) for row in history.top[own["view"]]]
-        expected = [len(sets[-1] & each) / len(sets[-1]) for each in sets]
-        np.testing.assert_allclose(own["shares"], expected, rtol=1e-5)
 
 
 def test_it_is_plain_values_that_json_holds(summary):
@@ -318,12 +283,3 @@ def test_the_wheel_has_the_parts_of_the_page(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     held = zipfile.ZipFile(wheel).namelist()
     assert {f"omvfs/report/page.{kind}" for kind in ("html", "css", "js")} <= set(held)
-
-
-def test_the_largest_clusters_are_those_of_rows_that_are_known():
-    # 900 rows before a merge, of which nobody knows; then cluster 0 has 60 of 100, and 120 of 400.
-    shares = np.array([[np.nan, np.nan], [0.6, 0.4], [0.3, 0.7]])
-    history = ShareHistory(np.array([900, 1000, 1400]), shares)
-    told = _shares(history, n_clusters=2)
-    assert [each["cluster"] for each in told["clusters"]] == [1, 0]
-    assert told["rows"] == [1000, 1400]
