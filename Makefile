@@ -140,7 +140,7 @@ $(MINIMUM_STAMP): pyproject.toml constraints.txt constraints-minimum.txt
 	rm -rf .venv-minimum
 	$(PYTHON) -m venv .venv-minimum
 	.venv-minimum/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
-	.venv-minimum/bin/python -m pip install -q --disable-pip-version-check -c constraints-minimum.txt --no-build-isolation -e '.[cli,files,remote,plots,report,live,test]'
+	.venv-minimum/bin/python -m pip install -q --disable-pip-version-check -c constraints-minimum.txt --no-build-isolation -e '.[cli,files,remote,plots,report,test]'
 	touch $@
 
 $(DOCS_STAMP): pyproject.toml constraints.txt constraints-docs.txt

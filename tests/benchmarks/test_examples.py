@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "name", ["criterion", "made", "measure", "plots", "scaling", "stream_memory", "watching"]
+    "name", ["criterion", "made", "measure", "plots", "scaling", "stream_memory"]
 )
 def test_examples(name):
     found = doctest.testmod(importlib.import_module(name))

@@ -14,7 +14,6 @@ from omvfs.cli._output import WRITTEN
 from omvfs.constraints import check_all, check_countable, check_judgeable, check_watched
 from omvfs.formats.files import Destination
 from omvfs.formats.opening import read_input
-from omvfs.live.content import stamp
 from omvfs.wording import sentence_of
 
 # What a run leaves in its folder: the checkpoint, and what it has come to.
@@ -189,3 +188,12 @@ def telling_of_checkpoint(out: Destination) -> Iterator[None]:
 def _shown(folder: Path) -> list[Path]:
     """Return the files of a folder, without what a killed write may have left."""
     return [file for file in folder.iterdir() if not file.name.startswith(".")]
+
+
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """Return what tells whether a file was written anew; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -15,7 +15,6 @@ COMMANDS = {
     "merge": "Merge what was learned from parts of the data, each by itself.",
     "rank": "Write the ranking of a model, as a run does at its end.",
     "report": "Write a page on what a model has learned.",
-    "watch": "Show a run in the browser, while it goes and when it is done.",
     "convert": "Write data in another format.",
     "demo": "See it at work, on data that need no download.",
 }

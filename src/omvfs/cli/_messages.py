@@ -13,7 +13,6 @@ from omvfs.data.schema import shown as shown
 _ADDRESS = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\"<>]+")
 _EXTRAS = {"pyarrow": "files", "h5py": "files", "fsspec": "remote"}
 _EXTRAS |= {"dask": "dask", "distributed": "dask", "jinja2": "report"}
-_EXTRAS |= {"starlette": "live", "uvicorn": "live"}
 
 
 def say(text: str, err: bool = False) -> None:

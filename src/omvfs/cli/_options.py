@@ -311,32 +311,15 @@ WithReport = Annotated[
         help="Also write a page on what was learned, to FOLDER/report.html.",
     ),
 ]
-Watch = Annotated[
-    bool,
+StatusPath = Annotated[
+    Path | None,
     typer.Option(
-        "--watch",
+        "--status",
+        metavar="FILE",
         rich_help_panel=RUNS,
-        help="Show the run in the browser while it goes, at the address that is said first; "
-        "afterwards omvfs watch FOLDER does.",
+        help="Tell programs where the run stands: a small JSON file that is replaced as it goes.",
+        show_default=False,
     ),
-]
-Watched = Annotated[
-    Any,
-    typer.Argument(
-        parser=destination, metavar="FOLDER", help="Folder of a run: what select was given as -o."
-    ),
-]
-Host = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Name or number of this machine to listen at; 0.0.0.0 for all of its networks, which "
-        "needs a token that the address has.",
-    ),
-]
-Port = Annotated[
-    int,
-    typer.Option(min=0, max=65_535, metavar="N", help="Port to listen at; 0 for a free one."),
 ]
 Config = Annotated[
     Path | None,

@@ -1,8 +1,12 @@
 """What commands show and write: progress and results."""
 
+import contextlib
 import csv
 import json
+import math
+import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,11 +16,10 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from omvfs import OMVFS
+from omvfs import OMVFS, disk
 from omvfs.disk import Staging
 from omvfs.formats import Source
 from omvfs.formats.files import without_secrets
-from omvfs.live.process import peak_memory
 from omvfs.model.settings import AUTO
 from omvfs.persistence import pack_events
 from omvfs.pipeline import Result, Status
@@ -60,6 +63,68 @@ class Bar:
         traceback: TracebackType | None,
     ) -> None:
         self._progress.stop()
+
+
+class StatusFile:
+    """Tells programs where a run stands, in a small JSON file that is replaced as it goes.
+
+    Readers find a whole file at any moment. A file that cannot be written does not end the run.
+
+    Parameters
+    ----------
+    path : Path or None
+        None to write nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "status.json"
+    >>> StatusFile(path).enter("ranking")
+    >>> json.loads(path.read_text())["state"]
+    'ranking'
+    """
+
+    # Seconds between two writes, at least.
+    EVERY = 0.5
+
+    def __init__(self, path: Path | None) -> None:
+        self.path, self._began, self._written = path, time.monotonic(), -math.inf
+        self._told: dict[str, Any] = {"state": "reading", "unit": "rows", "done": 0, "total": None}
+        self._write()
+
+    def __call__(self, status: Status) -> None:
+        """Take note of a chunk that was learned."""
+        self._progress("rows", status.n_rows, status.total)
+
+    def parts(self, done: int, total: int) -> None:
+        """Take note of how many parts are learned, where workers learn from them."""
+        self._progress("parts", done, total)
+
+    def enter(self, state: str, message: str = "") -> None:
+        """Tell at once what the run does now, or how it ended.
+
+        Parameters
+        ----------
+        state : {"reading", "learning", "ranking", "writing", "finished", "stopped", "failed"}
+        message : str, default=""
+            Why it failed.
+        """
+        self._told.update(state=state, message=message)
+        self._write()
+
+    def _progress(self, unit: str, done: int, total: int | None) -> None:
+        self._told.update(state="learning", unit=unit, done=done, total=total)
+        if time.monotonic() >= self._written + self.EVERY:
+            self._write()
+
+    def _write(self) -> None:
+        if self.path is None:
+            return
+        seconds = round(time.monotonic() - self._began, 2)
+        told = {"pid": os.getpid(), **self._told, "seconds": seconds, "memory": peak_memory()}
+        with contextlib.suppress(OSError), disk.replacing_text(self.path) as file:
+            json.dump(told, file)
+        self._written = time.monotonic()
 
 
 def write_results(
@@ -199,6 +264,16 @@ def _ranked(
         if selected:
             chosen[view].append(name)
     return list(table), chosen, list(zip(*columns, strict=True))
+
+
+def peak_memory() -> int | None:
+    """Return the most bytes that this process has held, None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024)
 
 
 def _memory() -> str:

@@ -1,12 +1,14 @@
 """The command that writes a page on a model, and the page at the end of a run."""
 
+import contextlib
 import hashlib
 import json
 import re
 import shlex
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import typer
 
@@ -21,8 +23,9 @@ from omvfs.cli._wording import typed
 from omvfs.disk import locked, replacing_text, sweep
 from omvfs.formats import Chunk, Source
 from omvfs.formats.files import Destination, without_secrets
+from omvfs.pipeline import Status
 from omvfs.report import Report
-from omvfs.report.page import TITLE, check_can_be_made
+from omvfs.report.page import TITLE, check_can_be_made, report_on
 
 # The page, and what it says for programs.
 PAGE, VALUES = "report.html", "report.json"
@@ -31,7 +34,7 @@ _LOOKED_AT, _MOST_BYTES = 1000, 1 << 20
 # Parameters that are asked anew of a model.
 _ASKED_ANEW = "n_features_per_view", "n_features_to_select"
 # Options that make no difference to the results.
-_OF_ONE_RUN = "out", "resume", "overwrite", "watch"
+_OF_ONE_RUN = "out", "resume", "overwrite", "status"
 # What is told of a run, by the names of run.json.
 _TOLD = {"command": "command", "inputs": "read", "versions": "learned with"}
 
@@ -166,6 +169,50 @@ def replace_report(
             first = next(chunks_of(source, reading.inputs, _LOOKED_AT))
         examples = examples_of(first, selector)
     selector.report(examples=examples, run=run_of(out / MODEL, selector)).save(out / PAGE)
+
+
+class PageOnTheWay:
+    """Writes the page of a run at its checkpoints; a listener of the run, and a context.
+
+    Pages take a tenth of the run's time at most. The page loads itself again until it is replaced
+    by that of the finished run, or, if the run stops or fails, by one that does not.
+
+    Parameters
+    ----------
+    path : Path or None
+        None to write nothing.
+    """
+
+    _SHARE = 0.1
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self._selector = path, None
+        self._began, self._spent, self._open = time.monotonic(), 0.0, False
+
+    def __call__(self, status: Status) -> None:
+        now = time.monotonic()
+        due = self._spent <= self._SHARE * (now - self._began)
+        if self._path is None or not status.saved or status.selector is None or not due:
+            return
+        self._selector, self._open = status.selector, True
+        self._write("running")
+        self._spent += time.monotonic() - now
+
+    def done(self) -> None:
+        """Take note that the page of the finished run is there."""
+        self._open = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._open:
+            with contextlib.suppress(Exception):
+                self._write("stopped")
+
+    def _write(self, state: str) -> None:
+        assert self._path is not None
+        report_on(self._selector, 0, state=state).save(self._path)
 
 
 def examples_of(chunk: Chunk, selector: OMVFS) -> dict[int, list[dict[str, Any]]]:

@@ -13,13 +13,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from omvfs import OMVFS, persistence
 from omvfs.cli._checks import MODEL
 from omvfs.cli._messages import say
+from omvfs.cli._output import StatusFile
 from omvfs.cli._reading import Reading
 from omvfs.cli._rows import no_rows
 from omvfs.cli._signals import Stop
 from omvfs.distributed.shards import Kept, Outcome, parts_of
 from omvfs.distributed.steps import ClusterError
 from omvfs.formats.files import Destination
-from omvfs.live.status import StatusFile
 from omvfs.pipeline import Result
 
 # Where finished parts are kept in the folder of the results.
@@ -143,10 +143,6 @@ def learned(
                 bar.update(task, completed=done, total=total)
                 told.parts(done, total)
 
-            def should_stop() -> bool:
-                told.waiting()
-                return stop()
-
             found = run_parts(
                 client,
                 selector,
@@ -155,7 +151,7 @@ def learned(
                 order=order,
                 skip_damaged=skip_damaged,
                 listener=listener,
-                should_stop=should_stop,
+                should_stop=stop,
             )
     if not found.finished:
         left = (

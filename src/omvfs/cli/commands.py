@@ -1,7 +1,8 @@
 """The commands, each a few lines over the library."""
 
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,10 +33,10 @@ from omvfs.cli._config import (
     resized,
     table_of,
 )
-from omvfs.cli._ending import ended
+from omvfs.cli._ending import ended, said_of
 from omvfs.cli._front import new_app
 from omvfs.cli._logged import saying_what_is_logged
-from omvfs.cli._messages import say, shown
+from omvfs.cli._messages import discreet, say, shown
 from omvfs.cli._models import merge, rank
 from omvfs.cli._options import (
     BatchSize,
@@ -63,22 +64,29 @@ from omvfs.cli._options import (
     Scheduler,
     Seed,
     SkipDamaged,
+    StatusPath,
     Tokenize,
     Total,
     View,
     Vocabulary,
-    Watch,
     WithReport,
     Workers,
     WriteData,
 )
-from omvfs.cli._output import Bar, write_results
+from omvfs.cli._output import Bar, StatusFile, write_results
 from omvfs.cli._reading import Reading, of_parts
-from omvfs.cli._report import PAGE, command_of, pages_for, replace_report, report
+from omvfs.cli._report import (
+    PAGE,
+    PageOnTheWay,
+    command_of,
+    pages_for,
+    replace_report,
+    report,
+)
 from omvfs.cli._rows import as_they_came, chunks_of, no_rows, write_rows
 from omvfs.cli._signals import Stop
 from omvfs.cli._summary import summarise
-from omvfs.cli._watching import told_in, watch_run
+from omvfs.cli._wording import worded
 from omvfs.cli._workers import (
     PARTS,
     check_same_kind,
@@ -92,8 +100,7 @@ from omvfs.data.schema import NewFeatures, Schema
 from omvfs.disk import locked, settle, sweep
 from omvfs.formats import Joined, Source, open_source
 from omvfs.formats.files import Destination
-from omvfs.live.status import StatusFile
-from omvfs.pipeline import Result, run
+from omvfs.pipeline import Listener, Result, run
 
 app = new_app()
 
@@ -147,7 +154,6 @@ def select(
     negative: Negative = DEFAULTS["negative"],
     write_data: WriteData = False,
     with_report: WithReport = False,
-    watch: Watch = False,
     view: View = None,
     drop: Drop = None,
     key: Key = None,
@@ -169,6 +175,7 @@ def select(
     checkpoint_every: CheckpointEvery = 50,
     resume: Resume = False,
     overwrite: Overwrite = False,
+    status: StatusPath = None,
     config: Config = None,
 ) -> None:
     """Rank the features of every view, and select the best.
@@ -200,7 +207,8 @@ def select(
         else:
             kept.remove()
         stack.enter_context(telling_of_checkpoint(to))
-        status = stack.enter_context(told_in(context, to))
+        told = stack.enter_context(_telling_end(StatusFile(status), context))
+        page = stack.enter_context(PageOnTheWay(out / PAGE if pages else None))
         warned: list[str] = []
         if many:
             result, about = learned(
@@ -211,24 +219,25 @@ def select(
                 scheduler,
                 order,
                 skip_damaged,
-                status,
+                told,
             )
         else:
             with remarked(inputs) as warned:
-                result, about = _learned_here(context, selector, to, status), {}
-        status.enter("ranking")
+                result, about = _learned_here(context, selector, to, (told, page)), {}
+        told.enter("ranking")
         reading = Reading.of(context)
-        told = {"command": command_of(context), "reading": reading.asked, **about}
-        chosen = write_results(out, result, inputs, told)
+        made = {"command": command_of(context), "reading": reading.asked, **about}
+        chosen = write_results(out, result, inputs, made)
         if write_data or with_report:
-            status.enter("writing")
+            told.enter("writing")
         if write_data:
             _write_selected(result.selector, reading, out / "data")
         if pages or resume or overwrite:
             replace_report(pages, out, result.selector, reading, _opened)
         to.publish(*RESULTS, *pages, "data")
         kept.remove()
-        status.finished(result.selector, chosen)
+        page.done()
+        told.enter("finished")
     tell_of_damaged(about)
     asked = is_given(context, "clusters")
     summarise(result.selector, chosen, to, warned, asked_clusters=asked, wrote_data=write_data)
@@ -272,7 +281,6 @@ def transform(
 app.command(cls=Grouped)(merge)
 app.command(cls=Grouped)(rank)
 app.command(cls=Grouped)(report)
-app.command("watch", cls=Grouped)(watch_run)
 
 
 @app.command(cls=Grouped)
@@ -309,7 +317,10 @@ def demo() -> None:
 
 
 def _learned_here(
-    context: typer.Context, selector: OMVFS, to: Destination, told: StatusFile
+    context: typer.Context,
+    selector: OMVFS,
+    to: Destination,
+    listeners: Sequence[Listener],
 ) -> Result:
     """Return what was learned from all rows, one after another, in this process."""
     given, model = context.params, to.here / MODEL
@@ -322,10 +333,6 @@ def _learned_here(
         # Words that the rows bring later are learned too, those of a longer file among them.
         selector.set_params(new_features=wanted)
 
-    def should_stop() -> bool:
-        told.waiting()
-        return stop()
-
     with opened as source, Stop() as stop, Bar(Console(stderr=True), source) as bar:
         result = run(
             source,
@@ -333,8 +340,8 @@ def _learned_here(
             save_to=model,
             save_every=given["checkpoint_every"],
             resume=given["resume"],
-            listeners=(bar, told, lambda status: to.publish(MODEL) if status.saved else None),
-            should_stop=should_stop,
+            listeners=(bar, *listeners, lambda status: to.publish(MODEL) if status.saved else None),
+            should_stop=stop,
         )
     to.publish(MODEL)
     began = hasattr(result.selector, "schema_")
@@ -347,6 +354,23 @@ def _learned_here(
     if isinstance(opened, Joined) and opened.n_left_out:
         say(f"{opened.n_left_out:,} rows left out: not all files have their keys.", err=True)
     return result
+
+
+@contextmanager
+def _telling_end(told: StatusFile, context: typer.Context) -> Iterator[StatusFile]:
+    """Have the status file tell how the run ends, if it does not finish."""
+    try:
+        yield told
+    except Exception as error:
+        if isinstance(error, typer.Exit):
+            told.enter("stopped")
+        else:
+            sentence = worded(said_of(error)[0], lambda: options_of(context.find_root().command))
+            told.enter("failed", shown(discreet(sentence, context.params["inputs"])))
+        raise
+    except BaseException:
+        told.enter("stopped")
+        raise
 
 
 def _opened(

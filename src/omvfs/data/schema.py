@@ -339,9 +339,14 @@ class Vocabulary(Sequence[str]):
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self[:5])) if self._n < 100 else f"{self._n:,} names"
         return f"Vocabulary({shown}{', ...' if 5 < self._n < 100 else ''})"
+
+
 def shown(text: str) -> str:
     r"""Return a text as a terminal or a page may show it, on one line, what is unseen escaped.
 
+    Examples
+    --------
     >>> print(shown("wörd\x1b[2J\n"))
     wörd\x1b[2J\n
+    """
     return _UNSEEN.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
