@@ -34,7 +34,7 @@ def run(tmp_path_factory):
 
 def test_a_run_ends_with_a_report_and_says_where_it_is(run, tmp_path, capsys):
     folder, rows = run
-    names = {"model.omvfs", "ranking.csv", "ranking.json", "run.json", "status.json"}
+    names = {"model.omvfs", "ranking.csv", "ranking.json", "run.json"}
     names |= {"report.html", "report.json"}
     assert {each.name for each in folder.iterdir()} == names
     out = tmp_path / "out"

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from omvfs.data.schema import shown
 from omvfs.disk import replacing_text
 from omvfs.parameters import whole
-from omvfs.report.summary import IN_FULL, KINDS, cut, summarise
+from omvfs.report.summary import KINDS, cut, summarise
 from omvfs.threads import on_one_thread
 
 # By what a page is known as one of these.
@@ -28,6 +28,8 @@ TITLE = "<title>omvfs report: "
 RELOAD = 3
 # How often rows are drawn to tell what is chance, and where views times clusters are many.
 _DRAWS, _MANY = (5, 2), 1000
+# Letters of a name where it leads; elsewhere there are fewer.
+_LETTERS = 48
 # A picture, and what is left free for its labels.
 WIDTH, HEIGHT = 320, 150
 LEFT, RIGHT, TOP, BOTTOM = 34, 12, 10, 22
@@ -149,17 +151,17 @@ def page(summary: Mapping[str, Any]) -> str:
     from markupsafe import Markup, escape
 
     @cache
-    def name(text: str, letters: int = 48) -> Markup:
-        """Return a name that keeps to itself, whatever is in it."""
+    def name(text: str, letters: int = _LETTERS) -> Markup:
+        """Return a name that keeps to itself, whatever is in it; the whole of it where it leads."""
         visible = shown(text) if text.strip() else f"“{shown(text)}”"
         short = cut(visible, letters)
-        if short == visible:
+        if short == visible or letters < _LETTERS:
             return Markup("<bdi>{}</bdi>").format(short)
-        return Markup('<bdi title="{}">{}</bdi>').format(visible, short)
+        return Markup('<bdi title="{}">{}</bdi>').format(cut(visible), short)
 
-    def feature(each: Mapping[str, Any]) -> Markup:
+    def feature(each: Mapping[str, Any], letters: int = 28) -> Markup:
         if each["name"] is not None:
-            return name(each["name"], 32)
+            return name(each["name"], letters)
         return Markup("{} #{}").format(name(each["view"], 16), each["number"])
 
     template, style, script = _parts()
@@ -179,7 +181,6 @@ def page(summary: Mapping[str, Any]) -> str:
         figure=figure,
         chart=chart,
         kinds=KINDS,
-        in_full=IN_FULL,
         reload=RELOAD,
     )
     return text

@@ -16,14 +16,14 @@ from omvfs.fitted import FittedState, digest
 from omvfs.results import Curve, TooFewRowsError
 
 # How much a report holds at most, whatever was learned from; what is left out, it says.
-# Views, clusters, and clusters that are described in full.
-VIEWS, CLUSTERS, IN_FULL = 24, 200, 48
+# Views, clusters, and pairs of them that are described in full.
+VIEWS, CLUSTERS, IN_FULL = 24, 200, 240
 # Features of all views, of one view, and of one view in the description of a cluster.
-FEATURES, FEATURES_OF_VIEW, TELLING = 400, 200, 6
+FEATURES, FEATURES_OF_VIEW, TELLING = 240, 200, 6
 # Points of a line, changes of the stream, features of a change, and example rows of a cluster.
 POINTS, EVENTS, CHANGED, EXAMPLES = 160, 20, 5, 3
 # Characters of a name, of what is said of a run, and how many things are said of it.
-LETTERS, COMMAND, LINES = 80, 2000, 20
+LETTERS, COMMAND, LINES = 64, 2000, 20
 # Of the rows of the reservoir, those that a resample draws.
 _SHARE = 0.5
 # Features that fewer rows have than this name a cluster: what most rows have says little.
@@ -230,7 +230,7 @@ def _clusters(
             "share_of_last": plain(np.mean(recent == k)) if len(recent) else None,
             "n_last": len(recent),
         }
-        if place < IN_FULL:
+        if place < min(48, IN_FULL // len(views)):
             own["views"] = [
                 {"view": cut(view), "features": list(map(_telling, about[view][k][:n]))}
                 for view in views
