@@ -204,7 +204,6 @@ def test_a_page_is_small_however_long_names_are(wide, sign):
 
 def test_names_are_cut_in_what_is_said():
     long = wide_model(2, 3, 40, name="w" * 10_000 + "{}").report(0)
-    assert (
-        max(map(len, re.findall('"(w+…?)"', json.dumps(long.summary, ensure_ascii=False)))) == LETTERS
-    )
+    said = json.dumps(long.summary, ensure_ascii=False)
+    assert max(map(len, re.findall('"(w+…?)"', said))) == LETTERS
     assert "ww…" in long.html()
