@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omvfs import OMVFS
+from omvfs import OMVFS, fitted
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
-from omvfs.selectors import fitted
 from streams import every_dtype, few
 from support import counts
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from changing import BEFORE, BETWEEN, changing_rows, chunks_of, stacked, stream, watching
-from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs import OMVFS, Views
 from omvfs.fitted import FittedState
 from streams import learned, two_views
 from support import fingerprint
@@ -56,7 +56,7 @@ def test_a_second_change_is_another_event():
     assert second.since >= first.row
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_without_a_change_there_is_no_event(seed):
     model = learn(watching(), stream("none", seed, n_changes=2), size=150)
     assert model.drift_ == []
@@ -72,19 +72,6 @@ def test_what_is_learned_is_the_same_to_the_bit():
         own, other = (getattr(each._fitted.state, name) for each in (on, off))
         assert fingerprint(own) == fingerprint(other), name
     np.testing.assert_array_equal(on.scores_, off.scores_)
-
-
-def test_features_are_named_as_the_views_name_them():
-    rows = stream("meaning")
-    names = {view: [f"{view}{j}" for j in range(X.shape[1])] for view, X in rows.items()}
-    model = watching()
-    for chunk in chunks_of(rows):
-        model.partial_fit(Views(chunk, feature_names=names))
-    (event,) = model.drift_
-    numbers = learn(watching(), rows).drift_[0]
-    for view in rows:
-        assert event.came[view] == tuple(names[view][j] for j in numbers.came[view])
-        assert event.went[view] == tuple(names[view][j] for j in numbers.went[view])
 
 
 def test_features_of_a_cluster_that_is_gone_went():
@@ -131,19 +118,6 @@ def test_what_it_raises_leaves_the_chunk_learned_as_a_whole():
     assert failed == 1
 
 
-def test_a_fit_whose_listener_fails_leaves_what_was_before():
-    def told(event):
-        raise RuntimeError("no time")
-
-    rows = stream()
-    model = watching(on_drift=told, batch_size=100).fit(stream("none", n_changes=0))
-    before = learned(model)
-    for fit in (model.fit, lambda X: model.fit_batches(chunks_of(X))):
-        with pytest.raises(RuntimeError, match="no time"):
-            fit(rows)
-        assert learned(model) == before
-
-
 def test_a_chunk_that_fails_is_no_event_and_changes_nothing():
     model, heard = watching(on_drift=lambda event: heard.append(event)), []
     chunks = list(chunks_of(stream()))
@@ -162,7 +136,7 @@ def test_a_chunk_that_fails_is_no_event_and_changes_nothing():
 # Saved, copied, merged
 
 
-@pytest.mark.parametrize("stop", [1, 2, 3, 9, 12, 14, 20])
+@pytest.mark.parametrize("stop", [1, 9, 14])
 def test_saved_anywhere_and_loaded_it_goes_on_to_the_same_bits_and_events(stop):
     chunks = list(chunks_of(stream("meaning", n_changes=2), 120))
     whole, part = watching(), watching(on_drift=print)
@@ -193,18 +167,6 @@ def test_a_copy_goes_on_by_itself(way):
     for chunk in chunks[9:]:
         model.partial_fit(chunk)
     assert repr(model.drift_) == repr(other.drift_) != "[]"
-
-
-def test_a_copy_of_an_estimator_asks_a_detector_that_remembers():
-    chunks = list(chunks_of(stream("none")))
-    model = watching(drift_detector=Threshold())
-    for chunk in chunks[:10]:
-        model.partial_fit(chunk)
-    told = len(model._fitted.detector.at_work.told)
-    assert told > 2
-    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        other.partial_fit(chunks[10])
-        assert len(other._fitted.detector.at_work.told) == told + 1
 
 
 SPOILT = [
@@ -305,12 +267,9 @@ def test_a_chunk_that_fails_is_not_told_to_the_detector(monkeypatch):
 @pytest.mark.parametrize(
     "params",
     [
-        {"half_life": 400},
-        {"scale_columns": True},
-        {"prepare": ["tfidf", "l2"]},
-        {"view_weight": {"text": 1.0, "image": 3.0}},
-        {"graph": "none"},
-        {"sample_size": 100},
+        {"half_life": 400, "scale_columns": True},
+        {"prepare": ["tfidf", "l2"], "view_weight": {"text": 1.0, "image": 3.0}},
+        {"graph": "none", "sample_size": 100},
         {"n_clusters": 1},
     ],
     ids=str,
@@ -342,7 +301,7 @@ def lacking(views, share, seed=0):
     )
 
 
-@pytest.mark.parametrize("kind", ["none", "meaning", "shares"])
+@pytest.mark.parametrize("kind", ["none", "shares"])
 def test_rows_may_lack_views(kind):
     model = watching()
     for i, chunk in enumerate(chunks_of(stream(kind))):
@@ -365,11 +324,6 @@ def test_any_chunks_will_do():
     for size in (37, 250):
         (event,) = learn(watching(), rows, size).drift_
         assert BEFORE < event.row <= BEFORE + 600
-
-
-def test_the_solver_of_the_paper_knows_no_changes():
-    model = OMVFSPaper(3, random_state=0, max_iter=2).fit(two_views(0, 60))
-    assert model.drift_ == []
 
 
 def test_what_makes_no_sense_is_refused():

@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from itertools import permutations
+from itertools import cycle, permutations
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,10 @@ from scipy.stats import spearmanr
 
 import omvfs
 from omvfs import OMVFS, OMVFSPaper, Views
-from omvfs.fitted import FittedState
 from omvfs.prepare import buckets
 
 K = 3
+LIMITED = {"max_features": {"text": 40, "image": None}}
 BUCKETS = [934824, 1016166, 0]
 
 
@@ -101,8 +101,11 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-@pytest.mark.parametrize("lacking", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("options", "lacking"),
+    list(zip(OPTIONS.values(), cycle([0.0, 0.3]), strict=False)),
+    ids=OPTIONS,
+)
 @settings(max_examples=1, deadline=None)
 @given(seed=st.integers(0, 10**6))
 @example(seed=4)  # sums over columns depended on their number in the last digit
@@ -161,37 +164,10 @@ def test_a_chunk_that_fails_leaves_nothing(bad):
     assert_same(model, oracle)
 
 
-def test_a_chunk_that_fails_at_last_leaves_nothing(monkeypatch):
-    chunks = stream(1)
-    model, oracle = grown(chunks[:3]), grown(chunks[:3])
-
-    def fails(*given):
-        raise ValueError("too large")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(FittedState, "check_finite", fails)
-        with pytest.raises(ValueError, match="too large"):
-            model.partial_fit(chunks[5])
-    for chunk in chunks[3:]:
-        model.partial_fit(chunk)
-        oracle.partial_fit(chunk)
-    assert_same(model, oracle)
-
-
-def test_an_update_that_is_rolled_back_leaves_no_columns_behind():
-    chunks = stream(2)
-    model, oracle = grown(chunks[:3]), grown(chunks[:3])
-    update = model._fitted.after(model._read_chunk(chunks[4], "error"))
-    update.commit()
-    update.rollback()
-    for chunk in chunks[3:]:
-        model.partial_fit(chunk)
-        oracle.partial_fit(chunk)
-    assert_same(model, oracle)
-
-
-@pytest.mark.parametrize("way", ["file", "bytes", "pickle", "copy"])
-@pytest.mark.parametrize("options", [{}, {"max_features": {"text": 40, "image": None}}])
+@pytest.mark.parametrize(
+    ("way", "options"),
+    [("file", {}), ("bytes", LIMITED), ("pickle", {}), ("copy", LIMITED)],
+)
 def test_it_goes_on_to_the_same_bits(tmp_path, way, options):
     chunks = stream(5, lacking=0.2)
     whole = grown(chunks, **options)
@@ -211,14 +187,17 @@ def test_it_goes_on_to_the_same_bits(tmp_path, way, options):
     assert other.n_features_forgotten_ == whole.n_features_forgotten_
 
 
+STEPS = ["text:tfidf", "l2"]
+# Every pair of settings.
 GRID = [
-    (solver, lacking, half_life, scaled, prepare, negative)
-    for solver in (OMVFS, OMVFSPaper)
-    for lacking in (0.0, 0.3)
-    for half_life in (None, 80.0)
-    for scaled in (False, True)
-    for prepare in (None, ["text:tfidf", "l2"])
-    for negative in ("error", "shift")
+    (OMVFS, 0.0, None, False, None, "error"),
+    (OMVFS, 0.0, None, True, STEPS, "shift"),
+    (OMVFS, 0.3, 80.0, False, None, "shift"),
+    (OMVFS, 0.3, 80.0, True, STEPS, "error"),
+    (OMVFSPaper, 0.0, 80.0, False, STEPS, "error"),
+    (OMVFSPaper, 0.0, 80.0, True, None, "shift"),
+    (OMVFSPaper, 0.3, None, False, STEPS, "shift"),
+    (OMVFSPaper, 0.3, None, True, None, "error"),
 ]
 
 
@@ -313,7 +292,7 @@ def test_parts_that_may_not_grow_are_not_merged_by_name():
         grown(chunks[:1]).merge(learned(chunks[:1]))
 
 
-@pytest.mark.parametrize("prepare", [None, "text:tfidf", ["tfidf", "l2"], ["text:hash:7", "l2"]])
+@pytest.mark.parametrize("prepare", [None, ["text:hash:7", "l2"]])
 def test_selections_go_by_name_and_stay_as_wide_as_they_are(tmp_path, prepare):
     chunks = stream(9)
     model = grown(chunks[:4], n_features_per_view=5, prepare=prepare)
@@ -373,8 +352,8 @@ def test_fit_and_batches_of_any_size_learn_the_same():
     assert len(fitted.labels_) == 240
 
 
-@pytest.mark.parametrize("most", [20, 60])
-def test_a_view_has_no_more_features_than_it_may(most):
+def test_a_view_has_no_more_features_than_it_may():
+    most = 20
     chunks = stream(11, n_chunks=8)
     model = grown([], max_features={"text": most, "image": None})
     for chunk in chunks:

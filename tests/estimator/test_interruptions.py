@@ -1,7 +1,5 @@
 """A call that is interrupted, wherever it is, changes nothing, or all that it was to change."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -14,20 +12,18 @@ from omvfs.evaluation import MultiViewSphericalKMeans
 from omvfs.model.constrained import step as constrained_step
 from omvfs.model.paper import updates as paper_step
 from omvfs.model.stream import reservoir
-from omvfs.selectors import stream
 from support import fingerprint
 
 LIBRARY = omvfs.__path__[0]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, FloatingPointError])
 @pytest.mark.parametrize(
-    ("make", "module", "name"),
+    ("make", "module", "name", "error"),
     [
-        (OMVFS, constrained_step, "_terms"),
-        (OMVFS, constrained_step, "_votes"),
-        (OMVFS, reservoir.Reservoir, "update"),
-        (OMVFSPaper, paper_step, "smoothness"),
+        (OMVFS, constrained_step, "_terms", KeyboardInterrupt),
+        (OMVFS, constrained_step, "_votes", MemoryError),
+        (OMVFS, reservoir.Reservoir, "update", FloatingPointError),
+        (OMVFSPaper, paper_step, "smoothness", KeyboardInterrupt),
     ],
 )
 def test_an_interruption_anywhere_changes_nothing(monkeypatch, make, module, name, error):
@@ -61,29 +57,6 @@ def test_an_interruption_while_reclustering_changes_nothing(monkeypatch):
             model.partial_fit(good(3))
     assert everything(model) == before
     assert model.partial_fit(good(3)).history_[-1].reclustered
-
-
-@pytest.mark.parametrize("at", range(2))
-def test_an_interruption_while_a_chunk_is_committed_changes_nothing(monkeypatch, at):
-    class Interrupting(np.ndarray):
-        """Raises when it is written to for the n-th time, whichever array it is."""
-
-        left = at
-
-        def __setitem__(self, key, value):
-            super().__setitem__(key, value)
-            Interrupting.left -= 1
-            if Interrupting.left == -1:
-                raise KeyboardInterrupt("now")
-
-    model = OMVFS(3, random_state=0).partial_fit(good(0))
-    before = everything(model)
-    state = model._fitted.state
-    for view in state.statistics.views:
-        object.__setattr__(view, "B", view.B.view(Interrupting))
-    with pytest.raises(KeyboardInterrupt, match="now"):
-        model.partial_fit(good(1))
-    assert everything(model) == before
 
 
 def other_views(seed):
@@ -140,9 +113,9 @@ CALLS = {
 }
 
 
-def spread(n, most=25):
+def spread(n, most=8):
     """Return numbers from 1 to n: some of them evenly spaced, and the last ones all."""
-    return sorted({*range(1, n + 1, max(1, n // most)), *range(max(1, n - 25), n + 1)})
+    return sorted({*range(1, n + 1, max(1, n // most)), *range(max(1, n - 10), n + 1)})
 
 
 @pytest.mark.parametrize(("make", "method", "X"), CALLS.values(), ids=CALLS.keys())
@@ -165,20 +138,6 @@ def test_interrupted_at_any_line_all_is_as_before_or_as_after(make, method, X):
         model, rng, call = fresh()
         assert interrupted_at(at, call, LIBRARY)
         assert known(model, rng) in possible, f"half a state when interrupted at line {at}"
-
-
-def test_interrupted_while_its_history_is_written_nothing_is_half():
-    # Every line of the journal, not some of them.
-    def fresh():
-        return OMVFS(3, random_state=0, **quick).partial_fit(good(0))
-
-    total = n_lines(lambda: fresh().partial_fit(good(1)), stream.__file__)
-    for at in range(1, total + 1):
-        model = fresh()
-        interrupted_at(at, lambda model=model: model.partial_fit(good(1)), stream.__file__)
-        rows = sum(info.n_rows for info in model.history_)
-        assert rows == model.n_samples_seen_ == len(model._fitted.state.reservoir)
-        assert pickle.loads(pickle.dumps(model)).n_samples_seen_ == rows
 
 
 def test_a_refused_first_chunk_draws_nothing():

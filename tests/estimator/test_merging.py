@@ -1,7 +1,6 @@
 """Fits of parts of a stream merge to one of all rows, the same bits in whatever order and tree."""
 
 import copy
-import pickle
 import tracemalloc
 from functools import reduce
 
@@ -141,7 +140,7 @@ def test_parts_that_were_sent_give_the_same_bits(seed, sizes, own):
     assert learned(omvfs.merge(sent)) == learned(omvfs.merge(parts))
 
 
-@pytest.mark.parametrize("own", SETTINGS, ids=str)
+@pytest.mark.parametrize("own", SETTINGS[1::4], ids=str)
 def test_merged_saved_and_loaded_it_learns_on_as_if_it_had_not_been(own, tmp_path):
     parts = parts_of(two_views(0, 90), [40, 30, 20], **{"sample_size": 12, **own})
     for order in (False, True):
@@ -185,12 +184,6 @@ def test_memory_does_not_grow_with_the_number_of_files(tmp_path):
         tracemalloc.stop()
     # Of 13 more, three more sums are held.
     assert peaks[1] - peaks[0] < 5 * (width * K * 8)
-
-
-def test_merged_and_sent_elsewhere_it_merges_on_to_the_same_bits():
-    a, b, c = parts_of(two_views(0, 90), [40, 30, 20], sample_size=12)
-    sent = pickle.loads(pickle.dumps(a.merge(b)))
-    assert learned(sent.merge(c)) == learned(c.merge(b, a))
 
 
 # Parts are left alone
@@ -238,7 +231,7 @@ def test_if_all_rows_are_in_the_sample_the_sums_are_theirs_in_the_common_cluster
     np.testing.assert_allclose(rows, np.sort(views["text"].sum(axis=1)))
 
 
-@pytest.mark.parametrize("own", SETTINGS, ids=str)
+@pytest.mark.parametrize("own", SETTINGS[::4], ids=str)
 def test_a_merged_one_answers_like_any_other(own):
     views = two_views(0, 240)
     merged = omvfs.merge(parts_of(views, [100, 80, 60], **{"sample_size": 60, **own}))
@@ -296,8 +289,6 @@ def test_planted_features_are_found_as_in_one_pass():
 
 # Rows that are prepared, and views of unequal size
 
-PREPARED = {"text": ["log1p", "tfidf", "l2"], "image": ["scale", "tfidf"]}
-
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_what_was_counted_of_the_parts_is_what_one_pass_counts(kind):
@@ -320,27 +311,7 @@ def test_what_was_counted_of_the_parts_is_what_one_pass_counts(kind):
     )
 
 
-def test_the_same_steps_may_be_asked_for_in_other_words():
-    a, b = cut(two_views(0, 60), [30, 30])
-    forms = [["tfidf", "l2"], ("text:tfidf", "text:l2", "image:tfidf", "image:l2")]
-    forms.append({"image": ("tfidf", "l2"), "text": ["tfidf", "l2"]})
-    first = fitted(a, prepare=forms[0])
-    expected = learned(first.merge(fitted(b, prepare=forms[0])))
-    for form in forms:
-        assert learned(first.merge(fitted(b, prepare=form))) == expected
-
-
-def test_prepared_and_merged_it_learns_on():
-    views = two_views(0, 90)
-    merged = omvfs.merge(parts_of(views, [40, 50], prepare=PREPARED, sample_size=12))
-    merged.partial_fit(two_views(1, 10))
-    assert merged._fitted.preparation.counted[0][1]["n"] == [100]
-    with pytest.raises(ValueError, match="the rows so far were prepared otherwise"):
-        merged.set_params(prepare="l2").partial_fit(two_views(2, 10))
-
-
-@pytest.mark.parametrize("own", [{}, {"half_life": 25.0}, {"negative": "shift"}], ids=str)
-@pytest.mark.parametrize("kind", ["dense", "negative"])
+@pytest.mark.parametrize(("kind", "own"), [("dense", {"half_life": 25.0}), ("negative", {})])
 def test_views_weigh_as_all_rows_together_have_them(kind, own):
     sizes = [40, 30, 20]
     given = {"negative": "shift", **own, "sample_size": 12}
@@ -358,12 +329,11 @@ def test_views_weigh_as_all_rows_together_have_them(kind, own):
     np.testing.assert_allclose(merged.state.B_sq_norms, expected)
 
 
-@pytest.mark.parametrize("unit", [1.0, 1024.0])
-def test_a_view_of_large_numbers_does_not_decide_the_common_clusters(unit):
+def test_a_view_of_large_numbers_does_not_decide_the_common_clusters():
     rng, sizes = np.random.default_rng(0), [60, 60, 60]
     labels = rng.integers(3, size=180)
     text = (np.arange(12) % 3 == labels[:, np.newaxis]) * (0.5 + rng.random((180, 12)))
-    views = {"text": text, "image": unit * rng.random((180, 7))}
+    views = {"text": text, "image": 1024 * rng.random((180, 7))}
     found = omvfs.merge(parts_of(views, sizes, sample_size=40)).predict(views)
     assert len(set(zip(labels.tolist(), found.tolist(), strict=True))) == 3
 
@@ -408,15 +378,6 @@ def test_a_merge_that_fails_changes_nothing():
             merged.merge(c, wrong)
     assert [learned(part) for part in (a, b, c, odd)] == before
     assert learned(merged.merge(c)) == learned(omvfs.merge([c, b, a]))
-
-
-@pytest.mark.parametrize("sizes", [[1, 1], [2, 1, 50], [1] * 9], ids=str)
-def test_parts_may_be_smaller_than_there_are_clusters(sizes):
-    views = two_views(0, sum(sizes))
-    merged = omvfs.merge(parts_of(views, sizes, n_clusters=3, sample_size=4))
-    assert merged.n_samples_seen_ == sum(sizes)
-    assert np.isfinite(merged.scores_).all()
-    assert merged.predict(views).shape == (sum(sizes),)
 
 
 def test_rows_without_values_merge():
@@ -480,12 +441,8 @@ def refused(match, model, other, error=ValueError):
         ),
         (r"with sparsity=0\.5, part 1 with sparsity=0\.1", {"sparsity": 0.5}),
         (r"with graph='none', part 1 with graph='neighbors'", {"graph": "none"}),
-        (r"with half_life=9\.0, part 1 with half_life=None", {"half_life": 9.0}),
-        (r"with sample_size=7, part 1", {"sample_size": 7}),
         (r"with negative='shift', part 1 with negative='error'", {"negative": "shift"}),
-        (r"with batch_size=9, part 1 with batch_size=10", {"batch_size": 9}),
         (r"with view_weight=None, part 1 with view_weight=1\.0", {"view_weight": None}),
-        (r"with prepare=\['l2'\], part 1 with prepare=None\. Learn", {"prepare": "l2"}),
         (
             r"with prepare=\['text:tfidf', 'text:l2', 'image:l2'\], part 1 with prepare=None",
             {"prepare": ["text:tfidf", "l2"]},
@@ -522,15 +479,10 @@ def test_other_views_and_features_are_refused():
     refused("part 2 was learned from one X of 19 columns, split into views", model, split)
     plain = fitted(X)
     one = fitted({"X": X})
-    assert plain.schema_.names != one.schema_.names or _refuses_the_form(plain, one)
+    refused("part 2 was learned from views, part 1 from one X that is not split", plain, one)
     refused("Got int as part 2; expected OMVFS", model, 7, TypeError)
     with pytest.raises(TypeError, match="Got str as part 1"):
         omvfs.parts.merge_models(["model.omvfs"])
-
-
-def _refuses_the_form(plain, one):
-    refused("part 2 was learned from views, part 1 from one X that is not split", plain, one)
-    return True
 
 
 def test_names_of_features_must_agree_where_they_are_known(tmp_path):

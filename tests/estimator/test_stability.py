@@ -91,27 +91,18 @@ def test_planted_features_stay_and_noise_does_not(planted):
 
 
 @pytest.mark.parametrize(
-    "params",
+    ("params", "lacks"),
     [
-        {},
-        {"n_clusters": "auto"},
-        {"half_life": 30.0},
-        {"scale_columns": True},
-        {"criterion": "signal"},
-        {"criterion": "norm"},
-        {"criterion": lambda V, masses, sums: np.linalg.norm(V, axis=1)},
-        {"diversity": 0.0, "graph": "none"},
-        {"negative": "shift"},
-        {"n_features_per_view": {"text": 0.5, "image": None}},
-        {"sample_size": 40},
+        ({"n_clusters": "auto"}, False),
+        ({"half_life": 30.0, "scale_columns": True}, True),
+        ({"criterion": lambda V, masses, sums: np.linalg.norm(V, axis=1)}, False),
+        ({"diversity": 0.0, "graph": "none", "criterion": "signal"}, True),
+        ({"n_features_per_view": {"text": 0.5, "image": None}, "sample_size": 40}, False),
     ],
-    ids=lambda each: "-".join(map(str, each)),
 )
-@pytest.mark.parametrize("lacks", [False, True], ids=["complete", "lacking"])
 def test_asking_changes_nothing_and_is_the_same_every_time(params, lacks):
-    rows = Views(two_views(0, 120))
-    if lacks:
-        rows = Views(two_views(0, 120), present={"text": np.arange(120) % 3 > 0})
+    present = np.arange(60) % 3 > 0 if lacks else np.ones(60, bool)
+    rows = Views(two_views(0, 60), present={"text": present})
     model = OMVFS(**{"n_clusters": 3, "n_features_per_view": 4, **QUICK, **params}).fit(rows)
     before = fingerprint(model._fitted)
     scores = model.scores_
