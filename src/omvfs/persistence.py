@@ -327,9 +327,10 @@ class Encoder:
         if isinstance(value, Mapping):
             return {"map": [[key, self.node(each)] for key, each in value.items()]}
         if isinstance(value, list | tuple | deque | range):
-            if len(value) >= _MANY and all(type(each) is str for each in value):
-                return {"names": self._names(list(value))}
-            return [self.node(each) for each in value]
+            items: list[Any] = list(value)
+            if len(items) >= _MANY and all(type(each) is str for each in items):
+                return {"names": self._names(items)}
+            return [self.node(each) for each in items]
         raise TypeError(f"Got a value of type {type(value).__name__}, which cannot be saved.")
 
     def _names(self, names: Sequence[str]) -> list[Any]:
