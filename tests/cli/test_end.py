@@ -165,7 +165,12 @@ def test_a_run_that_fails_late_keeps_what_was_learned_and_says_so(tmp_path, monk
     # Failing again before anything more is learned, it has nothing to add.
     assert run_app([*command, "--resume", "-k", "3"]) == 3
     assert kept not in capsys.readouterr().err
+    # A file that was changed is another one, unless its size and time say that it is the same.
+    time = os.stat("x.npy").st_mtime_ns
     np.save("x.npy", X)
+    assert run_app([*command, "--resume"]) == 3
+    assert "x.npy has changed since the run of out/model.omvfs read it" in capsys.readouterr().err
+    os.utime("x.npy", ns=(time, time))
     assert run_app([*command, "--resume"]) == 0
     assert run_app([*command, "-o", "whole"]) == 0
     rankings = [(tmp_path / where / "ranking.csv").read_bytes() for where in ("out", "whole")]

@@ -19,6 +19,7 @@ from omvfs import OMVFS, Views
 from omvfs.cli.commands import run_app
 from omvfs.data.schema import Schema
 from omvfs.formats import Appended, ArraySource, SourceError, SvmlightSource, open_source
+from omvfs.persistence import CheckpointError
 from omvfs.pipeline import run
 from omvfs.testing import check_source
 from support import counts, dense
@@ -358,7 +359,7 @@ def test_a_run_over_parts_is_a_run_over_the_whole_and_resumes(tmp_path):
     more = run(open_source(folder), make(), save_to=save, resume=True).selector
     assert more.n_samples_seen_ == 80
     os.rename(folder / "part-9.parquet", folder / "part-0.parquet")
-    with pytest.raises(SourceError, match=r"other rows than the run has learned from: among"):
+    with pytest.raises(CheckpointError, match=r"it is called 'part-0\.parquet', and was 'part-1"):
         run(open_source(folder), make(), save_to=save, resume=True)
 
 

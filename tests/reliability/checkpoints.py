@@ -59,8 +59,11 @@ LEAVES = (
     {},
     [0],
     {"slice": [0, 10**12, 1]},
-    {"pairs": [["text", 1]]},
-    {"pairs": 3},
+    {"map": [["text", 1]]},
+    {"map": 3},
+    {"array": ["float64", [10**12]]},
+    {"sparse": ["csr_array", [2**40, 2**40]]},
+    {"names": 1},
 )
 
 

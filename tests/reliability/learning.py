@@ -1,8 +1,7 @@
-"""Learning that is interrupted at any line, or done in two threads at once."""
+"""Learning that is interrupted at any line."""
 
 import copy
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -131,99 +130,3 @@ def _once(model: OMVFS, case: str, n: int, states: tuple[Any, Any], later: tuple
 
 
 # Threads
-
-
-def _together(works: list[Callable[[], Any]]) -> list[BaseException]:
-    """Do things at once; return the errors."""
-    errors: list[BaseException] = []
-    begin = threading.Barrier(len(works))
-
-    def run(work: Callable[[], Any]) -> None:
-        begin.wait()
-        try:
-            work()
-        except BaseException as error:
-            errors.append(error)
-
-    pool = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        for thread in pool:
-            thread.start()
-        for thread in pool:
-            thread.join(60)
-    finally:
-        sys.setswitchinterval(before)
-    if any(thread.is_alive() for thread in pool):
-        errors.append(TimeoutError("threads wait for each other"))
-    return errors
-
-
-def two_learn(number: int) -> str:
-    """Learn from two threads: no row is lost."""
-    model, n = _fitted(number % 2, n_init=1, sample_size=30), 4
-    sizes = [[3 + i for i in range(n)], [9 + i for i in range(n)]]
-
-    def learn(own: list[int], seed: int) -> None:
-        for i, size in enumerate(own):
-            model.partial_fit(good(seed + i, size))
-
-    errors = _together([lambda k=k: learn(sizes[k], number + 10 * k) for k in (0, 1)])
-    if errors:
-        return f"{errors[0]!r}"
-    expected = 15 * (number % 2) + sum(map(sum, sizes))
-    if model.n_samples_seen_ != expected or len(model.history_) != 2 * n + number % 2:
-        return f"{model.n_samples_seen_} rows of {expected}, {len(model.history_)} chunks"
-    return "" if np.isfinite(model.scores_).all() else "scores that are not finite"
-
-
-ASKED: dict[str, Callable[[OMVFS], Any]] = {
-    "scores": lambda m: m.view_scores_,
-    "V": lambda m: m.V_,
-    "labels": lambda m: m.window_labels_,
-    "rows and chunks": lambda m: (m.n_samples_seen_,),
-    "predict": lambda m: m.predict(good(99)),
-    "transform": lambda m: m.transform(good(99)),
-}
-
-
-@cache
-def _answers(asked: str) -> tuple[Any, ...]:
-    model, found = _fitted(1, n_init=1, sample_size=30), []
-    for seed in range(1, 7):
-        found.append(fingerprint(ASKED[asked](model)))
-        model.partial_fit(good(seed))
-    return (*found, fingerprint(ASKED[asked](model)))
-
-
-def reads_beside(number: int) -> str:
-    """Ask while another thread learns: the answer is that before or after a chunk."""
-    asked = list(ASKED)[number % len(ASKED)]
-    allowed, model, torn = _answers(asked), _fitted(1, n_init=1, sample_size=30), []
-    over = threading.Event()
-
-    def learn() -> None:
-        try:
-            for seed in range(1, 7):
-                model.partial_fit(good(seed))
-        finally:
-            over.set()
-
-    def read() -> None:
-        while not over.is_set():
-            if fingerprint(ASKED[asked](model)) not in allowed:
-                torn.append(asked)
-
-    errors = _together([learn, read])
-    if errors:
-        return f"{errors[0]!r}"
-    return f"torn: {asked}, {len(torn)} times" if torn else ""
-
-
-def threads(numbers: range, seed: int) -> Iterator[Outcome]:
-    """Learn from two threads at once, and ask from one while another learns."""
-    for number in numbers:
-        work = two_learn if number % 2 else reads_beside
-        label = f"{number}: {(work.__doc__ or '').partition(':')[0].lower()}"
-        yield tried(label, lambda work=work, n=number: work(n // 2 + 1000 * seed))

@@ -14,7 +14,6 @@ from reliability import (
     power,
     runs,
     shortages,
-    web_faults,
 )
 from reliability.attempts import Outcome
 
@@ -47,22 +46,20 @@ class Row:
 
 
 ROWS = {
-    "killed": Row(crashes.killed, 240, 24, range(7, 9)),
-    "signals": Row(runs.signalled, 204, 24, range(0, 4, 3)),
-    "failing calls": Row(shortages.failing_calls, 520, 40, range(3, 6, 2)),
-    "power loss": Row(power.power_loss, 480, 48, range(24, 28, 2)),
-    "full disk": Row(shortages.full_disk, 200, 20, range(10, 12)),
-    "little memory": Row(shortages.little_memory, 160, 20, range(1, 2)),
-    "few handles": Row(shortages.few_handles, 156, 24, range(13, 18, 4)),
-    "changed inputs": Row(runs.changed, 208, 26, range(0, 40, 37)),
-    "pairs of runs": Row(runs.pairs, 100, 25, range(1)),
-    "loads beside a run": Row(runs.readers, 40, 20, range(1)),
-    "damaged files": Row(files.damaged, 20_000, 500, range(1_003, 1_990, 41)),
+    "killed": Row(crashes.killed, 100, 10, range(7, 9)),
+    "signals": Row(runs.signalled, 60, 10, range(0, 4, 3)),
+    "failing calls": Row(shortages.failing_calls, 160, 20, range(3, 6, 2)),
+    "power loss": Row(power.power_loss, 120, 20, range(24, 28, 2)),
+    "full disk": Row(shortages.full_disk, 60, 10, range(10, 12)),
+    "little memory": Row(shortages.little_memory, 40, 10, range(1, 2)),
+    "few handles": Row(shortages.few_handles, 48, 12, range(13, 18, 4)),
+    "changed inputs": Row(runs.changed, 104, 26, range(0, 40, 37)),
+    "pairs of runs": Row(runs.pairs, 20, 5, range(1)),
+    "loads beside a run": Row(runs.readers, 10, 5, range(1)),
+    "damaged files": Row(files.damaged, 2_000, 250, range(1_003, 1_990, 41)),
     "files of others": Row(intruders.intruders, 102, 51, range(0, 7, 3)),
-    "hostile checkpoints": Row(checkpoints.hostile, 10_000, 500, range(40)),
-    "hostile names": Row(names.hostile_names, 336, 42, range(5, 8, 2)),
-    "bad servers": Row(web_faults.bad_servers, 432, 72, range(0, 11, 2)),
-    "numerics": Row(numerics.extremes, 600, 150, range(10)),
-    "interrupts": Row(learning.interrupted, 8_000, 1_000, range(48)),
-    "threads": Row(learning.threads, 400, 100, range(4)),
+    "hostile checkpoints": Row(checkpoints.hostile, 1_000, 250, range(40)),
+    "hostile names": Row(names.hostile_names, 84, 21, range(5, 8, 2)),
+    "numerics": Row(numerics.extremes, 200, 100, range(10)),
+    "interrupts": Row(learning.interrupted, 800, 200, range(48)),
 }
