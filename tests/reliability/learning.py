@@ -127,6 +127,3 @@ def _once(model: OMVFS, case: str, n: int, states: tuple[Any, Any], later: tuple
         return f"half a state: {sorted(parts)} are not as before"
     learn(model)
     return "" if state(model) == later[states.index(found)] else "learns on otherwise"
-
-
-# Threads

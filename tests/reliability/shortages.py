@@ -47,9 +47,8 @@ def failing_calls(numbers: range, seed: int) -> Iterator[Outcome]:
         for number, turn, scenario in begun(here, numbers, 40):
             kind = KINDS[turn % len(KINDS)]
             rng = np.random.default_rng([seed, number, 4])
-            if turn % 40 < len(KINDS):
-                _count(scenario, kind)
-            n = 1 + int(rng.integers(scenario.counted[kind])) if scenario.counted[kind] else 0
+            counted = _count(scenario, kind)
+            n = 1 + int(rng.integers(counted)) if counted else 0
             code = calls.CODES[int(rng.integers(2))]
             label = f"{number}: {kind} {n} {os.strerror(code)}, {scenario.kind} {scenario.name}"
 
@@ -64,12 +63,12 @@ def failing_calls(numbers: range, seed: int) -> Iterator[Outcome]:
                 yield Outcome(label + " (none)", "")
 
 
-def _count(scenario: Scenario, kind: str) -> None:
-    counted = scenario.__dict__.setdefault("counted", {})
+@functools.cache
+def _count(scenario: Scenario, kind: str) -> int:
+    """Return how many calls of a kind an undisturbed run makes."""
     number = scenario.here / "calls"
-    out = scenario.fresh()
-    ran(*scenario.arguments(out), before=calls.count((kind,), number))
-    counted[kind] = int(number.read_text())
+    ran(*scenario.arguments(scenario.fresh()), before=calls.count((kind,), number))
+    return int(number.read_text())
 
 
 def _no_larger_files(n_bytes: int) -> Callable[[], None]:
