@@ -1,5 +1,6 @@
-"""Bad input is a clear error, and the model is bit for bit what it was."""
+"""A call that fails or is interrupted leaves the model bit for bit as it was."""
 
+import copy
 import re
 import warnings
 from itertools import cycle
@@ -10,8 +11,15 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
+import omvfs
 from faults import SOLVERS, every_solver, everything, good, with_value
-from omvfs import OMVFS
+from interrupts import interrupted_at, n_lines
+from omvfs import OMVFS, OMVFSPaper, selector
+from omvfs.baselines import FSDS, MCFS
+from omvfs.model.constrained import step as constrained_step
+from omvfs.model.paper import updates
+from omvfs.model.stream.reservoir import Reservoir
+from support import fingerprint
 
 
 def with_block(view, block):
@@ -121,63 +129,36 @@ LATER = {
 }
 
 
-# Every fault once, and every way to learn or to ask several times.
-METHODS = ["predict", "explained_share", "score", "transform"]
-
-
 @pytest.mark.parametrize(("fault", "make"), list(zip(BAD, cycle(SOLVERS.values()), strict=False)))
-def test_a_failed_partial_fit_changes_nothing(make, fault):
+def test_rows_with_a_fault_are_refused_by_every_method_and_change_nothing(make, fault):
     spoil, error, message = BAD[fault]
+
+    def refused(method, chunk):
+        with pytest.raises(error, match=re.compile(message, re.DOTALL)):
+            getattr(model, method)(chunk)
+
     model, untroubled = (make(3, random_state=0) for _ in range(2))
-    for other in (model, untroubled):
-        other.partial_fit(good(0)).partial_fit(good(1))
+    learn = ["partial_fit"] if fault in LATER else ["fit", "partial_fit"]
+    if fault not in LATER:
+        for method in learn:
+            refused(method, spoil(good(0)))
+        assert everything(model) == everything(untroubled)
+        with pytest.raises(NotFittedError):
+            model.predict(good(0))
+    for each in (model, untroubled):
+        each.partial_fit(good(0)).partial_fit(good(1))
     before = everything(model)
-    chunk = spoil(good(2))
-    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
-        model.partial_fit(chunk)
-    assert everything(model) == before
+    assert before == everything(untroubled)
+    ask = ["predict", "explained_share"]
+    if not fault.startswith("negative,") and fault != "negative":
+        ask += ["score", "transform"]  # columns can be taken whatever their sign
+    for method in learn + ask:
+        refused(method, spoil(good(2)))
+        assert everything(model) == before
     # Neither does a trace of it show later, such as in the random numbers.
-    for seed in (3, 4):
-        model.partial_fit(good(seed))
-        untroubled.partial_fit(good(seed))
+    for each in (model, untroubled):
+        each.partial_fit(good(3))
     assert everything(model) == everything(untroubled)
-
-
-@pytest.mark.parametrize(
-    ("fault", "method"),
-    list(zip(sorted(set(BAD) - LATER), cycle(["fit", "partial_fit"]), strict=False)),
-)
-def test_a_failed_first_call_leaves_nothing_behind(method, fault):
-    spoil, error, message = BAD[fault]
-    model, untroubled = (OMVFS(3, random_state=0) for _ in range(2))
-    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
-        getattr(model, method)(spoil(good(0)))
-    assert everything(model) == everything(untroubled)
-    with pytest.raises(NotFittedError):
-        model.predict(good(0))
-    assert everything(model.partial_fit(good(1))) == everything(untroubled.partial_fit(good(1)))
-
-
-@pytest.mark.parametrize("fault", ["NaN, dense", "square overflows", "rows differ", "None"])
-def test_a_failed_fit_leaves_the_earlier_fit(fault):
-    spoil, error, message = BAD[fault]
-    model = OMVFS(3, random_state=0).fit(good(0))
-    before = everything(model)
-    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
-        model.fit(spoil(good(1)))
-    assert everything(model) == before
-
-
-@pytest.mark.parametrize(("fault", "method"), list(zip(BAD, cycle(METHODS), strict=False)))
-def test_bad_rows_are_refused_by_every_method(method, fault):
-    if method in ("score", "transform") and "negative" in fault and "index" not in fault:
-        pytest.skip("columns can be taken whatever their sign")
-    spoil, error, message = BAD[fault]
-    model = OMVFS(3, random_state=0).fit(good(0))
-    before = everything(model)
-    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
-        getattr(model, method)(spoil(good(1)))
-    assert everything(model) == before
 
 
 @every_solver
@@ -215,13 +196,6 @@ def test_values_that_overflow_only_together_with_others_do_not_poison_the_model(
     assert model.V_["X"].any()
 
 
-def test_squares_that_overflow_are_refused_before_anything_is_learned():
-    model = OMVFS(2, view_weight=None, random_state=0)
-    with pytest.raises(ValueError, match="so large that squares of their sums"):
-        model.partial_fit(np.full((4, 3), 1e78))
-    assert not hasattr(model, "history_")
-
-
 def test_column_names_that_changed_are_refused():
     X = pd.DataFrame(good(0)["image"], columns=list("abcde"))
     for first, second in [(X, X[list("abced")]), ({"x": X}, {"x": X[list("abced")]})]:
@@ -230,3 +204,109 @@ def test_column_names_that_changed_are_refused():
         with pytest.raises(ValueError, match=r"(?i)feature"):
             model.partial_fit(second)
         assert everything(model) == before
+
+
+# Interruptions: a call changes nothing, or all that it was to change.
+
+
+@pytest.mark.parametrize(
+    ("make", "module", "name", "error"),
+    [
+        (OMVFS, constrained_step, "_votes", MemoryError),
+        (OMVFS, Reservoir, "update", FloatingPointError),
+        (OMVFSPaper, updates, "smoothness", KeyboardInterrupt),
+    ],
+)
+def test_an_error_inside_the_solver_changes_nothing(monkeypatch, make, module, name, error):
+    def fail(*args, **kwargs):
+        raise error("now")
+
+    model, untroubled = (make(3, random_state=0).partial_fit(good(0)) for _ in range(2))
+    before = everything(model)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, fail)
+        with pytest.raises(error, match="now"):
+            model.partial_fit(good(1))
+    assert everything(model) == before
+    assert everything(model.partial_fit(good(2))) == everything(untroubled.partial_fit(good(2)))
+
+
+def small(rng, **params):
+    return OMVFS(3, random_state=rng, n_init=2, max_iter=2, batch_size=10, **params)
+
+
+OTHER_VIEWS = {"sound": good(1)["image"], "text": good(1)["text"]}
+# Of which model, given a random state, what is called.
+CALLS = {
+    "first chunk": (small, "partial_fit", good(0)),
+    "first chunk, paper": (
+        lambda rng: OMVFSPaper(3, random_state=rng, max_iter=2),
+        "partial_fit",
+        good(0),
+    ),
+    "second chunk": (lambda rng: small(rng).partial_fit(good(0)), "partial_fit", good(1)),
+    "clustered anew": (
+        lambda rng: small(rng, sample_size=20, half_life=20).partial_fit(good(0)),
+        "partial_fit",
+        good(1),
+    ),
+    "other views": (lambda rng: small(rng).partial_fit(good(0)), "fit", OTHER_VIEWS),
+    "sketch": (lambda rng: FSDS(2).partial_fit(good(0)), "partial_fit", good(1)),
+    "offline": (lambda rng: MCFS(2, random_state=rng), "fit", good(0)),
+}
+
+
+@pytest.mark.parametrize(("make", "method", "X"), CALLS.values(), ids=CALLS.keys())
+def test_interrupted_at_any_line_all_is_as_before_or_as_after(make, method, X):
+    library = omvfs.__path__[0]
+
+    def known(model, rng):
+        own = {name: each for name, each in everything(model).items() if name != "random_state"}
+        return own, fingerprint(rng.get_state())
+
+    def fresh():
+        rng = np.random.RandomState(0)
+        model = make(rng)
+        return model, rng, lambda: getattr(model, method)(X)
+
+    model, rng, call = fresh()
+    before = known(model, rng)
+    total = n_lines(call, library)
+    possible = before, known(model, rng)
+    assert possible[0] != possible[1]
+    # Lines that are evenly spaced, and the last ones, which assign what was learned.
+    for at in {*range(1, total + 1, max(1, total // 6)), *range(max(1, total - 8), total + 1)}:
+        model, rng, call = fresh()
+        assert interrupted_at(at, call, library)
+        assert known(model, rng) in possible, f"half a state when interrupted at line {at}"
+
+
+def test_a_refused_first_chunk_draws_nothing():
+    rng = np.random.RandomState(7)
+    before = fingerprint(rng.get_state())
+    model = OMVFS(2, view_weight=None, random_state=rng)
+    for method in (model.partial_fit, model.fit):
+        # Too large only once they are squared and added up.
+        with pytest.raises(ValueError, match="so large that squares of their sums"):
+            method(np.full((4, 3), 1e78))
+        assert fingerprint(rng.get_state()) == before
+        assert not hasattr(model, "history_")
+    model.partial_fit(np.eye(4))
+    assert fingerprint(rng.get_state()) != before
+
+
+@pytest.mark.parametrize("make", [OMVFS, FSDS])
+def test_a_copy_learns_for_itself(make):
+    model = make(2).partial_fit(good(0))
+    before = everything(model)
+    twin = copy.copy(model).partial_fit(good(1))
+    assert (model.n_samples_seen_, twin.n_samples_seen_) == (15, 30)
+    assert everything(model) == before
+
+
+def test_the_history_keeps_the_last_chunks(monkeypatch):
+    monkeypatch.setattr(selector, "HISTORY", 3)
+    model = OMVFS(2, random_state=0)
+    for n in range(10, 15):
+        model.partial_fit(good(n, n_rows=n))
+    assert [info.n_rows for info in model.history_] == [12, 13, 14]

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import omvfs
+from faults import everything
 from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.prepare import buckets
 
 K = 3
-LIMITED = {"max_features": {"text": 40, "image": None}}
 BUCKETS = [934824, 1016166, 0]
 
 
@@ -92,8 +92,6 @@ OPTIONS = {
     "plain": {},
     "forgetting": {"half_life": 60.0},
     "prepared": {"prepare": ["text:tfidf", "l2"]},
-    "scaled": {"prepare": "scale"},
-    "columns of unit norm": {"scale_columns": True},
     "columns of unit norm, forgetting": {"scale_columns": True, "half_life": 60.0},
     "without a sample": {"sample_size": 0},
     "as they come": {"view_weight": None, "graph": "none"},
@@ -153,10 +151,10 @@ def test_a_chunk_that_fails_leaves_nothing(bad):
     model, oracle = grown(chunks[:3]), grown(chunks[:3])
     worse = copy.deepcopy(chunks[3])
     worse["text"][-1] = {"never": 1.0, "own1": bad, "again": 2.0}
-    before = pickle.dumps(model._journal.known.state.statistics.views[0].B)
+    before = everything(model)
     with pytest.raises(ValueError, match="text"):
         model.partial_fit(worse)
-    assert pickle.dumps(model._journal.known.state.statistics.views[0].B) == before
+    assert everything(model) == before
     assert "never" not in model.schema_.feature_names[0]
     for chunk in chunks[3:]:
         model.partial_fit(chunk)
@@ -164,18 +162,13 @@ def test_a_chunk_that_fails_leaves_nothing(bad):
     assert_same(model, oracle)
 
 
-@pytest.mark.parametrize(
-    ("way", "options"),
-    [("file", {}), ("bytes", LIMITED), ("pickle", {}), ("copy", LIMITED)],
-)
-def test_it_goes_on_to_the_same_bits(tmp_path, way, options):
+@pytest.mark.parametrize("way", ["file", "pickle", "copy"])
+def test_it_goes_on_to_the_same_bits(tmp_path, way):
     chunks = stream(5, lacking=0.2)
-    whole = grown(chunks, **options)
-    half = grown(chunks[:3], **options)
+    half = grown(chunks[:3])
     half.save(tmp_path / "model.omvfs")
     other = {
         "file": lambda: OMVFS.load(tmp_path / "model.omvfs"),
-        "bytes": lambda: OMVFS.from_bytes(half.to_bytes()),
         "pickle": lambda: pickle.loads(pickle.dumps(half)),
         "copy": lambda: copy.copy(half),
     }[way]()
@@ -183,31 +176,27 @@ def test_it_goes_on_to_the_same_bits(tmp_path, way, options):
     half.partial_fit({"text": [{"elsewhere": 1.0}], "image": [[1.0, 0.0, 0.0, 0.0]]})
     for chunk in chunks[3:]:
         other.partial_fit(chunk)
-    assert_same(other, whole)
-    assert other.n_features_forgotten_ == whole.n_features_forgotten_
+    assert_same(other, grown(chunks))
 
 
 STEPS = ["text:tfidf", "l2"]
 # Every pair of settings.
-GRID = [
-    (OMVFS, 0.0, None, False, None, "error"),
-    (OMVFS, 0.0, None, True, STEPS, "shift"),
-    (OMVFS, 0.3, 80.0, False, None, "shift"),
-    (OMVFS, 0.3, 80.0, True, STEPS, "error"),
-    (OMVFSPaper, 0.0, 80.0, False, STEPS, "error"),
-    (OMVFSPaper, 0.0, 80.0, True, None, "shift"),
-    (OMVFSPaper, 0.3, None, False, STEPS, "shift"),
-    (OMVFSPaper, 0.3, None, True, None, "error"),
+PAIRS = [
+    (OMVFS, 0.0, None, False, "error"),
+    (OMVFS, 0.0, STEPS, True, "shift"),
+    (OMVFS, 0.3, STEPS, False, "shift"),
+    (OMVFSPaper, 0.0, STEPS, False, "error"),
+    (OMVFSPaper, 0.3, None, True, "error"),
+    (OMVFSPaper, 0.3, None, False, "shift"),
 ]
 
 
-@pytest.mark.parametrize(("solver", "lacking", "half_life", "scaled", "prepare", "negative"), GRID)
-def test_every_combination_learns_and_resumes(
-    solver, lacking, half_life, scaled, prepare, negative
-):
-    params = {"half_life": half_life, "scale_columns": scaled, "prepare": prepare}
+@pytest.mark.parametrize(("solver", "lacking", "prepare", "fading", "negative"), PAIRS)
+def test_every_pair_of_settings_learns_and_resumes(solver, lacking, prepare, fading, negative):
+    params = {"half_life": 80.0, "scale_columns": True} if fading else {}
     small = {"max_iter": 5} if solver is OMVFSPaper else {"sample_size": 60, "n_init": 2}
-    model = solver(K, new_features="grow", negative=negative, random_state=0, **params, **small)
+    params |= {"prepare": prepare, "negative": negative, **small}
+    model = solver(K, new_features="grow", random_state=0, **params)
     chunks = stream(6, n_chunks=4, n=25, lacking=lacking)
     if negative == "shift":
         for i, chunk in enumerate(chunks):
@@ -228,42 +217,30 @@ def parts_of(seed, **options):
     return [grown(part, **options) for part in (chunks[:2], chunks[4:], chunks[2:4])]
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"prepare": "tfidf"}, {"max_features": {"text": 30, "image": None}}]
-)
+@pytest.mark.parametrize("options", [{}, {"prepare": "tfidf"}], ids=str)
 def test_parts_of_other_words_are_merged_by_name_in_any_order_and_tree(tmp_path, options):
     parts = parts_of(7, **options)
     first = parts[0].merge(*parts[1:])
-    for a, b, c in permutations(parts):
+    for a, b, c in list(permutations(parts))[::2]:
         assert_same(a.merge(b.merge(c)), first)
     for i, part in enumerate(parts):
         part.save(tmp_path / f"{i}.omvfs")
     assert_same(omvfs.merge([tmp_path / f"{i}.omvfs" for i in (2, 0, 1)]), first)
-    if not options:
-        assert set(first.schema_.feature_names[0]) == set(names_of(stream(7)))
-        assert first.n_features_in_ == len(names_of(stream(7))) + 4
-
-
-def often_and_once(rng, part, n=100):
-    """Return rows of some words of their class, and one that never comes again."""
-    labels = rng.integers(0, 2, n).tolist()
-    own = rng.integers(0, 5, (n, 3)).tolist()
-    return [
-        {f"often{label}{j}": 2.0 for j in mine} | {f"once{part}_{i}": 1.0}
-        for i, (label, mine) in enumerate(zip(labels, own, strict=True))
-    ]
-
-
-OFTEN = {f"often{label}{j}" for label in (0, 1) for j in range(5)}
+    assert set(first.schema_.feature_names[0]) == set(names_of(stream(7)))
 
 
 def test_parts_of_other_words_find_what_tells_classes_apart():
-    rng = np.random.default_rng(0)
-    parts = [
-        grown([{"text": often_and_once(rng, part)}], n_clusters=2, n_features_per_view=10)
-        for part in range(3)
-    ]
-    assert set(parts[0].merge(*parts[1:]).top_features("text", 10)) == OFTEN
+    """Rows have some words of their class, and one that never comes again."""
+    rng, parts = np.random.default_rng(0), []
+    for part in range(3):
+        labels, own = rng.integers(0, 2, 100).tolist(), rng.integers(0, 5, (100, 3)).tolist()
+        rows = [
+            {f"often{label}{j}": 2.0 for j in mine} | {f"once{part}_{i}": 1.0}
+            for i, (label, mine) in enumerate(zip(labels, own, strict=True))
+        ]
+        parts.append(grown([{"text": rows}], n_clusters=2))
+    often = {f"often{label}{j}" for label in (0, 1) for j in range(5)}
+    assert set(parts[0].merge(*parts[1:]).top_features("text", 10)) == often
 
 
 def test_parts_with_columns_raised_are_merged_by_name():
@@ -352,58 +329,18 @@ def test_fit_and_batches_of_any_size_learn_the_same():
     assert len(fitted.labels_) == 240
 
 
-def test_a_view_has_no_more_features_than_it_may():
-    most = 20
-    chunks = stream(11, n_chunks=8)
-    model = grown([], max_features={"text": most, "image": None})
-    for chunk in chunks:
-        model.partial_fit(chunk)
-        state = model._fitted.state
-        assert model.schema_.widths[0] <= most
-        assert len(state.statistics.views[0].B) == model.schema_.widths[0]
-    assert model.schema_.widths[1] == 4
-    distinct = len(names_of(chunks))
-    assert model.n_features_forgotten_["text"] >= distinct - most
-    assert model.n_features_forgotten_["image"] == 0
-    assert np.isfinite(model.scores_).all()
-    # What is left is what a stream of these words alone has left, if nothing was forgotten since.
-    assert len(set(model.schema_.feature_names[0])) == model.schema_.widths[0]
-
-
-def test_what_is_often_there_is_not_forgotten():
-    rng = np.random.default_rng(0)
-    model = OMVFS(2, new_features="grow", max_features=60, random_state=0, sample_size=100)
-    for i in range(30):
-        model.partial_fit({"text": often_and_once(rng, i)})
-    assert set(model.schema_.feature_names[0]) >= OFTEN
-    assert set(model.top_features("text", 10)) == OFTEN
-
-
-@pytest.mark.parametrize(
-    ("params", "sentence"),
-    [
-        ({"max_features": 10}, "max_features=10 with new_features='error'; expected"),
-        ({"max_features": 10, "new_features": "grow", "negative": "shift"}, "negative='shift'"),
+def test_what_does_not_go_together_is_refused():
+    rows = [{"text": [{"a": 1.0}, {"b": 1.0}]}]
+    for params, sentence in (
         ({"new_features": "maybe"}, "new_features='maybe'; expected 'error', 'grow'"),
-        ({"max_features": 0, "new_features": "grow"}, "max_features=0; expected a whole number"),
         ({"prepare": ["l2", "hash:8"]}, "before all other steps"),
         ({"prepare": "hash:99"}, r"'hash:20' for 2\*\*20 columns \(4 to 28\)"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(params, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        learned([{"text": [{"a": 1.0}, {"b": 1.0}]}], **params)
-
-
-def test_how_features_come_cannot_change():
-    chunks = stream(12)
-    model = grown(chunks[:1])
-    for change in ({"new_features": "error"}, {"max_features": 9}):
-        before = model.get_params()
-        with pytest.raises(ValueError, match="expected the same for all rows"):
-            model.set_params(**change).partial_fit(chunks[0])
-        model.set_params(**{name: before[name] for name in change})
-    model.partial_fit(chunks[1])
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            learned(rows, **params)
+    model = grown(rows).set_params(new_features="error")
+    with pytest.raises(ValueError, match="expected the same for all rows"):
+        model.partial_fit(rows[0])
 
 
 def test_hashed_words_are_in_columns_by_their_names_alone():
