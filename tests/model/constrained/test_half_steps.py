@@ -1,19 +1,23 @@
-"""The half-steps of the constrained solver are exact, and neither raises its objective."""
+"""The half-steps of the constrained solver are exact, alone and in turn."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omvfs.model.arrays import dense
+from omvfs.model.columns import on_own_columns
+from omvfs.model.constrained.alternate import PriorStatistics, solve, unit_directions
 from omvfs.model.constrained.half_steps import gain, update_u, update_v
 from omvfs.model.graph.neighbours import normalised_neighbours
 from omvfs.model.graph.similarity import gaussian, laplacian
 from omvfs.model.graph.term import DenseLaplacian, graph_laplacian, graph_term
 from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.paper import updates as paper
-from omvfs.model.settings import Settings
-from oracle import history_objective
-from support import KINDS, counts
+from short_stream import SETTINGS
+from support import KINDS, clustered, counts
 
 problems = st.fixed_dictionaries(
     {
@@ -73,9 +77,7 @@ def naive_objective(X, U, V, M):
     """Σ‖X − UVᵀ‖² + tr(UᵀMU), as it is written."""
     U = U.dense()
     fit = sum(np.sum((X_v - U @ V_v.T) ** 2) for X_v, V_v in zip(X, V, strict=True))
-    if M is None:
-        return fit
-    return fit + np.trace(U.T @ (as_array(M) @ U))
+    return fit if M is None else fit + np.trace(U.T @ (as_array(M) @ U))
 
 
 def assert_unit(U):
@@ -87,9 +89,11 @@ def assert_unit(U):
     assert np.linalg.norm(filled.T @ filled - np.eye(filled.shape[1])) <= 1e-10
 
 
-@given(problem=problems, kind=graphs, alpha=st.floats(0, 100))
+@given(problem=problems, kind=graphs, alpha=st.floats(0, 100), wrong=st.none() | st.floats(0, 1e3))
 @settings(max_examples=100, deadline=None)
-def test_u_half_step_never_raises_the_objective(problem, kind, alpha):
+def test_u_half_step_never_raises_the_objective_however_wrong_the_bound(
+    problem, kind, alpha, wrong
+):
     X, U, V = draw(**problem)
     M, bound = graph_of(kind, X, U, alpha)
     for _ in range(6):
@@ -97,39 +101,23 @@ def test_u_half_step_never_raises_the_objective(problem, kind, alpha):
         V = [V_v * (U.masses > 0) for V_v in V]
         P = sum(X_v @ V_v for X_v, V_v in zip(X, V, strict=True))
         before, gained = naive_objective(X, U, V, M), gain(U, P, M)
-        U = update_u(U, P, M, bound)
+        U = update_u(U, P, M, bound if wrong is None else wrong)
         assert_unit(U)
-        scale = sum(np.sum(X_v**2) for X_v in X) + abs(before) + abs(gained)
+        energy = sum(np.sum(X_v**2) for X_v in X)
+        scale = energy + abs(before) + abs(gained)
         assert gain(U, P, M) >= gained - 1e-12 * scale
-        assert naive_objective(X, U, V, M) <= before + 1e-11 * scale
-
-
-@given(problem=problems, kind=graphs, bound=st.floats(0, 1e3))
-@settings(max_examples=60, deadline=None)
-def test_no_bound_however_wrong_lets_the_objective_rise(problem, kind, bound):
-    X, U, V = draw(**problem)
-    M, _ = graph_of(kind, X, U, 10.0)
-    P = sum(X_v @ V_v for X_v, V_v in zip(X, V, strict=True))
-    new = update_u(U, P, M, bound)
-    assert_unit(new)
-    assert gain(new, P, M) >= gain(U, P, M) - 1e-10
+        after = naive_objective(X, U, V, M)
+        assert after <= before + 1e-11 * scale
 
 
 @given(problem=problems)
 @settings(max_examples=60, deadline=None)
-def test_gain_is_what_the_objective_falls_by(problem):
+def test_gain_is_what_the_objective_falls_by_and_without_a_graph_weights_are_the_best(problem):
     X, U, V = draw(**problem)
     M, _ = graph_of("gaussian", X, U, 1.0)
     P = sum(X_v @ V_v for X_v, V_v in zip(X, V, strict=True))
     constant = sum(np.sum(X_v**2) for X_v in X) + sum(np.sum(V_v**2) for V_v in V)
     assert naive_objective(X, U, V, M) == pytest.approx(constant - gain(U, P, M), abs=1e-9)
-
-
-@given(problem=problems)
-@settings(max_examples=60, deadline=None)
-def test_without_a_graph_the_weights_are_the_best_for_the_labels(problem):
-    X, U, V = draw(**problem)
-    P = sum(X_v @ V_v for X_v, V_v in zip(X, V, strict=True))
     U = update_u(U, P)
     rng = np.random.default_rng(problem["seed"])
     for _ in range(20):
@@ -139,25 +127,21 @@ def test_without_a_graph_the_weights_are_the_best_for_the_labels(problem):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("share", [-0.45, -0.3, 0.3, 0.45])
-def test_the_u_half_step_has_no_scale(dtype, share):
+def test_the_u_half_step_has_no_scale_and_short_rows_move_beside_long_ones(dtype):
     # 2⟨U, P⟩ is linear in P: the best U is the same for cP.
-    c = dtype(2.0 ** int(share * np.log2(np.finfo(dtype).max)))
     X, U, V = draw(3, 15, 6, 3, 0.7)
     U = Indicator(U.labels, U.weights.astype(dtype), 3)
     P = sum(X_v @ V_v for X_v, V_v in zip(X, V, strict=True)).astype(dtype)
-    expected, scaled = update_u(U, P), update_u(U, c * P)
+    expected = update_u(U, P)
     assert (expected.labels != U.labels).any()
-    np.testing.assert_array_equal(scaled.labels, expected.labels)
-    np.testing.assert_allclose(scaled.weights, expected.weights, rtol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("length", [1e-1, 1e-3, 1e-5, 1e-7])
-def test_short_rows_move_beside_long_ones(dtype, length):
-    P = np.array([[1.0, 0.0], [0.0, 1.0], [length, 2 * length]], dtype)
-    U = Indicator(np.array([0, 1, 0]), np.ones(3, dtype), 2).unit()
-    assert update_u(U, P).labels[2] == 1
+    for share in (-0.45, -0.3, 0.3, 0.45):
+        scaled = update_u(U, dtype(2.0 ** int(share * np.log2(np.finfo(dtype).max))) * P)
+        np.testing.assert_array_equal(scaled.labels, expected.labels)
+        np.testing.assert_allclose(scaled.weights, expected.weights, rtol=1e-6)
+    for length in (1e-1, 1e-3, 1e-5, 1e-7):
+        P = np.array([[1.0, 0.0], [0.0, 1.0], [length, 2 * length]], dtype)
+        U = Indicator(np.array([0, 1, 0]), np.ones(3, dtype), 2).unit()
+        assert update_u(U, P).labels[2] == 1
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 15), n_equal=st.integers(1, 15))
@@ -166,80 +150,32 @@ def test_the_bound_of_the_gaussian_graph_bounds_its_eigenvalues(seed, n, n_equal
     X = [counts(np.random.default_rng(seed), n, width) for width in (4, 3)]
     for X_v in X:
         X_v[:n_equal] = X_v[0]
-    given_settings = Settings(
-        n_clusters=2,
-        solver="constrained",
-        graph="gaussian",
-        graph_weight=(1.0, 0.3),
-        sparsity=(0.0, 0.0),
-        orthogonality=0.0,
-        n_neighbors=3,
-        window=None,
-        sample_size=0,
-        half_life=None,
-        scale_columns=False,
-        view_weight=(None, None),
-        n_init=1,
-        max_iter=1,
-        tol=0.0,
-    )
+    given_settings = replace(SETTINGS, graph="gaussian", graph_weight=(1.0, 0.3))
     M, bound = graph_term(X, given_settings)(Indicator(np.zeros(n, int), np.ones(n), 2))
     assert np.linalg.eigvalsh(M.M)[-1] <= bound + 1e-9
 
 
 # The V half-step
 
-
-def minimised(A, B, V, beta):
-    """What a row of V minimises once U is scaled to UᵀU = I."""
-    scaled = B / np.sqrt(np.where(A > 0, A, 1)) * (A > 0)
-    return history_objective(np.eye(len(A)), scaled, V, beta)
-
-
 v_problems = st.fixed_dictionaries(
-    {
-        "seed": st.integers(0, 2**32),
-        "d": st.integers(1, 8),
-        "k": st.integers(1, 5),
-        "beta": st.one_of(st.just(0.0), st.floats(-3, 2).map(lambda p: 10.0**p)),
-    }
+    {"seed": st.integers(0, 2**32), "d": st.integers(1, 8), "k": st.integers(1, 5)}
 )
+betas = st.one_of(st.just(0.0), st.floats(-3, 2).map(lambda p: 10.0**p))
 
 
 def draw_ab(seed, d, k):
     rng = np.random.default_rng(seed)
     A = rng.random(k) * 10 * (rng.random(k) < 0.8)
-    B = counts(rng, d, k) * 3 * (A > 0)
-    return A, B, rng
+    return A, counts(rng, d, k) * 3 * (A > 0)
 
 
-@given(problem=v_problems)
+@given(problem=v_problems, beta=betas)
 @settings(max_examples=100, deadline=None)
-def test_v_half_step_is_the_minimum(problem):
-    beta = problem.pop("beta")
-    A, B, rng = draw_ab(**problem)
+def test_v_satisfies_the_optimality_conditions(problem, beta):
+    """Of a convex problem: it is the minimum."""
+    A, B = draw_ab(**problem)
     V = update_v(A, B, beta)
     assert (V >= 0).all()
-    least = minimised(A, B, V, beta)
-    tolerance = 1e-12 * (1 + abs(least))
-    for size in (1e-4, 1e-2, 1.0):
-        for _ in range(5):
-            other = np.maximum(V + size * rng.standard_normal(V.shape), 0)
-            assert minimised(A, B, other, beta) >= least - tolerance
-    # The printed updates only come near, from above.
-    scaled = B / np.sqrt(np.where(A > 0, A, 1))
-    printed = rng.random(V.shape) * (A > 0)
-    for _ in range(100):
-        printed = paper.update_v(printed, np.eye(len(A)), scaled, beta)
-    assert minimised(A, B, printed, beta) >= least - tolerance
-
-
-@given(problem=v_problems)
-@settings(max_examples=100, deadline=None)
-def test_v_satisfies_the_optimality_conditions(problem):
-    beta = problem.pop("beta")
-    A, B, _ = draw_ab(**problem)
-    V = update_v(A, B, beta)
     b = B / np.sqrt(np.where(A > 0, A, 1))
     for v, b_j in zip(V, b, strict=True):
         norm = np.linalg.norm(v)
@@ -248,16 +184,9 @@ def test_v_satisfies_the_optimality_conditions(problem):
         else:
             assert np.linalg.norm(b_j) <= beta / 2 + 1e-12
     assert not V[:, A == 0].any()
-
-
-@given(problem=v_problems)
-@settings(max_examples=50, deadline=None)
-def test_v_depends_on_units_of_a_and_b_only_together(problem):
     # U in other units per cluster: A by c², B by c.
-    beta = problem.pop("beta")
-    A, B, _ = draw_ab(**problem)
     c = 2.0 ** np.arange(len(A))
-    np.testing.assert_array_equal(update_v(A * c**2, B * c, beta), update_v(A, B, beta))
+    np.testing.assert_array_equal(update_v(A * c**2, B * c, beta), V)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -273,33 +202,76 @@ def test_rows_below_half_the_sparsity_are_exactly_zero(dtype):
 # The indicator
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-@given(problem=problems)
-@settings(max_examples=40, deadline=None)
-def test_transposed_product_is_the_dense_product(kind, problem):
-    (X, _), U, _ = draw(**problem)
-    np.testing.assert_allclose(transposed_product(kind(X), U), X.T @ U.dense(), atol=1e-12)
-
-
 @given(problem=problems)
 @settings(max_examples=40, deadline=None)
 def test_an_indicator_is_its_dense_matrix(problem):
-    _, U, _ = draw(**problem)
+    (X, _), U, _ = draw(**problem)
     dense = U.dense()
     np.testing.assert_array_equal(U.transposed().toarray(), dense.T)
     np.testing.assert_allclose(np.diag(U.masses), dense.T @ dense, atol=1e-12)
     rows = np.arange(len(dense))[::-2]
     np.testing.assert_array_equal(U.take(rows).dense(), dense[rows])
+    for kind in KINDS.values():
+        np.testing.assert_allclose(transposed_product(kind(X), U), X.T @ dense, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("share", [-0.99, -0.6, 0.6, 0.99])
 def test_unit_survives_weights_whose_squares_underflow_or_overflow(dtype, share):
     weight = dtype(2.0 ** int(share * np.log2(np.finfo(dtype).max)))
-    labels = np.array([0, 0, 1, 2])
-    U = Indicator(labels, np.array([weight, weight, weight / 4, 0], dtype), 3).unit()
+    weights = np.array([weight, weight, weight / 4, 0], dtype)
+    U = Indicator(np.array([0, 0, 1, 2]), weights, 3).unit()
     root = np.sqrt(0.5)
     np.testing.assert_allclose(U.weights, [root, root, 1, 0], rtol=1e-6)
     assert U.weights.dtype == dtype
-    again = U.unit()
-    np.testing.assert_allclose(again.weights, U.weights, rtol=1e-6)
+    np.testing.assert_allclose(U.unit().weights, U.weights, rtol=1e-6)
+
+
+# Half-steps in turn
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 20), graph=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_solving_without_empty_columns_is_solving_with_all(seed, n, graph):
+    rng = np.random.default_rng(seed)
+    D, K = 12, 3
+    here = rng.random(D) < 0.6
+    here[:2] = True
+    X = sp.csr_array(counts(rng, n, D) * here)
+    A, B = 5 * rng.random(K), 3 * rng.random((D, K))
+    directions = unit_directions([rng.random((D, K))])
+    given_settings = replace(
+        SETTINGS, graph="gaussian" if graph else "none", graph_weight=(0.5,), sparsity=(0.0,)
+    )
+
+    def solved(X, start, prior):
+        return solve([X], start, prior, graph_term([X], given_settings), beta=[0.0], max_iter=5)
+
+    every = solved(X, directions, PriorStatistics(A, [B], np.zeros(K)))
+    columns, small = on_own_columns(X)
+    assert set(columns) <= set(np.flatnonzero(here))
+    np.testing.assert_array_equal(dense(small), X.toarray()[:, columns])
+    gone = np.setdiff1d(np.arange(D), columns)
+    prior = PriorStatistics(A, [B[columns]], np.sum(B[gone] ** 2, axis=0))
+    some = solved(small, [directions[0][columns]], prior)
+    assert some.n_iter == every.n_iter
+    np.testing.assert_array_equal(some.U.labels, every.U.labels)
+    np.testing.assert_allclose(some.U.weights, every.U.weights, atol=1e-9)
+    np.testing.assert_allclose(some.V[0], every.V[0][columns], atol=1e-9)
+    assert some.graph == pytest.approx(every.graph, abs=1e-9)
+
+
+def test_solve_fits_u_to_the_rows_and_v_to_everything_and_stops():
+    X, labels = clustered(np.random.default_rng(0), 60, 12)
+    rng = np.random.default_rng(1)
+    prior = PriorStatistics(np.ones(3), [rng.random((12, 3))], np.zeros(3))
+    start = unit_directions([rng.random((12, 3))])
+    found = solve([X], start, prior, lambda U: (None, 0.0), beta=[0.0], max_iter=50)
+    A, B = prior.A + found.U.masses, prior.B[0] + X.T @ found.U.dense()
+    np.testing.assert_allclose(found.V[0], B / np.sqrt(A), atol=1e-12)
+    assert 1 < found.n_iter < 50
+    start = unit_directions([X[[np.flatnonzero(labels == k)[0] for k in range(3)]].T])
+    none = PriorStatistics.none([X], 3)
+    found = solve([X], start, none, lambda U: (None, 0.0), beta=[0.1], max_iter=50)
+    np.testing.assert_array_equal(found.U.labels, labels)
+    assert found.n_iter < 10

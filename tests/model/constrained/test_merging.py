@@ -12,15 +12,17 @@ from omvfs.model.constrained.merging import CommonClusters, KeyedPart, Sample, i
 from omvfs.model.statistics import Statistics
 from short_stream import SETTINGS, begin, chunk, kinds, learned
 
+SMALL = replace(SETTINGS, sample_size=20)
 
-def part(seed, sizes, own=SETTINGS, kind=np.asarray, left=1.0):
+
+def part(seed, sizes, own=SMALL, kind=np.asarray, left=1.0):
     state = begin(own)
     for i, n in enumerate(sizes):
         state, _ = learned(state, chunk(100 * seed + i, n, kind), own)
     return KeyedPart(state, seed, left)
 
 
-def common_of(parts, own=SETTINGS):
+def common_of(parts, own=SMALL):
     known = [feature_matrices(parts[0].state, own)]
     sample = in_pairs(map(Sample.of, parts))
     return CommonClusters(sample, known, np.random.default_rng(0), own), sample
@@ -55,9 +57,8 @@ def test_rows_that_a_part_still_has_are_counted_where_they_are_placed(kind):
     own = replace(SETTINGS, sample_size=60)
     parts = [part(seed, [30, 30], own, kind) for seed in (1, 2)]
     common, sample = common_of(parts, own)
-    rng = np.random.default_rng(0)
     total = in_pairs(map(common.moved, parts))
-    state = common.state(total, parts[0].state.window, 4, rng)
+    state = common.state(total, parts[0].state.window, 4, np.random.default_rng(0))
     held = state.reservoir
     drawn = set(sample.reservoir.keys.tolist())
     expected = Statistics.of_clusters(held.blocks, held.counted)
@@ -69,51 +70,47 @@ def test_rows_that_a_part_still_has_are_counted_where_they_are_placed(kind):
         np.testing.assert_allclose(view.B, same.B, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(view.masses, same.masses)
         np.testing.assert_allclose(view.weight_sums, same.weight_sums)
-    assert state.statistics.n_rows == 120
-    assert len(held) == 60
-    assert state.reclustered_at == 120
+    assert (state.statistics.n_rows, len(held), state.reclustered_at) == (120, 60, 120)
 
 
 @kinds
 def test_of_rows_that_are_gone_nothing_is_lost(kind):
-    own = replace(SETTINGS, sample_size=20)
-    parts = [part(seed, [60, 60, 60], own, kind) for seed in (1, 2, 3)]
-    common, _ = common_of(parts, own)
+    parts = [part(seed, [60, 60, 60], kind=kind) for seed in (1, 2, 3)]
+    common, _ = common_of(parts)
     for each in parts:
         known, sample = each.state.statistics, each.state.reservoir
         gone = known.without(Statistics.of_clusters(sample.blocks, sample.counted, sample.shares))
         others = ~common._has(each)
         rows = [X_v[others] for X_v in sample.blocks]
         placed = Statistics.of_clusters(rows, common.place(rows))
-        for view, before, added in zip(
-            common.moved(each).views, gone.views, placed.views, strict=True
-        ):
+        moved = common.moved(each)
+        for view, before, added in zip(moved.views, gone.views, placed.views, strict=True):
             np.testing.assert_allclose(view.B.sum(axis=1), (before.B + added.B).sum(axis=1))
             assert view.masses.sum() == pytest.approx((before.masses + added.masses).sum())
             assert (view.decayed_n_rows, view.energy) == (180, before.energy)
             assert view.filled_rows == before.filled_rows > 0
-        assert common.moved(each).n_rows == 180
+        assert moved.n_rows == 180
 
 
-def test_a_cluster_whose_rows_are_all_gone_goes_to_the_one_most_like_it():
-    own = replace(SETTINGS, sample_size=20)
-    parts = [part(seed, [60, 60], own) for seed in (1, 2)]
-    common, _ = common_of(parts, own)
-    known = parts[0].state
-    counted = known.reservoir.counted
+@pytest.fixture(scope="module")
+def two_parts():
+    return [part(seed, [60, 60]) for seed in (1, 2)]
+
+
+def test_a_cluster_whose_rows_are_all_gone_goes_to_the_one_most_like_it(two_parts):
+    common, _ = common_of(two_parts)
+    known = two_parts[0].state
     # The sample has rows of cluster 0 no more.
-    lost = np.flatnonzero(counted.labels != 0)
-    reservoir = replace(known.reservoir.take(lost), capacity=20)
+    left = np.flatnonzero(known.reservoir.counted.labels != 0)
+    reservoir = replace(known.reservoir.take(left), capacity=20)
     moved = common.moved(KeyedPart(replace(known, reservoir=reservoir), 1))
     V = np.vstack([view.B for view in known.statistics.views])[:, 0]
-    directions = np.vstack(common._directions)
-    goes_to = int((V @ directions).argmax())
+    goes_to = int((V @ np.vstack(common._directions)).argmax())
     assert moved.masses[goes_to] >= known.statistics.masses[0] * (1 - 1e-9)
 
 
-def test_where_a_row_goes_depends_on_no_other():
-    parts = [part(seed, [40], SETTINGS) for seed in (1, 2)]
-    common, _ = common_of(parts)
+def test_where_a_row_goes_depends_on_no_other(two_parts):
+    common, _ = common_of(two_parts)
     X = chunk(9, 30)
     together = common.place(X)
     for i in range(30):
@@ -121,11 +118,9 @@ def test_where_a_row_goes_depends_on_no_other():
         assert alone.labels[0] == together.labels[i]
 
 
-def test_what_is_left_of_a_part_fades_all_of_it():
-    own = replace(SETTINGS, sample_size=20)
-    young, old = part(1, [60, 60], own), part(2, [60, 60], own)
-    faded = replace(old, left=0.01)
-    common, sample = common_of([young, faded], own)
+def test_what_is_left_of_a_part_fades_all_of_it(two_parts):
+    young, faded = two_parts[0], replace(two_parts[1], left=0.01)
+    common, sample = common_of([young, faded])
     assert sample.statistics.decayed_n_rows == pytest.approx(120 * 1.01)
     # Rows of which too little is left are drawn after all others.
     assert np.isin(sample.reservoir.keys, young.reservoir.keys).all()
@@ -135,7 +130,11 @@ def test_what_is_left_of_a_part_fades_all_of_it():
         assert view.energy == pytest.approx(0.01 * before.energy)
         assert view.filled_rows == pytest.approx(1.2)
     np.testing.assert_allclose(moved.masses.sum(), 0.01 * same.masses.sum(), rtol=0.5)
-    none = [part(3, [60], replace(SETTINGS, sample_size=0)) for _ in range(2)]
-    common, _ = common_of(none, replace(SETTINGS, sample_size=0))
+
+
+def test_without_a_sample_all_moves_as_it_is():
+    without = replace(SETTINGS, sample_size=0)
+    none = [part(3, [60], without) for _ in range(2)]
+    common, _ = common_of(none, without)
     doubled = in_pairs(map(common.moved, none))
     np.testing.assert_allclose(doubled.masses, 2 * none[0].state.statistics.masses)

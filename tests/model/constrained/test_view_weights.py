@@ -21,7 +21,6 @@ SAYS_NOTHING = {
     "constant": lambda rng, n: np.ones((n, 5)),
     "empty": lambda rng, n: np.zeros((n, 5)),
 }
-every_noise = pytest.mark.parametrize("noise", SAYS_NOTHING.values(), ids=SAYS_NOTHING.keys())
 
 
 def of_kinds(rng, kinds):
@@ -42,40 +41,36 @@ def test_the_error_is_that_over_all_ways_to_pair_the_rows(seed, n):
     assert np.std(found) == pytest.approx(math.sqrt(2 / (n * (n - 3))), rel=1e-9)
 
 
-@every_noise
-@given(st.integers(0, 1000))
+@pytest.mark.parametrize("noise", SAYS_NOTHING.values(), ids=SAYS_NOTHING.keys())
+def test_noise_beside_views_that_have_structure_is_not_heard(noise):
+    # Of 1,000 seeds, noise is heard with one at most: chance goes beyond four standard errors.
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        kinds = rng.integers(0, 3, 400)
+        one, two, nothing = of_kinds(rng, kinds), of_kinds(rng, kinds), noise(rng, 400)
+        assert view_weights([one, nothing, two]) == (1.0, UNHEARD, 1.0)
+        assert view_weights([nothing, one]) == (UNHEARD, 1.0)
+
+
+@given(st.integers(0, 1000), st.permutations(range(3)))
 @settings(max_examples=10, deadline=None)
-def test_noise_beside_views_that_agree_is_not_heard(noise, seed):
-    rng = np.random.default_rng(seed)
-    kinds = rng.integers(0, 3, 400)
-    X = [of_kinds(rng, kinds), noise(rng, 400), of_kinds(rng, kinds)]
-    assert view_weights(X) == (1.0, UNHEARD, 1.0)
-
-
-@every_noise
-def test_noise_beside_one_view_that_has_structure_is_not_heard(noise):
-    rng = np.random.default_rng(0)
-    X = [noise(rng, 400), of_kinds(rng, rng.integers(0, 3, 400))]
-    assert view_weights(X) == (UNHEARD, 1.0)
-
-
-@given(st.integers(0, 1000))
-@settings(max_examples=10, deadline=None)
-def test_structure_that_no_other_view_shares_is_heard_unless_others_share_one(seed):
+def test_structure_that_no_other_view_shares_is_heard_unless_others_share_one(seed, order):
     rng = np.random.default_rng(seed)
     kinds, other_kinds = rng.integers(0, 3, 400), rng.integers(0, 3, 400)
-    one, two, other = (of_kinds(rng, each) for each in (kinds, kinds, other_kinds))
+    one, two, other = views = [of_kinds(rng, each) for each in (kinds, kinds, other_kinds)]
     assert view_weights([one, other]) == (1.0, 1.0)
-    assert view_weights([one, two, other]) == (1.0, 1.0, UNHEARD)
+    weights = (1.0, 1.0, UNHEARD)
+    assert view_weights([one, two, other]) == weights
+    assert view_weights([views[v] for v in order]) == tuple(weights[v] for v in order)
 
 
-@pytest.mark.parametrize("n_views", [2, 3, 4])
+@pytest.mark.parametrize("n_views", [2, 4])
 def test_where_nothing_tells_anything_nearly_all_are_heard(n_views):
     """Four standard errors are not beyond chance."""
     heard = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        X = [SAYS_NOTHING["normal"](rng, 300) for _ in range(n_views)]
+        X = [SAYS_NOTHING["normal"](rng, 200) for _ in range(n_views)]
         heard += view_weights(X) == (1.0,) * n_views
     assert heard >= 18
 
@@ -86,35 +81,19 @@ def test_a_weak_relation_is_not_taken_for_none():
     kinds = rng.integers(0, 3, 2400)
     strong = [of_kinds(rng, kinds) for _ in range(2)]
     weak = 0.35 * np.eye(3)[kinds] + rng.random((2400, 3))
-    for n in (100, 200, 400, 800, 2400):
+    for n in (100, 400, 2400):
         assert view_weights([*(X[:n] for X in strong), weak[:n]])[2] == 1.0
 
 
-def test_few_rows_and_one_view_decide_nothing():
-    rng = np.random.default_rng(0)
-    kinds = rng.integers(0, 3, 400)
-    X = [of_kinds(rng, kinds), of_kinds(rng, kinds), rng.random((400, 5))]
-    assert view_weights([X_v[:99] for X_v in X]) == (1.0, 1.0, 1.0)
-    assert view_weights(X[2:]) == (1.0,)
-
-
-def test_views_that_no_row_has_both_of_are_heard():
+def test_few_rows_one_view_and_views_that_no_row_has_both_of_decide_nothing():
     rng = np.random.default_rng(0)
     kinds = rng.integers(0, 3, 900)
     X = [of_kinds(rng, kinds), of_kinds(rng, kinds), rng.random((900, 5)), rng.random((900, 5))]
+    assert view_weights([X_v[:99] for X_v in X]) == (1.0,) * 4
+    assert view_weights(X[2:3]) == (1.0,)
     present = np.ones((900, 4), bool)
     # The last can be compared with none, and the others with each other.
     present[:450, :3], present[:450, 3], present[450:, 3] = False, True, False
     pairs = zip(X, present.T, strict=True)
     weights = view_weights([X_v * has[:, np.newaxis] for X_v, has in pairs], present)
     assert weights == (1.0, 1.0, UNHEARD, 1.0)
-
-
-@given(st.permutations(range(3)), st.integers(0, 100))
-@settings(max_examples=10, deadline=None)
-def test_views_in_another_order_have_the_same_say(order, seed):
-    rng = np.random.default_rng(seed)
-    kinds = rng.integers(0, 3, 1500)
-    X = [of_kinds(rng, kinds), of_kinds(rng, kinds), rng.random((1500, 5))]
-    weights = view_weights(X)
-    assert view_weights([X[v] for v in order]) == tuple(weights[v] for v in order)
