@@ -25,8 +25,7 @@ from omvfs.formats import (
     SvmlightSource,
     open_source,
 )
-from omvfs.formats.source import Only
-from omvfs.formats.standard_input import standard_input
+from omvfs.formats.opening import standard_input
 from omvfs.pipeline import run
 from omvfs.testing import check_source
 from support import counts, dense, reads_of_blocks
@@ -192,11 +191,6 @@ def from_compressed_json_lines(path):
     return open_source(packed(path / "rows.jsonl"))
 
 
-def from_some_of_its_views(path):
-    X = data()
-    return Only(ArraySource({**X, "other": np.ones((N, 2))}), ["text", "image"])
-
-
 def from_svmlight_and_npy(path):
     _, image = files(path)
     rows = [
@@ -269,7 +263,6 @@ SOURCES = [
     from_afar,
     from_h5mu_afar,
     from_compressed_json_lines,
-    from_some_of_its_views,
     from_svmlight_and_npy,
     from_json_lines,
     from_parts_of_words,
@@ -328,7 +321,7 @@ def test_the_same_rows_from_anywhere_give_the_same_bits(make, tmp_path):
 
 
 # Rows that are held, and rows that come in pieces of their own, are read as they are given.
-HELD = {from_arrays: [N], from_some_of_its_views: [N], from_an_iterator: [3, 17, 1, N - 21]}
+HELD = {from_arrays: [N], from_an_iterator: [3, 17, 1, N - 21]}
 # What a chunk lacks is read from the next part.
 HELD |= {make: [3, 7, 10, 1, 9, 10, N - 40] for make in (from_parts, from_parts_of_words)}
 # One row of the image has a key that the text lacks.

@@ -18,8 +18,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from omvfs import Views
 from omvfs.data.schema import Schema
 from omvfs.formats import ReadOptions, SourceError, open_source, open_writer
-from omvfs.formats.standard_input import StreamSource, standard_input
-from omvfs.formats.text_files import tokens
+from omvfs.formats.opening import standard_input
+from omvfs.formats.text_files import JsonStream, tokens
 from omvfs.testing import check_source
 from support import dense
 
@@ -328,7 +328,7 @@ def test_texts_of_a_stream_are_taken_for_words_as_they_come():
     rows = b'{"text": "The cat."}\n{"text": null}\n{"text": "A dog, the cat"}\n'
     asked = ReadOptions(schema=KNOWN, tokenize=("text",), views=("text",))
     source = standard_input("x", io.BytesIO(rows), asked)
-    assert isinstance(source, StreamSource)
+    assert isinstance(source, JsonStream)
     assert [dense(c.views["text"]).tolist() for c in source.chunks(2)] == [
         [[1, 0], [0, 0]],
         [[1, 1]],
@@ -344,7 +344,7 @@ def test_a_view_that_begins_late_in_a_stream_is_told():
 def test_words_that_are_not_known_wait_for_the_end_of_the_stream():
     rows = b'{"text": ["cat"], "more": ["x"]}\n{"text": ["dog"], "more": ["y"]}\n'
     with standard_input("x", io.BytesIO(rows), ReadOptions(schema=KNOWN)) as source:
-        assert not isinstance(source, StreamSource)
+        assert not isinstance(source, JsonStream)
         assert source.n_rows == 2
         assert source.schema.feature_names == (("cat", "dog"), ("x", "y"))
 

@@ -1,8 +1,6 @@
 """Files by path or address: what they are called, how they are opened, what is told if not."""
 
 import builtins
-import gzip
-import io
 import os
 
 import fsspec
@@ -10,7 +8,7 @@ import numpy as np
 import pytest
 
 from omvfs.formats import SourceError, open_source
-from omvfs.formats.files import File, exactly
+from omvfs.formats.files import File
 
 
 @pytest.mark.parametrize(
@@ -81,32 +79,3 @@ def test_an_address_without_fsspec_names_the_extra(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"omvfs\[remote\]"):
         File("s3://bucket/rows.npy").open()
-
-
-class Piecemeal(io.BytesIO):
-    """Hands out a byte at a time, as a slow connection may."""
-
-    def read(self, size=-1):
-        return super().read(min(size, 1) if size else 0)
-
-
-def test_bytes_that_come_in_pieces_are_put_together():
-    assert exactly(Piecemeal(b"abcdef"), 4, "x") == b"abcd"
-    with pytest.raises(SourceError, match="x is cut off"):
-        exactly(Piecemeal(b"abc"), 4, "x")
-
-
-@pytest.mark.parametrize("ending", [".gz", ".zst"])
-def test_a_file_below_is_closed_too(tmp_path, ending):
-    import pyarrow as pa
-
-    path = tmp_path / f"rows.jsonl{ending}"
-    path.write_bytes(gzip.compress(b"one\ntwo\n"))
-    if ending == ".zst":
-        with pa.CompressedOutputStream(pa.OSFile(str(path), "w"), "zstd") as file:
-            file.write(b"one\ntwo\n")
-    opened = File(path).open_text()
-    below = opened._below
-    assert opened.readline() == b"one\n"
-    opened.close()
-    assert below.closed

@@ -12,7 +12,7 @@ from pyarrow import feather, parquet
 
 from omvfs.cli.commands import run_app
 from omvfs.formats import ReadOptions, SourceError, open_source
-from omvfs.formats.standard_input import standard_input
+from omvfs.formats.opening import standard_input
 
 ODD = os.fsdecode(b"caf\xe9")
 

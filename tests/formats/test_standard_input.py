@@ -16,7 +16,7 @@ import pytest
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from omvfs.formats import ReadOptions, SourceError, open_source
-from omvfs.formats.standard_input import standard_input
+from omvfs.formats.opening import standard_input
 from omvfs.formats.text_files import entries
 from omvfs.pipeline import run
 from support import counts, dense
@@ -103,10 +103,10 @@ def test_rows_of_numbers_can_be_read_once():
         ("", "no rows"),
         ("\n  \n", "no rows"),
         ('{"a": [1]}\n{"a": [1, 2]}', "2 numbers in row 2"),
-        ('{"a": [1]}\n{"a": ["b"]}', "tokens in row 2"),
+        ('{"a": [1]}\n{"a": ["b"]}', "words in row 2"),
         ('{"a": [1]}\n{', "row 2 .* no JSON|Row 2 of standard input is no JSON"),
-        ("a,b\n1\n", "Row 1 of standard input has 1 values; the header has 2"),
-        ("a,b\n1,x\n", "Row 1 of standard input: could not convert"),
+        ("a,b\n1\n", "Standard input cannot be read: .*Expected 2 columns, got 1"),
+        ("a,b\n1,2\n1,x\n", "Standard input cannot be read near row 1: .*invalid value 'x'"),
         ("a,a\n1,2\n", "two columns"),
         ('{"a": 5}', "'a' is a number in row 1"),
         ('{"a": true}', "something else"),
@@ -205,7 +205,7 @@ def test_words_that_come_as_they_are_found_are_those_of_a_file(tmp_path):
     for size in (1, 7, 40):
         with growing(WORDS) as source:
             assert source.grows
-            assert source.identity == {"kind": "StreamSource", "views": {"text": None}}
+            assert source.identity == {"kind": "JsonStream", "views": {"text": None}}
             assert by_name(source.chunks(size)) == expected
 
 

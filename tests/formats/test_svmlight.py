@@ -20,18 +20,15 @@ def test_an_svmlight_file_has_its_rows_and_no_labels(tmp_path):
     (tmp_path / "y.libsvm").write_text("0 0:1\n0 4:1\n")
     assert open_source(tmp_path / "y.libsvm").schema.widths == (5,)
     assert SvmlightSource(tmp_path / "y.libsvm", "y", 9).schema.widths == (9,)
-    with pytest.raises(SourceError, match="beyond the 3"):
+    with pytest.raises(SourceError, match=r"indices from 0 to 4, beyond the 3 of view 'y'"):
         list(SvmlightSource(tmp_path / "y.libsvm", "y", 3, zero_based=True).chunks(5))
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["1 a:1", "1 2:b", "1 2", "1 1:2:3", "1 99999999999999999999:1", "1 -4:1", "1 4294967296:1"],
-)
-def test_a_line_that_is_none_of_svmlight_is_named(tmp_path, line):
-    (tmp_path / "x.svm").write_text(f"1 1:1\n{line}\n")
-    with pytest.raises(SourceError, match=r"Row 2 of .*x\.svm|x\.svm has indices"):
-        open_source(tmp_path / "x.svm")
+def test_a_line_that_is_none_of_svmlight_is_named(tmp_path):
+    for line in ("1 a:1", "1 2:b", "1 2", "1 1:2:3", "1 99999999999999999999:1", "1 -4:1"):
+        (tmp_path / "x.svm").write_text(f"# nothing\n1 1:1\n{line}\n")
+        with pytest.raises(SourceError, match=r"x\.svm cannot be read in row 2: "):
+            open_source(tmp_path / "x.svm")
 
 
 @pytest.mark.parametrize("ending", ["svm", "svm.gz"])

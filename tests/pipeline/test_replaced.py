@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from omvfs import OMVFS, Views
 from omvfs.cli.commands import run_app
 from omvfs.formats import IteratorSource, open_source, open_writer
-from omvfs.formats.standard_input import standard_input
+from omvfs.formats.opening import standard_input
 from omvfs.persistence import CheckpointError
 from omvfs.pipeline import run
 from support import counts

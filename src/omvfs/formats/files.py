@@ -120,18 +120,18 @@ class File:
         # Files of fsspec read no lines of a given length.
         return io.BufferedReader(opened, 1 << 16)
 
-    def open_text(self) -> IO[bytes]:
-        """Return the file, opened for reading bytes as they were before compression."""
-        file = self.open()
-        if self.compression == ".gz":
-            return _Closing(gzip.GzipFile(fileobj=file), file)
-        if self.compression == ".zst":
-            try:
-                import pyarrow as pa
-            except ImportError as missing:
-                raise ImportError("Reading .zst needs: pip install omvfs[files]") from missing
-            return _Closing(pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"), file)
-        return file
+    @contextmanager
+    def open_text(self) -> Iterator[IO[bytes]]:
+        """Give the file, opened for reading bytes as they were before compression."""
+        with ExitStack() as stack:
+            opened: Any = stack.enter_context(self.open())
+            if self.compression == ".gz":
+                opened = stack.enter_context(gzip.open(opened))
+            elif self.compression == ".zst":
+                pa = import_pyarrow(f"Reading {self}")
+                unpacked = pa.CompressedInputStream(pa.PythonFile(opened, "r"), "zstd")
+                opened = stack.enter_context(io.BufferedReader(unpacked, 1 << 16))
+            yield opened
 
     def storage(self) -> tuple[Any, str]:
         """Return the filesystem of fsspec that a remote file is in, and its path there."""
@@ -315,36 +315,27 @@ def errors_of_storage(file: File, what: str) -> Iterator[None]:
         raise kind(f"{file} cannot be {what}: {said}") from error
 
 
-class _Closing(io.BufferedReader):
-    """A reader over another, with which the file below is closed too."""
-
-    def __init__(self, raw: Any, below: IO[bytes]) -> None:
-        super().__init__(raw, 1 << 16)
-        self._below = below
-
-    def close(self) -> None:
-        try:
-            super().close()
-        finally:
-            self._below.close()
+def import_pyarrow(doing: str) -> Any:
+    """Return pyarrow, or say what needs it."""
+    try:
+        import pyarrow as pa
+    except ImportError as missing:
+        raise ImportError(f"{doing} needs pyarrow: pip install 'omvfs[files]'") from missing
+    return pa
 
 
 def exactly(file: IO[bytes], n: int, name: str) -> bytes:
-    """Return the next n bytes of a file, which may hand them out in pieces.
+    """Return the next n bytes of a file.
 
     Examples
     --------
     >>> exactly(io.BytesIO(b"abc"), 2, "x")
     b'ab'
     """
-    parts = []
-    while n:
-        part = file.read(n)
-        if not part:
-            raise SourceError(f"{name} is cut off.")
-        parts.append(part)
-        n -= len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    found = file.read(n)
+    if len(found) < n:
+        raise SourceError(f"{name} is cut off.")
+    return found
 
 
 def check_chunk(n_bytes: int, path: File) -> None:

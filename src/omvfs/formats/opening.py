@@ -1,13 +1,17 @@
 """From what a user types to a source, and to what writes a file."""
 
 import glob
+import logging
 import os
 import re
+import sys
+import tempfile
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from omvfs.data.schema import NewFeatures, Schema, listed
 from omvfs.disk import Staging
@@ -15,14 +19,16 @@ from omvfs.formats.combined import Appended, Join, Joined, SideBySide
 from omvfs.formats.files import File, PathLike, errors_of_storage, without_secrets
 from omvfs.formats.numpy_files import FolderSource, FolderWriter
 from omvfs.formats.registry import FORMATS, load
-from omvfs.formats.source import NOTHING, Only, ReadOptions, Source, SourceError, is_text
-from omvfs.formats.standard_input import standard_input
+from omvfs.formats.source import NOTHING, ReadOptions, Source, SourceError, is_text
+from omvfs.formats.text_files import STANDARD_INPUT, JsonStream, Stream
 from omvfs.formats.writer import Writer
 
 Given: TypeAlias = PathLike | Sequence[PathLike]
 
 # What rows are called that have no other name.
 ROWS = "rows"
+_ANYTHING = ReadOptions()
+_logger = logging.getLogger(__name__)
 _MAGIC = re.compile(r"[*?\[]")
 
 
@@ -372,11 +378,12 @@ def _together(
     known = [view for part in parts.values() for view in part.schema.names + part.other_views]
     if unknown := [view for view in views or () if view not in known]:
         raise SourceError(f"Got views {listed(unknown)}; the files give {listed(known)}.")
-    kept: dict[str, Source] = {}
-    for name, part in parts.items():
-        own = [view for view in part.schema.names if views is None or view in views]
-        if own:
-            kept[name] = part if len(own) == len(part.schema.names) else Only(part, own)
+    # A file with any of the views gives no others; see `ReadOptions.split`.
+    kept = {
+        name: part
+        for name, part in parts.items()
+        if views is None or not set(views).isdisjoint(part.schema.names)
+    }
     others = {name: part for name, part in parts.items() if name not in kept}
     if key is not None:
         return Joined(kept, others, join)
@@ -422,8 +429,79 @@ def _opened_file(name: str, file: File, options: ReadOptions) -> Source:
     if options.key is not None and (streamed or not FORMATS[file.kind].keys):
         raise SourceError(f"{file} has no column {options.key!r} to align its rows by.")
     if streamed:
-        return standard_input(name, None, options)
+        # Not sys.stdin.buffer, for which Python would wait at its end if a reader waits in it.
+        stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+        return standard_input(name, stream, options)
     source: Source = load(file.kind).open_reader(file, name, options)
+    return source
+
+
+def standard_input(view: str, opened: IO[bytes], options: ReadOptions = _ANYTHING) -> Source:
+    r"""Read a stream: JSON Lines, CSV with a header, or svmlight, told by its first line.
+
+    Rows of numbers are read as they come, so that the stream need not end, and so are words if all
+    of them are known before: `options.schema` has them. Other words, svmlight and CSV in long form
+    (see `LongSource`) are put into a temporary file first: which features there are is known when
+    all were read. But if `options.new_features` is "grow", words are read as they come too: every
+    chunk has those of its own rows.
+
+    Parameters
+    ----------
+    view : str
+        Name of the view of CSV columns that name none, and of svmlight.
+    opened : binary file
+    options : ReadOptions
+        As for a file; nothing has keys.
+
+    Examples
+    --------
+    >>> import io
+    >>> source = standard_input("rows", io.BytesIO(b"text__a,image__x\n1,2\n3,4\n"))
+    >>> [chunk.views for chunk in source.chunks(1)]
+    [Views(1 rows; text: 1, image: 1; float64), Views(1 rows; text: 1, image: 1; float64)]
+    """
+    stream = Stream(opened)
+    first = stream.first()
+    words = first.split()
+    if not first:
+        raise SourceError("Standard input has no rows.")
+    if first.lstrip().startswith(b"{"):
+        source: Source = JsonStream(stream, options)
+        if source.grows and options.new_features == "error":
+            _logger.info(
+                "Standard input is read to its end before the first row is used, as only then all "
+                "words are known; schema=... (select --vocabulary VIEW=FILE) names them before."
+            )
+            source = _spooled(stream, ".jsonl", view, options)
+    elif len(words) > 1 and all(b":" in word for word in words[1:] if not word.startswith(b"#")):
+        source = _spooled(stream, ".svm", view, options)
+    else:
+        tables = load(".csv")
+        names = first.decode("utf-8", "replace").split(",")
+        if tables.is_long(set(names) - {*options.drop, *options.keep}):
+            source = _spooled(stream, ".csv", view, options)
+        else:
+            source = tables.TableSource(tables.CsvStream(stream), view, options)
+    source.files = ()
+    return source
+
+
+def _spooled(stream: Stream, ending: str, view: str, options: ReadOptions) -> Source:
+    """Put a stream into a temporary file, to be read by a reader of files."""
+    # Without a name where it can be opened so, that nothing stays whatever ends the process.
+    nameless = Path("/proc/self/fd").is_dir()
+    make: Any = tempfile.TemporaryFile if nameless else tempfile.NamedTemporaryFile
+    spool = make(suffix=ending)
+    try:
+        stream.spool(spool)
+        place = f"/proc/self/fd/{spool.fileno()}" if nameless else spool.name
+        file = File(place, STANDARD_INPUT)
+        file.ending = ending
+        source: Source = load(ending).open_reader(file, view, options)
+    except BaseException:
+        spool.close()
+        raise
+    weakref.finalize(source, spool.close)
     return source
 
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -370,63 +370,6 @@ class IteratorSource(Source):
             row, n_rows = row - passed, n_rows + passed
         if row:
             raise fewer_rows("The iterator", n_rows, n_rows + row)
-
-
-class Only(Source):
-    """Some views of a source.
-
-    Parameters
-    ----------
-    source : Source
-    views : sequence of str
-
-    Examples
-    --------
-    >>> source = ArraySource({"text": np.eye(3), "image": np.ones((3, 2))})
-    >>> next(Only(source, ["image"]).chunks(3)).views
-    Views(3 rows; image: 2; float64)
-    """
-
-    def __init__(self, source: Source, views: Sequence[str]) -> None:
-        self._source, schema = source, source.schema
-        self.name, self.files, self.dropped = source.name, source.files, source.dropped
-        self.kept, self.other_views, self.grows = source.kept, source.other_views, source.grows
-        chosen = [schema.names.index(view) for view in views]
-        self._schema = Schema(
-            tuple(views),
-            tuple(schema.widths[v] for v in chosen),
-            tuple(schema.feature_names[v] for v in chosen),
-        )
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, None if only reading them will tell."""
-        return self._source.n_rows
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """That of the source, with these views."""
-        return {**self._source.identity, "views": super().identity["views"]}
-
-    def origin(self, view: str) -> Source:
-        """Return where a view of the source comes from."""
-        return self._source.origin(view)
-
-    def lengthen(self, n_rows: int) -> None:
-        """Take rows of the source after the last for empty."""
-        self._source.lengthen(n_rows)
-
-    def keys(self) -> NDArray[Any]:
-        """Return what tells the rows of the source apart."""
-        return self._source.keys()
-
-    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        for chunk in self._source.chunks(batch_size, cursor):
-            yield replace(chunk, views=chunk.views.only(self._schema.names))
-
-    def close(self) -> None:
-        """Close the source."""
-        self._source.close()
 
 
 def row_of(cursor: Cursor | None, what: str = "row") -> int:

@@ -1,11 +1,12 @@
 """Parquet, Feather and CSV with pyarrow: a column a feature, or an entry a line; and written."""
 
+import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from pyarrow import csv, ipc, parquet
 
 from omvfs.data.blocks import Block
-from omvfs.data.schema import Schema, listed
+from omvfs.data.schema import Schema, listed, view_of
 from omvfs.data.views import Views
 from omvfs.formats.files import COMPRESSIONS, File, PathLike, reading
 from omvfs.formats.source import (
@@ -28,13 +29,11 @@ from omvfs.formats.source import (
     named,
     objects,
     row_of,
+    some,
 )
-from omvfs.formats.text_files import MAX_LINE_BYTES, columns_by_view, is_long, lines, schema_of
+from omvfs.formats.text_files import MAX_LINE_BYTES, Stream, lines
 from omvfs.formats.writer import MOST_COLUMNS, Writer
 from omvfs.model.arrays import dense
-from omvfs.parameters import whole
-
-Columns = Mapping[str, Sequence[str]]
 
 _INDEX = re.compile(r"|__index_level_\d+__")
 _ANYTHING = ReadOptions()
@@ -42,6 +41,8 @@ _ANYTHING = ReadOptions()
 _BLOCK_BYTES, _NUMBER_BYTES = 1 << 20, 32
 # Entries read at a time.
 _ENTRIES = 1 << 16
+# The columns of a table of one entry a line.
+_LONG = {"row", "feature", "value"}
 # More empty rows than so many, and so many for each entry, are taken for damage.
 _EMPTY = 1_000_000, 1_000
 
@@ -221,15 +222,18 @@ class _Csv(Table):
     def batches(
         self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
     ) -> Iterator[Any]:
+        with self._reader(convert_options=self._converted(numbers, others, kept)) as reader:
+            yield from _without(iter(reader), row, self.file)
+
+    def _converted(self, numbers: list[str], others: list[str], kept: Sequence[str]) -> Any:
+        """Return of which types columns are to be."""
         # A column of whole numbers in the first block may have fractions further on.
         types = {
             name: pa.bool_() if pa.types.is_boolean(kind) else pa.float64()
             for name, kind in ((name, self.columns.field(name).type) for name in numbers)
         } | {name: pa.string() for name in kept}
         columns = [*numbers, *others, *kept]
-        options = csv.ConvertOptions(include_columns=columns, column_types=types)
-        with self._reader(convert_options=options) as reader:
-            yield from _without(iter(reader), row, self.file)
+        return csv.ConvertOptions(include_columns=columns, column_types=types)
 
     @contextmanager
     def _reader(self, **options: Any) -> Iterator[Any]:
@@ -239,6 +243,39 @@ class _Csv(Table):
             csv.open_csv(raw, read_options=read, **options) as reader,
         ):
             yield reader
+
+
+class CsvStream(_Csv):
+    """CSV that comes from a stream, whose rows can be read once, as they come.
+
+    Parameters
+    ----------
+    stream : Stream
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._header, self._stream = stream.header(), stream
+        super().__init__(File("-", "Standard input"))
+
+    def _describe(self) -> None:
+        """Tell types by the first row."""
+        with reading(self.file):
+            first = io.BytesIO(b"\n".join([self._header, self._stream.first()]))
+            self.columns = csv.read_csv(first).schema
+
+    def batches(
+        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        """Yield as many rows at a time as are asked for, when they are there."""
+        rows = self._stream.lines({"row": row})
+        names = csv.ReadOptions(column_names=self.columns.names)
+        options = self._converted(numbers, others, kept)
+        while batch := [line for line, _ in islice(rows, n)]:
+            with reading(self.file, f" near row {row + 1:,}"):
+                text = io.BytesIO(b"\n".join(batch))
+                table = csv.read_csv(text, read_options=names, convert_options=options)
+            row += len(batch)
+            yield from table.combine_chunks().to_batches()
 
 
 _TABLES: dict[str, Any] = {
@@ -260,8 +297,100 @@ def _without(batches: Iterator[Any], n: int, file: File) -> Iterator[Any]:
         raise fewer_rows(str(file), n - left, n)
 
 
+def is_long(names: Iterable[str]) -> bool:
+    """Tell whether a table with these columns has an entry a line.
+
+    Examples
+    --------
+    >>> is_long(["row", "feature", "value"]), is_long(["view", "row", "feature", "value"])
+    (True, True)
+    >>> is_long(["row", "value"])
+    False
+    """
+    return set(names) - {"view"} == _LONG
+
+
+def columns_by_view(
+    names: Sequence[str],
+    view: str,
+    where: str,
+    schema: Schema | None = None,
+    views: Sequence[str] | None = None,
+) -> dict[str, list[str]]:
+    """Return columns called ``view__feature`` by view; one view if none is called so.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    view : str
+        Name of the view of columns that name none.
+    where : str
+        Of what, for errors.
+    schema : Schema, default=None
+        Views whose features, where it names them, are taken as it has them; other columns are left
+        out.
+    views : sequence of str, default=None
+        Views that are asked for: if they are there, columns that name none do not matter.
+
+    Examples
+    --------
+    >>> columns_by_view(["text__a", "image__x"], "rows", "x.csv")
+    {'text': ['text__a'], 'image': ['image__x']}
+    >>> columns_by_view(["a", "b"], "rows", "x.csv")
+    {'rows': ['a', 'b']}
+    >>> columns_by_view(["a", "b", "c"], "rows", "x.csv", Schema(("rows",), (2,), (("c", "a"),)))
+    {'rows': ['c', 'a']}
+    """
+    called = {name: own for name in names if (own := view_of(name)) is not None}
+    odd = [name for name in names if name not in called]
+    asked = views is not None and not set(views).isdisjoint(called.values())
+    if called and odd and schema is None and not asked:
+        raise SourceError(
+            f"{where} has columns called 'view__feature' and others: {some(odd)}. Leave those out "
+            "by their names: drop=[...] (--drop NAME); or carry them along: keep=[...] (--keep "
+            "NAME); or name the key of the rows: key=... (--key NAME)."
+        )
+    found: dict[str, list[str]] = {}
+    for name in called or names:
+        found.setdefault(called.get(name, view), []).append(name)
+    if schema is not None:
+        for own, features in zip(schema.names, schema.feature_names, strict=True):
+            if own in found and features is not None:
+                found[own] = _taken(found[own], own, features, where)
+    return found
+
+
+def _taken(names: Sequence[str], view: str, features: Sequence[str], where: str) -> list[str]:
+    """Return the columns of some features, in their order."""
+    places = {name.removeprefix(f"{view}__"): name for name in names}
+    if missing := [feature for feature in features if feature not in places]:
+        raise SourceError(
+            f"{where} has no columns for the features {some(missing)} of view "
+            f"{view!r}; expected all {len(features):,} that the model knows."
+        )
+    return [places[feature] for feature in features]
+
+
+def schema_of(columns: Mapping[str, Sequence[str]]) -> Schema:
+    """Return the views that columns make, features without the name of their view.
+
+    Examples
+    --------
+    >>> schema_of({"text": ["text__a", "text__b"]})
+    Schema(names=('text',), widths=(2,), feature_names=(('a', 'b'),))
+    """
+    features = tuple(
+        tuple(name.removeprefix(f"{view}__") for name in names) for view, names in columns.items()
+    )
+    return Schema(tuple(columns), tuple(map(len, features)), features)
+
+
 class TableSource(Source):
     r"""Views in one table, a column a feature.
+
+    A column called ``view__feature`` belongs to that view; if none is called so, all columns are
+    one view. The index of a pandas frame is no feature.
 
     Parameters
     ----------
@@ -270,9 +399,6 @@ class TableSource(Source):
         ``.zst`` too.
     view : str
         Name of the view of columns that name none.
-    columns : mapping of str to sequence of str, default=None
-        Columns by view. By default a column called ``view__feature`` belongs to that view; if none
-        is called so, all columns are one view. The index of a pandas frame is no feature.
     options : ReadOptions
         The key of the rows; columns to leave out and to carry along, of which `dropped` and `kept`
         tell those that are there; the views to read; the schema, whose features are taken by their
@@ -295,7 +421,6 @@ class TableSource(Source):
         self,
         path: PathLike | File | Table,
         view: str,
-        columns: Columns | None = None,
         options: ReadOptions = _ANYTHING,
     ) -> None:
         self._table, self._options = open_table(path), options
@@ -306,7 +431,7 @@ class TableSource(Source):
             there = frozenset(self._table.columns.names)
             self.dropped = frozenset(options.drop) & there
             self.kept = {name: self._table.type_of(name) for name in options.keep if name in there}
-            self._columns = self._by_view(self._table.columns, view, columns)
+            self._columns = self._by_view(self._table.columns, view)
         self._schema, self._n_rows = schema_of(self._columns), self._table.n_rows
         self.header = frozenset(name for names in self._columns.values() for name in names)
 
@@ -356,12 +481,7 @@ class TableSource(Source):
         kept = {name: objects(rows.column(name).to_pylist()) for name in self.kept}
         return Chunk(start, named(blocks, self._schema), {"row": start + len(rows)}, keys, kept)
 
-    def _by_view(
-        self,
-        arrow: Any,
-        view: str,
-        columns: Columns | None,
-    ) -> dict[str, list[str]]:
+    def _by_view(self, arrow: Any, view: str) -> dict[str, list[str]]:
         """Return the columns of every view that is to be read."""
         if len(set(arrow.names)) < len(arrow.names):
             raise SourceError(f"{self._file} has two columns of the same name.")
@@ -373,22 +493,14 @@ class TableSource(Source):
                     f"{self._file} has keys of type {arrow.field(key).type} in column {key!r}; "
                     "expected whole numbers or strings."
                 )
-        aside = {*self._keys, *self.dropped, *self.kept}
-        names = [name for name in arrow.names if name not in aside]
-        if columns is not None:
-            chosen = {each: list(own) for each, own in columns.items()}
-        else:
-            index = index_of(arrow)
-            data = [name for name in names if name not in index]
-            options = self._options
-            chosen = columns_by_view(data, view, self.name, options.schema, options.views)
-        read, self.other_views = self._options.split(chosen)
+        aside = {*self._keys, *self.dropped, *self.kept, *index_of(arrow)}
+        data = [name for name in arrow.names if name not in aside]
+        options = self._options
+        chosen = columns_by_view(data, view, self.name, options.schema, options.views)
+        read, self.other_views = options.split(chosen)
         chosen = {each: chosen[each] for each in read}
-        there = set(names)
         for own in chosen.values():
             for name in own:
-                if name not in there:
-                    raise SourceError(f"{self._file} has no column {name!r}.")
                 if not is_number(arrow.field(name).type):
                     raise SourceError(
                         f"{self._file} has values of type {arrow.field(name).type} in column "
@@ -396,10 +508,8 @@ class TableSource(Source):
                         f"{name}); or carry it along: keep=[{name!r}] (--keep {name}); or name it "
                         f"as the key: key={name!r} (--key {name})."
                     )
-        if not chosen or not all(chosen.values()):
-            raise SourceError(
-                f"{self._file} has no columns for view {listed(chosen) or repr(view)}."
-            )
+        if not chosen:
+            raise SourceError(f"{self._file} has no columns for view {view!r}.")
         return chosen
 
 
@@ -463,6 +573,18 @@ class TableWriter(Writer):
         return self._stack.enter_context(begin(sink, schema))
 
 
+class Entries(NamedTuple):
+    """Entries one after another: row, feature, value and view of each."""
+
+    rows: NDArray[Any]
+    features: NDArray[Any]
+    values: NDArray[Any]
+    views: NDArray[Any]
+
+
+_NO_ENTRIES = Entries(*(np.zeros(0, kind) for kind in ("i8", "i8", "f4", object)))
+
+
 class LongSource(Source):
     r"""Sparse views in a table with the columns ``row``, ``feature``, ``value``, and ``view``.
 
@@ -477,8 +599,6 @@ class LongSource(Source):
         ``.zst`` too.
     view : str
         Name of the view if there is no column ``view``.
-    n_rows : int, default=None
-        Number of rows, if the last may be empty; by default one more than the highest number.
     schema : Schema, default=None
         Views whose features are these. Names that it does not know are passed over, and features
         that do not appear are zero.
@@ -504,7 +624,6 @@ class LongSource(Source):
         self,
         path: PathLike | File | Table,
         view: str,
-        n_rows: int | None = None,
         schema: Schema | None = None,
     ) -> None:
         self._table, self._view = open_table(path), view
@@ -521,12 +640,6 @@ class LongSource(Source):
             self._scan()
         features = tuple(tuple(self._places.get(view, ())) or None for view in self._widths)
         self._schema = Schema(tuple(self._widths), tuple(self._widths.values()), features)
-        if n_rows is not None and whole("n_rows", n_rows, least=0) < self._n_rows:
-            raise SourceError(
-                f"{self._file} has entries up to row {self._n_rows - 1:,}; expected {n_rows:,} "
-                "rows, numbered from 0."
-            )
-        self.lengthen(n_rows or 0)
 
     def lengthen(self, n_rows: int) -> None:
         """Take rows after the last entry for empty.
@@ -542,21 +655,25 @@ class LongSource(Source):
         start = row_of(cursor)
         entry = row_of(cursor, "entry")
         with reading(self._file):
-            entries = self._entries(entry)
-            waiting: list[_Entries] = []
+            reader, waiting = self._entries(entry), _NO_ENTRIES
             while start < self._n_rows:
                 stop = min(start + batch_size, self._n_rows)
-                while not waiting or waiting[-1].rows[-1] < stop:
-                    if (more := next(entries, None)) is None:
+                parts = [waiting]
+                while not len(parts[-1].rows) or parts[-1].rows[-1] < stop:
+                    if (more := next(reader, None)) is None:
                         break
-                    waiting.append(more)
-                now = _joined(waiting)
-                n = int(np.searchsorted(now.rows, stop))
+                    parts.append(more)
+                waiting = Entries(*map(np.concatenate, zip(*parts, strict=True)))
+                n = int(np.searchsorted(waiting.rows, stop))
+                now, waiting = (
+                    Entries(*(column[part] for column in waiting))
+                    for part in (slice(n), slice(n, None))
+                )
+                entry += n
                 blocks = {
-                    view: self._block(now, n, view, (start, stop), width)
+                    view: self._block(now, view, (start, stop), width)
                     for view, width in self._widths.items()
                 }
-                entry, waiting = entry + n, [now.after(n)] if n < len(now.rows) else []
                 yield Chunk(start, named(blocks, self._schema), {"row": stop, "entry": entry})
                 start = stop
 
@@ -613,7 +730,7 @@ class LongSource(Source):
             )
         self._widths[view] = max(self._widths.get(view, 0), high + 1) if width is None else width
 
-    def _entries(self, first: int) -> Iterator["_Entries"]:
+    def _entries(self, first: int) -> Iterator[Entries]:
         for batch in self._table.batches(["value"], self._others, first, _ENTRIES):
             if not len(batch):
                 continue
@@ -625,14 +742,11 @@ class LongSource(Source):
             if "view" in self._others:
                 views = _array(batch.column("view")).astype(str).astype(object)
             values = batch.column("value").to_numpy(zero_copy_only=False)
-            yield _Entries(rows, features, values, views)
+            yield Entries(rows, features, values, views)
 
-    def _block(
-        self, entries: "_Entries", n: int, view: str, span: tuple[int, int], width: int
-    ) -> Block:
-        own = entries.views[:n] == view
-        rows, features = entries.rows[:n][own] - span[0], entries.features[:n][own]
-        values = entries.values[:n][own]
+    def _block(self, entries: Entries, view: str, span: tuple[int, int], width: int) -> Block:
+        own = entries.views == view
+        rows, features, values = (column[own] for column in entries[:3])
         places = self._places.get(view)
         if places is not None:
             features = np.array([places.get(each, -1) for each in features.tolist()], np.int64)
@@ -641,27 +755,9 @@ class LongSource(Source):
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
         shape = span[1] - span[0], width
-        block = sp.csr_array((values, (rows, features)), shape=shape)
+        block = sp.csr_array((values, (rows - span[0], features)), shape=shape)
         block.sum_duplicates()
         return block
-
-
-class _Entries:
-    """Entries one after another: row, feature, value and view of each."""
-
-    def __init__(self, *columns: NDArray[Any]) -> None:
-        self.rows, self.features, self.values, self.views = self.columns = columns
-
-    def after(self, n: int) -> "_Entries":
-        return _Entries(*(column[n:] for column in self.columns))
-
-
-def _joined(parts: list[_Entries]) -> _Entries:
-    if not parts:
-        return _Entries(*(np.zeros(0, t) for t in (np.int64, np.int64, np.float64, object)))
-    if len(parts) == 1:
-        return parts[0]
-    return _Entries(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
 
 
 def _array(column: Any) -> NDArray[Any]:
@@ -679,7 +775,7 @@ def open_reader(file: File, view: str, options: ReadOptions) -> Source:
         names = set(table.columns.names)
         data = names - index_of(table.columns) - {*options.drop, *options.keep}
     if options.key is not None or not is_long(data):
-        return TableSource(table, view, None, options)
+        return TableSource(table, view, options)
     source = LongSource(table, view, schema=options.schema)
     source.dropped = frozenset(options.drop) & names
     return source

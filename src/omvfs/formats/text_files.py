@@ -1,24 +1,25 @@
 """Text files of a row a line: JSON Lines and svmlight, plain or compressed, read and written."""
 
 import gzip
+import io
 import json
 import re
+import shutil
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
-from typing import IO, Any
+from itertools import chain, islice, pairwise
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from omvfs.data.blocks import Block
-from omvfs.data.schema import Schema, listed, view_of
+from omvfs.data.schema import Schema
 from omvfs.data.views import Views
 from omvfs.disk import Staging
-from omvfs.formats.files import File, PathLike, reading
+from omvfs.formats.files import File, PathLike, import_pyarrow, reading
 from omvfs.formats.source import (
     NOTHING,
     Chunk,
@@ -27,11 +28,11 @@ from omvfs.formats.source import (
     ReadOptions,
     Source,
     SourceError,
+    fewer_rows,
     is_text,
     named,
     objects,
     row_of,
-    some,
 )
 from omvfs.formats.writer import Writer, only_block
 from omvfs.parameters import whole
@@ -40,18 +41,15 @@ from omvfs.parameters import whole
 MAX_LINE_BYTES = 1 << 26
 # More blank lines one after another are taken for damage.
 MAX_BLANK_LINES = 1 << 20
-# A list of as many numbers as the view is wide, an object of features and values, tokens to count.
-_KINDS = "numbers", "object", "tokens"
-# One of the last two: which, no row has told yet.
-_WORDS = "words"
+STANDARD_INPUT = "standard input"
 _WORD = re.compile(r"\w\w+")
 # Half a character, unless the other half is beside it.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 # In the place of a view that a row lacks.
 _NOT_THERE: Any = object()
 _ANYTHING = ReadOptions()
-# The columns of a table of one entry a line.
-_LONG = {"row", "feature", "value"}
+# The views of a row, its key, what goes along with it, and where to go on after it.
+_Row: TypeAlias = tuple[dict[str, Any], Any, dict[str, Any], Cursor]
 
 
 def lines(
@@ -96,7 +94,6 @@ def read_lines(
 
     Examples
     --------
-    >>> import io
     >>> list(read_lines(io.BytesIO(b"one\n"), "x"))
     [(b'one', {'row': 1, 'byte': 4})]
     """
@@ -117,18 +114,62 @@ def read_lines(
 
 
 def _pass_over(opened: IO[bytes], n_bytes: int, file: File) -> None:
-    if not n_bytes:
-        return
-    if not file.compression and opened.seekable():
-        opened.seek(0, 2)
-        left = n_bytes - opened.tell()
+    """Go to a byte of a text, as it was before compression."""
+    left = n_bytes
+    if n_bytes and not file.compression and opened.seekable():
+        left -= opened.seek(0, 2)
         opened.seek(n_bytes)
-    else:
-        left = n_bytes
-        while left > 0 and (passed := opened.read(min(left, 1 << 20))):
-            left -= len(passed)
+    while left > 0 and (passed := opened.read(min(left, 1 << 20))):
+        left -= len(passed)
     if left > 0:
         raise SourceError(f"{file} is cut off before byte {n_bytes:,}.")
+
+
+class Stream:
+    r"""The lines of standard input, which can be read once, as they come.
+
+    Parameters
+    ----------
+    opened : binary file
+
+    Examples
+    --------
+    >>> stream = Stream(io.BytesIO(b"a\nb\nc\n"))
+    >>> stream.first(), list(stream.lines({"row": 1}))
+    (b'a', [(b'b', {'row': 2}), (b'c', {'row': 3})])
+    """
+
+    def __init__(self, opened: IO[bytes]) -> None:
+        self._opened, self._read = opened, 0
+        self._lines = (line for line, _ in read_lines(opened, STANDARD_INPUT))
+
+    def first(self) -> bytes:
+        """Return the next line, which stays the next; empty at the end."""
+        line = next(self._lines, b"")
+        self._lines = (each for each in chain([line] if line else [], self._lines))
+        return line
+
+    def header(self) -> bytes:
+        """Return the next line, which is no row."""
+        return next(self._lines)
+
+    def lines(self, cursor: Cursor | None) -> Iterator[tuple[bytes, Cursor]]:
+        """Yield every row, and where to go on after it."""
+        row = row_of(cursor)
+        if row < self._read:
+            raise SourceError("Standard input can be read once only; write it into a file first.")
+        for line in self._lines:
+            self._read += 1
+            if self._read > row:
+                yield line, {"row": self._read}
+        if self._read < row:
+            raise fewer_rows("Standard input", self._read, row)
+
+    def spool(self, file: IO[bytes]) -> None:
+        """Write all that is left into a file."""
+        file.write(self.first() + b"\n")
+        shutil.copyfileobj(self._opened, file, 1 << 20)
+        file.flush()
 
 
 class TextWriter(Writer):
@@ -142,15 +183,11 @@ class TextWriter(Writer):
     ) -> None:
         super().__init__(path, kept, staging)
         compression = File(path).compression
-        if compression == ".zst":
-            try:
-                import pyarrow as pa
-            except ImportError as missing:
-                raise ImportError("Writing .zst needs: pip install omvfs[files]") from missing
+        pa = import_pyarrow(f"Writing {path}") if compression == ".zst" else None
         self._text: Any = self._stack.enter_context(self._temporary.open("wb"))
         if compression == ".gz":
             self._text = self._stack.enter_context(gzip.GzipFile(fileobj=self._text, mode="wb"))
-        elif compression == ".zst":
+        elif pa is not None:
             packed = pa.CompressedOutputStream(pa.PythonFile(self._text, "w"), "zstd")
             self._text = self._stack.enter_context(packed)
 
@@ -177,380 +214,13 @@ def tokens(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-class Pick:
-    """Takes from every row what is asked for, and knows what there was.
-
-    Parameters
-    ----------
-    name : str
-        Of where the rows come from, for errors.
-    options : ReadOptions
-
-    Attributes
-    ----------
-    dropped, kept : set of str
-        What was asked to be left out, and to go along, and was there.
-    other_views : dict of str to None
-        Values that were there and not asked for, in order of appearance.
-
-    Examples
-    --------
-    >>> pick = Pick("rows.jsonl", ReadOptions(key="id", drop=("day",), keep=("class",)))
-    >>> pick({"id": 7, "day": "Monday", "class": "cat", "text": ["a"]}, 1)
-    ({'text': ['a']}, 7, {'class': 'cat'})
-    """
-
-    def __init__(self, name: str, options: ReadOptions) -> None:
-        self._name, self._options = name, options
-        self.dropped: set[str] = set()
-        self.kept: set[str] = set()
-        self.other_views: dict[str, None] = {}
-
-    def __call__(
-        self, row: dict[str, Any], number: int
-    ) -> tuple[dict[str, Any], Any, dict[str, Any]]:
-        """Return the views of a row, its key, and what goes along with it.
-
-        Parameters
-        ----------
-        row : dict
-            It is used up.
-        number : int
-            Of the row, from 1, for errors.
-        """
-        options = self._options
-        for name in options.drop:
-            if name in row:
-                del row[name]
-                self.dropped.add(name)
-        kept = {name: row.pop(name) for name in options.keep if name in row}
-        self.kept.update(kept)
-        key = self._key(row, number)
-        if options.views is not None:
-            self.other_views.update((view, None) for view in row if view not in options.views)
-            row = {view: value for view, value in row.items() if view in options.views}
-        for view in options.tokenize:
-            if isinstance(row.get(view), str):
-                row[view] = tokens(row[view])
-        # What is null is not there.
-        return {view: value for view, value in row.items() if value is not None}, key, kept
-
-    def _key(self, row: dict[str, Any], number: int) -> Any:
-        name = self._options.key
-        if name is None:
-            return None
-        key = row.pop(name, None)
-        if not isinstance(key, str | int) or isinstance(key, bool):
-            raise SourceError(
-                f"Row {number:,} of {self._name} has the key {name!r}: {key!r}; expected a string "
-                "or a whole number."
-            )
-        return key
-
-
-class Shape:
-    """What is known of the views of some rows: kinds, widths, features.
-
-    Parameters
-    ----------
-    name : str
-        Of where the rows come from, for errors.
-    schema : Schema, default=None
-        Views whose features, where they have names, are these: others are passed over.
-
-    Examples
-    --------
-    >>> shape = Shape("rows.jsonl")
-    >>> row = {"text": ["b", "a", "b"], "image": [0.5, 1]}
-    >>> shape.see(row, 1)
-    >>> shape.schema.names, shape.schema.feature_names
-    (('text', 'image'), (('b', 'a'), None))
-    >>> shape.blocks([row], 1)["image"]
-    array([[0.5, 1. ]])
-    """
-
-    def __init__(self, name: str, schema: Schema | None = None) -> None:
-        self._name, self._known = name, ReadOptions(schema=schema)
-        self.kinds: dict[str, str] = {}
-        # Whether words are to be passed on as they are, and not to be remembered.
-        self.grows = False
-        self._places: dict[str, dict[str, int]] = {}
-        self._widths: dict[str, int] = {}
-
-    @property
-    def schema(self) -> Schema:
-        """Views, their widths and the names of their features, in order of appearance."""
-        names = tuple(self.kinds)
-        widths = tuple(self._widths.get(n) or max(1, len(self._places[n])) for n in names)
-        features = tuple(
-            tuple(self._places[n]) or None if n in self._places else None for n in names
-        )
-        return Schema(names, widths, features)
-
-    def expect_known(self, views: Sequence[str] | None = None) -> bool:
-        """Expect all views that are known to have names, though no row had them yet.
-
-        Parameters
-        ----------
-        views : sequence of str, default=None
-            Of these only.
-
-        Returns
-        -------
-        bool
-            Whether more rows will tell of no new feature.
-        """
-        if (schema := self._known.schema) is not None:
-            for view, names in zip(schema.names, schema.feature_names, strict=True):
-                wanted = views is None or view in views
-                if names is not None and wanted and view not in self.kinds:
-                    self.kinds[view] = _WORDS
-                    self._places[view] = {name: j for j, name in enumerate(names)}
-        return all(
-            kind == "numbers" or self._known.width(view) is not None
-            for view, kind in self.kinds.items()
-        )
-
-    def conform(self, schema: Schema) -> tuple[str, ...]:
-        """Have the views of a schema, in its order, and its words beside those that were seen.
-
-        Parameters
-        ----------
-        schema : Schema
-            It has all that is known here.
-
-        Returns
-        -------
-        tuple of str
-            Views of numbers that are others here, or not here: nothing is changed then.
-        """
-        described = zip(schema.names, schema.widths, schema.feature_names, strict=True)
-        kinds: dict[str, str] = {}
-        words: dict[str, dict[str, int]] = {}
-        lacking = []
-        for view, width, names in described:
-            kinds[view] = self.kinds.get(view, _WORDS if names else "numbers")
-            if kinds[view] != "numbers":
-                words[view] = {name: j for j, name in enumerate(names or ())}
-            elif names or self._widths.get(view) != width:
-                lacking.append(view)
-        if not lacking:
-            self.kinds = kinds
-            self._places |= words
-        return tuple(lacking)
-
-    def see(self, row: Mapping[str, Any], number: int) -> None:
-        """Learn what a row tells.
-
-        Parameters
-        ----------
-        row : mapping of str to value of the view
-        number : int
-            Of the row, from 1, for errors.
-        """
-        for view, value in row.items():
-            self._see(view, value, number)
-
-    def blocks(self, rows: Sequence[Mapping[str, Any]], number: int) -> dict[str, Block]:
-        """Return rows that were seen as a block a view.
-
-        Parameters
-        ----------
-        rows : sequence of mapping
-        number : int
-            Of the first row, from 1, for errors.
-        """
-        schema = self.schema
-        return {
-            view: self._block(view, [row.get(view) for row in rows], number, width)
-            for view, width in zip(schema.names, schema.widths, strict=True)
-        }
-
-    def by_name(self, rows: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
-        """Return rows that were seen, views of words as mappings with the features of each row.
-
-        Parameters
-        ----------
-        rows : sequence of mapping
-        number : int
-            Of the first row, from 1, for errors.
-
-        Examples
-        --------
-        >>> shape = Shape("rows.jsonl")
-        >>> shape.see({"text": ["a", "b", "a"]}, 1)
-        >>> shape.by_name([{"text": ["a", "b", "a"]}, {}], 1)
-        {'text': [{'a': 2.0, 'b': 1.0}, {}]}
-        """
-        found: dict[str, Any] = {}
-        for view, kind in self.kinds.items():
-            values = [row.get(view) for row in rows]
-            if kind == "numbers" or self._known.width(view) is not None:
-                width = self._widths.get(view) or len(self._places[view])
-                found[view] = self._block(view, values, number, width)
-                continue
-            try:
-                found[view] = [_counted(value) for value in values]
-            except OverflowError as error:
-                raise self._too_large(view, values, number) from error
-        return found
-
-    def known_names(self) -> dict[str, tuple[str, ...]]:
-        """Return the names of the features of views whose words are all known."""
-        return {
-            view: tuple(places)
-            for view, places in self._places.items()
-            if self._known.width(view) is not None
-        }
-
-    def present(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[np.bool_]]:
-        """Return by view that some rows lack, which rows have it.
-
-        A row that has nothing of any view lacks none of those of words: it is an empty one.
-
-        Parameters
-        ----------
-        rows : sequence of mapping
-
-        Examples
-        --------
-        >>> shape = Shape("rows.jsonl")
-        >>> rows = [{"text": ["a"], "tags": ["b"]}, {"text": []}, {}]
-        >>> for number, row in enumerate(rows, 1):
-        ...     shape.see(row, number)
-        >>> shape.present(rows)
-        {'tags': array([ True, False,  True])}
-        """
-        found = {}
-        for view, kind in self.kinds.items():
-            has = np.array([view in row or (not row and kind != "numbers") for row in rows])
-            if not has.all():
-                found[view] = has
-        return found
-
-    def _see(self, view: str, value: Any, number: int) -> None:
-        kind = _kind(value)
-        if kind == "a text":
-            raise SourceError(
-                f"View {view!r} is a text in row {number:,} of {self._name}; expected "
-                f"{listed(_KINDS)}. Take it for its words: tokenize=[{view!r}] (--tokenize "
-                f"{view}); or carry it along: keep=[{view!r}] (--keep {view}); or leave it out: "
-                f"drop=[{view!r}] (--drop {view})."
-            )
-        if kind not in _KINDS:
-            raise SourceError(
-                f"View {view!r} is {kind} in row {number:,} of {self._name}; expected "
-                f"{listed(_KINDS)}: a list of numbers, features with values, or a list of words. "
-                f"Leave it out: drop=[{view!r}] (--drop {view}); or carry it along: "
-                f"keep=[{view!r}] (--keep {view})."
-            )
-        if self.kinds.get(view) == _WORDS and kind != "numbers":
-            self.kinds[view] = kind
-        known = self.kinds.setdefault(view, kind)
-        if kind != known and value != []:
-            raise SourceError(
-                f"View {view!r} is {kind} in row {number:,} of {self._name}, and {known} before; "
-                f"expected one of {listed(_KINDS)} throughout."
-            )
-        if known == "numbers":
-            width = self._widths.setdefault(view, len(value))
-            if len(value) != width:
-                raise SourceError(
-                    f"View {view!r} has {len(value):,} numbers in row {number:,} of {self._name}, "
-                    f"and {width:,} before."
-                )
-        else:
-            if view not in self._places:
-                self._places[view] = self._known.places(view, self._name) or {}
-            if self._known.width(view) is None and not self.grows:
-                places = self._places[view]
-                for feature in value:
-                    places.setdefault(feature, len(places))
-
-    def _block(self, view: str, values: list[Any], number: int, width: int) -> Block:
-        try:
-            return self._made(view, values, number, width)
-        except OverflowError as error:
-            raise self._too_large(view, values, number) from error
-
-    def _too_large(self, view: str, values: list[Any], number: int) -> SourceError:
-        row = number + next(i for i, value in enumerate(values) if _is_too_large(value))
-        return SourceError(
-            f"View {view!r} has a number of over 308 digits in row {row:,} of {self._name}; "
-            "expected numbers that a double can hold."
-        )
-
-    def _made(self, view: str, values: list[Any], number: int, width: int) -> Block:
-        if self.kinds[view] == "numbers":
-            nothing = [0.0] * width
-            whole = [nothing if value is None else value for value in values]
-            return np.array(whole, np.float64).reshape(len(values), width)
-        places = self._places[view]
-        counted = [value if isinstance(value, dict) else Counter(value or ()) for value in values]
-        if self._known.width(view) is not None:
-            counted = [{f: x for f, x in row.items() if f in places} for row in counted]
-        indptr = np.cumsum([0, *map(len, counted)])
-        indices = [places[feature] for row in counted for feature in row]
-        data = [float(each) for row in counted for each in row.values()]
-        parts = np.array(data, np.float64), np.array(indices, np.int64), indptr
-        return sp.csr_array(parts, shape=(len(values), width))
-
-
-def _counted(value: Any) -> dict[str, float]:
-    """Return the features of a row by name: tokens are counted."""
-    row = value if isinstance(value, dict) else Counter(value or ())
-    return {name: float(each) for name, each in row.items()}
-
-
-def _kind(value: Any) -> str:
-    """Return what a view of a row is, or say that it is nothing."""
-    if isinstance(value, dict) and all(_is_number(each) for each in value.values()):
-        return "object"
-    if isinstance(value, list) and value and all(_is_number(each) for each in value):
-        return "numbers"
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return "tokens"
-    if _is_number(value):
-        return "a number"
-    return "a text" if isinstance(value, str) else "something else"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_too_large(value: Any) -> bool:
-    """Tell whether a view of a row has a whole number that no double comes near."""
-    try:
-        list(map(float, value.values() if isinstance(value, dict) else value))
-    except OverflowError:
-        return True
-    return False
-
-
-def entries(X: Any, names: Any) -> list[dict[str, float]]:
-    """Return the entries of every row by name of the feature, or its number from 0.
-
-    Examples
-    --------
-    >>> entries(sp.csr_array([[0.0, 2.0]]), ["cat", "dog"])
-    [{'dog': 2.0}]
-    """
-    names = [str(each) for each in (range(X.shape[1]) if names is None else names)]
-    columns, values, ends = X.indices.tolist(), X.data.tolist(), X.indptr.tolist()
-    return [
-        {names[j]: x for j, x in zip(columns[a:b], values[a:b], strict=True)}
-        for a, b in pairwise(ends)
-    ]
-
-
 class JsonLinesSource(Source):
     r"""Views in a file of one JSON object a line, ``.jsonl``, with ``.gz`` or ``.zst`` too.
 
-    A view is a list of numbers, an object ``{"feature": value}``, or a list of tokens, which are
-    counted. The file is read once to find the views and their features, in the order in which they
-    appear. A row lacks the views that it leaves out, or has as null; ``{}`` and ``[]`` are views
-    with nothing in them.
+    A view is a list of numbers; or words: an object ``{"feature": value}``, or a list of words,
+    which are counted. The file is read once to find the views and their features, in the order in
+    which they appear. A row lacks the views that it leaves out, or has as null; ``{}`` and ``[]``
+    are views with nothing in them.
 
     Parameters
     ----------
@@ -575,62 +245,241 @@ class JsonLinesSource(Source):
            [0., 0.]]), {'text': array([ True, False])})
     """
 
-    def __init__(
-        self,
-        path: PathLike | File,
-        options: ReadOptions = _ANYTHING,
-    ) -> None:
+    # By view the number of its numbers, or the column of every word.
+    _features: dict[str, int | dict[str, int]]
+    # The names of all values, in order of appearance.
+    _names: dict[str, None]
+    # Whether words that are not known yet become features.
+    _learns = True
+
+    def __init__(self, path: PathLike | File, options: ReadOptions = _ANYTHING) -> None:
         self._file, self._options = File(path), options
         self.files, self.name = (self._file,), str(self._file)
         self._scan()
-        if not self._shape.kinds and self.other_views:
+        if not self._features and self.other_views:
             # None of the views: it is read as it is, as it may be needed for its keys.
-            self._options = replace(self._options, views=None)
+            self._options = replace(options, views=None)
             self._scan()
-        if not self._shape.kinds:
+        if not self._features:
             raise SourceError(f"{self._file} has no rows with views.")
-        self._schema, self.header = self._shape.schema, frozenset(self._shape.kinds)
-        self.grows = not self._shape.expect_known(())
+        self.header = frozenset(self._features)
+        self.grows = not all(map(self._is_settled, self._features))
+
+    @property
+    def schema(self) -> Schema:
+        """Views, their widths and the names of their features, in order of appearance."""
+        known = self._features.values()
+        widths = (each if isinstance(each, int) else max(1, len(each)) for each in known)
+        names = (None if isinstance(each, int) else tuple(each) or None for each in known)
+        return Schema(tuple(self._features), tuple(widths), tuple(names))
 
     def conform(self, schema: Schema) -> tuple[str, ...]:
         """Have the views and words of all parts of the same rows; see `Source.conform`."""
-        lacking = self._shape.conform(schema)
-        self._schema = self._shape.schema
-        return lacking
+        features: dict[str, int | dict[str, int]] = {}
+        lacking = []
+        for view, width, names in zip(
+            schema.names, schema.widths, schema.feature_names, strict=True
+        ):
+            own = self._features.get(view, {} if names else None)
+            if isinstance(own, dict):
+                features[view] = {name: j for j, name in enumerate(names or ())}
+            elif names or own != width:
+                lacking.append(view)
+            else:
+                features[view] = width
+        if not lacking:
+            self._features = features
+        return tuple(lacking)
 
     def _scan(self) -> None:
-        """Find out all that only reading tells."""
-        self._pick, self._shape = (
-            Pick(self.name, self._options),
-            Shape(self.name, self._options.schema),
-        )
+        """Read all rows to find the views and their features."""
+        self._features, self._names = {}, {}
         self._n_rows = 0
-        for n, (row, _, _, after) in enumerate(self._rows(None), 1):
-            self._n_rows = n
-            self._shape.see(row, after["row"])
-        self.dropped = frozenset(self._pick.dropped)
-        self.kept = dict.fromkeys(name for name in self._options.keep if name in self._pick.kept)
-        self.other_views = tuple(self._pick.other_views)
+        for row, _, _, after in self._rows(None):
+            self._n_rows = after["row"]
+            self._see(row, after["row"])
+        self._describe()
+
+    def _describe(self) -> None:
+        """Tell which of the values that were asked for are there."""
+        options = self._options
+        self.dropped = frozenset(options.drop) & self._names.keys()
+        self.kept = dict.fromkeys(name for name in options.keep if name in self._names)
+        asked = {*options.drop, *options.keep, options.key, *(options.views or self._names)}
+        self.other_views = tuple(name for name in self._names if name not in asked)
+
+    def _is_settled(self, view: str) -> bool:
+        """Tell whether more rows will tell of no new feature of a view."""
+        return isinstance(self._features[view], int) or self._options.width(view) is not None
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        number, reader, schema = row_of(cursor), self._rows(cursor), self.schema
+        start, reader = row_of(cursor), self._rows(cursor)
         while batch := list(islice(reader, batch_size)):
             rows, keys, kept, places = zip(*batch, strict=True)
             yield Chunk(
-                number,
-                named(self._shape.blocks(rows, number + 1), schema, self._shape.present(rows)),
+                start,
+                self._views(rows),
                 places[-1],
                 None if self._options.key is None else objects(keys),
-                kept_of(self.kept, kept),
+                {name: objects([each.get(name) for each in kept]) for name in self.kept},
             )
-            number += len(batch)
+            start += len(batch)
 
-    def _rows(
-        self, cursor: Cursor | None
-    ) -> Iterator[tuple[dict[str, Any], Any, dict[str, Any], Cursor]]:
-        """Yield every row, its key if rows have one, what goes along, and where to go on after."""
-        for row, after in parsed(lines(self._file, cursor), self.name):
-            yield *self._pick(row, after["row"]), after
+    def _lines(self, cursor: Cursor | None) -> Iterator[tuple[bytes, Cursor]]:
+        return lines(self._file, cursor)
+
+    def _rows(self, cursor: Cursor | None) -> Iterator[_Row]:
+        return self._picked(_parsed(self._lines(cursor), self.name))
+
+    def _picked(self, rows: Iterable[tuple[dict[str, Any], Cursor]]) -> Iterator[_Row]:
+        """Yield the views of every row, its key, what goes along, and where to go on after."""
+        options = self._options
+        aside = {*options.drop, *options.keep, options.key}
+        for row, after in rows:
+            self._names.update(dict.fromkeys(row))
+            key = None if options.key is None else self._key(row.get(options.key), after["row"])
+            kept = {name: row[name] for name in options.keep if name in row}
+            views = {
+                view: value
+                for view, value in row.items()
+                if value is not None
+                and view not in aside
+                and (options.views is None or view in options.views)
+            }
+            for view in options.tokenize:
+                if isinstance(views.get(view), str):
+                    views[view] = tokens(views[view])
+            yield views, key, kept, after
+
+    def _key(self, key: Any, number: int) -> Any:
+        if not isinstance(key, str | int) or isinstance(key, bool):
+            raise SourceError(
+                f"Row {number:,} of {self.name} has the key {self._options.key!r}: {key!r}; "
+                "expected a string or a whole number."
+            )
+        return key
+
+    def _see(self, row: Mapping[str, Any], number: int) -> None:
+        """Learn what a row tells of its views."""
+        for view, value in row.items():
+            kind = _kind(value)
+            if kind not in ("numbers", "words"):
+                words = f" Take it for its words: tokenize=[{view!r}] (--tokenize {view});"
+                raise SourceError(
+                    f"View {view!r} is {kind} in row {number:,} of {self.name}; expected a list of "
+                    f"numbers, features with values, or a list of words."
+                    f"{words if kind == 'a text' else ''} Leave it out: drop=[{view!r}] (--drop "
+                    f"{view}); or carry it along: keep=[{view!r}] (--keep {view})."
+                )
+            if view not in self._features:
+                places = self._options.places(view, self.name) if kind == "words" else None
+                self._features[view] = len(value) if kind == "numbers" else places or {}
+            known = self._features[view]
+            before = "numbers" if isinstance(known, int) else "words"
+            if kind != before and value != []:
+                raise SourceError(
+                    f"View {view!r} is {kind} in row {number:,} of {self.name}, and {before} "
+                    "before; expected one of these throughout."
+                )
+            if isinstance(known, int):
+                if len(value) != known:
+                    raise SourceError(
+                        f"View {view!r} has {len(value):,} numbers in row {number:,} of "
+                        f"{self.name}, and {known:,} before."
+                    )
+            elif self._learns and not self._is_settled(view):
+                for feature in value:
+                    known.setdefault(feature, len(known))
+
+    def _views(self, rows: Sequence[Mapping[str, Any]]) -> Views:
+        """Return rows that were seen."""
+        blocks: dict[str, Any] = {}
+        present = {}
+        for view, known in self._features.items():
+            values = [row.get(view) for row in rows]
+            # A row of nothing at all is an empty one: it lacks numbers, but no words.
+            has = np.array([view in row or not (row or isinstance(known, int)) for row in rows])
+            if not has.all():
+                present[view] = has
+            if isinstance(known, int):
+                full = [[0.0] * known if value is None else value for value in values]
+                blocks[view] = np.array(full, np.float64).reshape(len(full), known)
+            else:
+                counted = [each if isinstance(each, dict) else Counter(each) for each in values]
+                blocks[view] = self._words(view, counted, known)
+        names = {
+            view: tuple(known)
+            for view, known in self._features.items()
+            if isinstance(known, dict) and known and sp.issparse(blocks[view])
+        }
+        return Views(blocks, feature_names=names, present=present or None)
+
+    def _words(self, view: str, rows: Sequence[Mapping[str, float]], known: dict[str, int]) -> Any:
+        """Return the words of some rows as a matrix."""
+        if self._options.width(view) is not None:
+            rows = [{word: n for word, n in row.items() if word in known} for row in rows]
+        indices = np.array([known[word] for row in rows for word in row], np.int64)
+        data = np.array([float(n) for row in rows for n in row.values()], np.float64)
+        ends = np.cumsum([0, *map(len, rows)])
+        return sp.csr_array((data, indices, ends), shape=(len(rows), max(1, len(known))))
+
+
+class JsonStream(JsonLinesSource):
+    """JSON Lines that come from a stream, whose rows can be read once, as they come.
+
+    Every view is in the first row, or is one of the schema. Of views whose words are not known
+    before, a chunk has the words of its own rows: for `OMVFS` with ``new_features="grow"``.
+
+    Parameters
+    ----------
+    stream : Stream
+    options : ReadOptions
+        As for a file; there is no key.
+    """
+
+    def __init__(self, stream: Stream, options: ReadOptions = _ANYTHING) -> None:
+        self._stream, self._options, self.name = stream, options, STANDARD_INPUT
+        self._features, self._names = {}, {}
+        first = [(stream.first(), {"row": 1})]
+        for views, *_ in self._picked(_parsed(first, self.name)):
+            self._see(views, 1)
+        self._learns = False
+        schema = options.schema or Schema((), (), ())
+        for view, names in zip(schema.names, schema.feature_names, strict=True):
+            wanted = options.views is None or view in options.views
+            if names is not None and wanted and view not in self._features:
+                self._features[view] = {name: j for j, name in enumerate(names)}
+        self._describe()
+        self.grows = not all(map(self._is_settled, self._features))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the rows are; how many words there are is not known."""
+        widths = {
+            view: width if self._is_settled(view) else None
+            for view, width in zip(self.schema.names, self.schema.widths, strict=True)
+        }
+        return {"kind": type(self).__name__, "views": widths}
+
+    def _lines(self, cursor: Cursor | None) -> Iterator[tuple[bytes, Cursor]]:
+        return self._stream.lines(cursor)
+
+    def _rows(self, cursor: Cursor | None) -> Iterator[_Row]:
+        for row in super()._rows(cursor):
+            views, number = row[0], row[-1]["row"]
+            if late := [view for view in views if view not in self._features]:
+                raise SourceError(
+                    f"View {late[0]!r} begins in row {number:,} of standard input; expected every "
+                    f"view in the first row. Leave it out: drop=[{late[0]!r}] (--drop {late[0]}); "
+                    "or write the rows into a file first."
+                )
+            self._see(views, number)
+            yield row
+
+    def _words(self, view: str, rows: Sequence[Mapping[str, float]], known: dict[str, int]) -> Any:
+        if self._is_settled(view):
+            return super()._words(view, rows, known)
+        return [{word: float(n) for word, n in row.items()} for row in rows]
 
 
 class JsonLinesWriter(TextWriter):
@@ -659,20 +508,14 @@ class JsonLinesWriter(TextWriter):
         return [encode({name: x for name, x in row if x is not _NOT_THERE}) for row in pairs]
 
 
-def parsed(
+def _parsed(
     numbered: Iterable[tuple[bytes, Cursor]], name: str
 ) -> Iterator[tuple[dict[str, Any], Cursor]]:
-    """Yield the objects in some lines, and where to go on after each.
-
-    Examples
-    --------
-    >>> list(parsed([(b'{"a": [1]}', {"row": 1})], "x"))
-    [({'a': [1]}, {'row': 1})]
-    """
+    """Yield the objects in some lines, and where to go on after each."""
     for line, after in numbered:
         try:
             text = line.decode("utf-8-sig")
-            row = json.loads(text)
+            row = json.loads(text, parse_int=_whole)
             if _SURROGATE.search(text) and not is_text(json.dumps(row, ensure_ascii=False)):
                 raise ValueError("it has half a character, which is no text in UTF-8")
         except (ValueError, RecursionError) as error:
@@ -685,11 +528,49 @@ def parsed(
         yield row, after
 
 
+def _whole(digits: str) -> int | float:
+    """Return a whole number; one that no double comes near is infinite, as 1e999 is."""
+    return int(digits) if len(digits) < 309 else float(digits)
+
+
+def _kind(value: Any) -> str:
+    """Return what a view of a row is, or say that it is nothing."""
+    if isinstance(value, dict) and all(_is_number(each) for each in value.values()):
+        return "words"
+    if isinstance(value, list) and value and all(_is_number(each) for each in value):
+        return "numbers"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "words"
+    if _is_number(value):
+        return "a number"
+    return "a text" if isinstance(value, str) else "something else"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def entries(X: Any, names: Any) -> list[dict[str, float]]:
+    """Return the entries of every row by name of the feature, or its number from 0.
+
+    Examples
+    --------
+    >>> entries(sp.csr_array([[0.0, 2.0]]), ["cat", "dog"])
+    [{'dog': 2.0}]
+    """
+    names = [str(each) for each in (range(X.shape[1]) if names is None else names)]
+    columns, values, ends = X.indices.tolist(), X.data.tolist(), X.indptr.tolist()
+    return [
+        {names[j]: x for j, x in zip(columns[a:b], values[a:b], strict=True)}
+        for a, b in pairwise(ends)
+    ]
+
+
 class SvmlightSource(Source):
-    r"""One sparse view in an svmlight file.
+    r"""One sparse view in an svmlight file, parsed by scikit-learn.
 
     It ends in ``.svm``, ``.svmlight`` or ``.libsvm``, with ``.gz`` or ``.zst`` too. The file is
-    read once to find its width, unless that is given. Labels are passed over.
+    read once to find its width and its first index. Labels are passed over.
 
     Parameters
     ----------
@@ -697,7 +578,7 @@ class SvmlightSource(Source):
     view : str
         Name of the view.
     n_features : int, default=None
-        Width of the view.
+        Width of the view; by default its highest index tells.
     zero_based : bool, default=None
         Whether the first index is 0, not 1; by default whether 0 appears.
 
@@ -722,60 +603,57 @@ class SvmlightSource(Source):
         self.files, self.name = (self._file,), str(self._file)
         if zero_based is None:
             self.alone = "whether indices begin at 0 or at 1 is told by all rows together"
-        if n_features is None or zero_based is None:
-            low, high, self._n_rows = self._scan()
-            zero_based = low == 0 if zero_based is None else zero_based
-            n_features = high + (1 if zero_based else 0) if n_features is None else n_features
-        self._width = whole("n_features", n_features, least=1)
-        self._schema = Schema((view,), (self._width,), (None,))
-        self._first = 0 if zero_based else 1
+        low, high, self._n_rows = 1, 1, 0
+        for X, cursor in self._read(1000, None):
+            self._n_rows = cursor["row"]
+            if X.nnz:
+                low, high = min(low, X.indices.min()), max(high, X.indices.max())
+        if high >= 1 << 31:
+            raise SourceError(f"{self._file} has indices up to {high:,}; expected fewer than 2^31.")
+        if not self._n_rows:
+            raise SourceError(f"{self._file} has no rows.")
+        self._first = int(low if zero_based is None else not zero_based)
+        found = int(high) + 1 - self._first
+        width = whole("n_features", found if n_features is None else n_features, least=1)
+        if low < self._first or found > width:
+            raise SourceError(
+                f"{self._file} has indices from {low:,} to {high:,}, beyond the {width:,} of view "
+                f"{view!r}."
+            )
+        self._schema = Schema((view,), (width,), (None,))
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        row, reader = row_of(cursor), self._rows(cursor)
-        while batch := list(islice(reader, batch_size)):
-            block = self._block([columns for columns, _, _ in batch], [v for _, v, _ in batch])
-            yield Chunk(row, named({self._view: block}, self.schema), batch[-1][2])
-            row += len(batch)
-
-    def _block(self, columns: list[Any], values: list[Any]) -> Block:
-        indptr = np.cumsum([0, *map(len, columns)])
-        indices = np.concatenate(columns) - self._first
-        if len(indices) and not 0 <= indices.min() <= indices.max() < self._width:
-            raise SourceError(
-                f"{self._file} has an index beyond the {self._width:,} of the view {self._view!r}."
-            )
-        shape = len(columns), self._width
-        return sp.csr_array((np.concatenate(values), indices, indptr), shape=shape)
-
-    def _rows(self, cursor: Cursor | None) -> Iterator[tuple[Any, Any, Cursor]]:
-        """Yield indices and values of every row, and where to go on after it."""
         row = row_of(cursor)
-        for line, after in lines(self._file, cursor):
-            words = line.partition(b"#")[0].split()
-            if not words:
-                continue
-            row += 1  # a comment is none
-            pairs = [word.split(b":") for word in words[1:] if not word.startswith(b"qid:")]
-            try:
-                columns = np.array([int(index) for index, _ in pairs], np.int64)
-                values = np.array([float(value) for _, value in pairs], np.float64)
-            except (ValueError, OverflowError) as error:
-                raise SourceError(
-                    f"Row {row:,} of {self._file} is not 'label index:value ...': {error}"
-                ) from error
-            yield columns, values, {**after, "row": row}
+        for X, after in self._read(batch_size, cursor):
+            shape = X.shape[0], self._schema.widths[0]
+            block: Block = sp.csr_array((X.data, X.indices - self._first, X.indptr), shape=shape)
+            yield Chunk(row, named({self._view: block}, self._schema), after)
+            row += X.shape[0]
 
-    def _scan(self) -> tuple[int, int, int]:
-        low, high, n = 1, 0, 0
-        for columns, _, _ in self._rows(None):
-            n += 1
-            if len(columns):
-                low, high = min(low, int(columns.min())), max(high, int(columns.max()))
-        if high >= 1 << 31 or low < 0:
-            raise SourceError(f"{self._file} has indices from {low:,} to {high:,}.")
-        if not n:
-            raise SourceError(f"{self._file} has no rows.")
-        return low, max(high, 1), n
+    def _read(self, batch_size: int, cursor: Cursor | None) -> Iterator[tuple[Any, Cursor]]:
+        """Yield rows as a matrix, whose columns are the indices as they are, and where to go on."""
+        row = row_of(cursor)
+        # A comment is no row.
+        reader = (each for each in lines(self._file, cursor) if each[0].split(b"#")[0].strip())
+        while batch := list(islice(reader, batch_size)):
+            X = self._parsed([line for line, _ in batch], row)
+            row += len(batch)
+            yield X, {**batch[-1][1], "row": row}
+
+    def _parsed(self, rows: list[bytes], start: int) -> Any:
+        from sklearn.datasets import load_svmlight_file
+
+        with reading(self._file, f" in row {start + 1:,}"):
+            try:
+                text = io.BytesIO(b"\n".join(rows))
+                return load_svmlight_file(text, zero_based=True, multilabel=True)[0]
+            except Exception:
+                if len(rows) == 1:
+                    raise
+        # The first row that cannot be read by itself is named.
+        for number, row in enumerate(rows, start):
+            self._parsed([row], number)
+        raise AssertionError("rows cannot be read together, though each can")
 
 
 class SvmlightWriter(TextWriter):
@@ -792,106 +670,6 @@ class SvmlightWriter(TextWriter):
         numbers = np.arange(1, X.shape[1] + 1)
         rows = entries(sp.csr_array(X), numbers)
         return [" ".join(["0", *(f"{j}:{x!r}" for j, x in row.items())]) for row in rows]
-
-
-def is_long(names: Iterable[str]) -> bool:
-    """Tell whether a table with these columns has an entry a line.
-
-    Examples
-    --------
-    >>> is_long(["row", "feature", "value"]), is_long(["view", "row", "feature", "value"])
-    (True, True)
-    >>> is_long(["row", "value"])
-    False
-    """
-    return set(names) - {"view"} == _LONG
-
-
-def columns_by_view(
-    names: Sequence[str],
-    view: str,
-    where: str,
-    schema: Schema | None = None,
-    views: Sequence[str] | None = None,
-) -> dict[str, list[str]]:
-    """Return columns called ``view__feature`` by view; one view if none is called so.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The columns.
-    view : str
-        Name of the view of columns that name none.
-    where : str
-        Of what, for errors.
-    schema : Schema, default=None
-        Views whose features, where it names them, are taken as it has them; other columns are left
-        out.
-    views : sequence of str, default=None
-        Views that are asked for: if they are there, columns that name none do not matter.
-
-    Examples
-    --------
-    >>> columns_by_view(["text__a", "image__x"], "rows", "x.csv")
-    {'text': ['text__a'], 'image': ['image__x']}
-    >>> columns_by_view(["a", "b"], "rows", "x.csv")
-    {'rows': ['a', 'b']}
-    >>> columns_by_view(["a", "b", "c"], "rows", "x.csv", Schema(("rows",), (2,), (("c", "a"),)))
-    {'rows': ['c', 'a']}
-    """
-    called = {name: own for name in names if (own := view_of(name)) is not None}
-    odd = [name for name in names if name not in called]
-    asked = views is not None and not set(views).isdisjoint(called.values())
-    if called and odd and schema is None and not asked:
-        raise SourceError(
-            f"{where} has columns called 'view__feature' and others: {some(odd)}. Leave those out "
-            "by their names: drop=[...] (--drop NAME); or carry them along: keep=[...] (--keep "
-            "NAME); or name the key of the rows: key=... (--key NAME)."
-        )
-    found: dict[str, list[str]] = {}
-    for name in called or names:
-        found.setdefault(called.get(name, view), []).append(name)
-    if schema is not None:
-        for own, features in zip(schema.names, schema.feature_names, strict=True):
-            if own in found and features is not None:
-                found[own] = _taken(found[own], own, features, where)
-    return found
-
-
-def _taken(names: Sequence[str], view: str, features: Sequence[str], where: str) -> list[str]:
-    """Return the columns of some features, in their order."""
-    places = {name.removeprefix(f"{view}__"): name for name in names}
-    if missing := [feature for feature in features if feature not in places]:
-        raise SourceError(
-            f"{where} has no columns for the features {some(missing)} of view "
-            f"{view!r}; expected all {len(features):,} that the model knows."
-        )
-    return [places[feature] for feature in features]
-
-
-def schema_of(columns: Mapping[str, Sequence[str]]) -> Schema:
-    """Return the views that columns make, features without the name of their view.
-
-    Examples
-    --------
-    >>> schema_of({"text": ["text__a", "text__b"]})
-    Schema(names=('text',), widths=(2,), feature_names=(('a', 'b'),))
-    """
-    features = tuple(
-        tuple(name.removeprefix(f"{view}__") for name in names) for view, names in columns.items()
-    )
-    return Schema(tuple(columns), tuple(map(len, features)), features)
-
-
-def kept_of(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> Kept:
-    """Return what goes along with some rows by name, None where a row has nothing.
-
-    Examples
-    --------
-    >>> kept_of(["class"], [{"class": "cat"}, {}])
-    {'class': array(['cat', None], dtype=object)}
-    """
-    return {name: objects([row.get(name) for row in rows]) for name in names}
 
 
 def open_reader(file: File, view: str, options: ReadOptions) -> Source:
