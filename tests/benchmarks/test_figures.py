@@ -167,24 +167,6 @@ def test_a_figure_without_a_source_is_found():
     assert problems(text.replace("99 %", "98 %")) == ["98", "5", "7"]
 
 
-def test_a_figure_in_prose_is_held_against_its_file(tmp_path):
-    (tmp_path / "a.csv").write_text("method,rows,s\nx,10,2\nx,10,3\ny,10,9\nx,20,8\n")
-    (tmp_path / "a.json").write_text('{"race": {"x": [7.26, 8]}}')
-    quotes = [
-        Quote(r"takes (\S+) s", lambda: from_csv(tmp_path / "a.csv", "s", method="x", rows="10")),
-        Quote(r"(\S+) times", lambda: from_json(tmp_path / "a.json", "race", "x", 0)),
-        Quote(r"about (\S+) rows", lambda: 21_400, 5_000),
-    ]
-    assert wrong_prose("takes 2.5 s, 7.3 times, about 20,000 rows", quotes) == []
-    wrong = wrong_prose("takes 2.6 s, 7 times, about 10,000 rows", quotes)
-    assert [each.rsplit(": ", 1)[1] for each in wrong] == [
-        "2.6, the file says 2.5",
-        "10,000, the file says 21400",
-    ]
-    (gone, *_) = wrong_prose("takes long, 7 times, about 20,000 rows", quotes)
-    assert "take it off the list" in gone
-
-
 def test_the_page_of_performance_is_made_of_its_results():
     if from_json("docs/performance.json").get("format") != 2:
         pytest.skip("docs/performance.json is of an older format: make bench.")

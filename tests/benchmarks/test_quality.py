@@ -1,8 +1,6 @@
 """Quality of selections: a run goes on from its file, which is sorted, and is shown from it."""
 
 import math
-import re
-import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import fastcan_peer
 import picture
 import quality
 import quality_tables
@@ -74,41 +71,6 @@ def test_more_seeds_take_the_place_of_fewer_and_never_fewer_of_more(do, done, tm
     assert [n for *_, n in done] == [2, 3]
     assert [row["seeds"] for row in read(tmp_path / "quality.csv")] == [3] * 6
     assert len(rows) == 6
-
-
-def test_the_file_does_not_depend_on_what_was_done_first(do, tmp_path):
-    for sets in ("ab", "ba"):
-        do({"x": 2}, dict.fromkeys(sets, 2), file=f"{sets}.csv")
-    assert (tmp_path / "ab.csv").read_text() == (tmp_path / "ba.csv").read_text()
-    rows = read(tmp_path / "ab.csv")
-    assert [row["p"] for row in rows[:3]] == [5, 10, 20]
-    assert rows[3]["NMI"] == 0.333333
-
-
-def test_what_hangs_on_the_model_comes_last_and_from_one_fit():
-    plan = quality.plan({OURS: 2, "variance": 2, "norm": 1, "MVUFS": 1}, {"a": 5, "b": 2})
-    assert [(name, order, methods) for name, order, methods, _ in plan] == [
-        ("a", 0, ["variance"]),
-        ("b", 0, ["variance"]),
-        ("a", 0, ["MVUFS"]),
-        ("b", 0, ["MVUFS"]),
-        ("a", 1, ["variance"]),
-        ("b", 1, ["variance"]),
-        ("a", 0, [OURS, "norm"]),
-        ("b", 0, [OURS, "norm"]),
-        ("a", 1, [OURS]),
-        ("b", 1, [OURS]),
-    ]
-    assert {name: seeds for name, *_, seeds in plan} == {"a": 5, "b": 2}
-
-
-def test_the_default_is_all_small_sets_by_both_evaluations():
-    assert len(set(SETS)) == len(SETS) == 12
-    assert quality.judges("variance") == ["stacked", "multiview"]
-    assert quality.judges(OURS) == ["stacked", "multiview", "consensus"]
-    known = {*quality.FROM_FIT, quality.FASTCAN, quality.PUBLISHED, quality.TRUTH}
-    for method in [*quality.METHODS, *quality.EXTRA_METHODS]:
-        assert method in known or quality.make(method, 3, 0), method
 
 
 def few_digits(monkeypatch):
@@ -183,14 +145,6 @@ def test_means_are_of_all_sets_and_of_those_chosen_on_and_held_back_apart():
     ]
 
 
-def test_a_mean_is_of_no_less_than_all_its_sets():
-    rows = [row for row in made_up(omvfs=0.5, variance=0.4) if row["set"] != "cora"]
-    lines = quality_tables.sets_table(rows, "stacked", SETS, [OURS, "variance", "MVUFS"])
-    assert "| cora | – | – | – |" in lines
-    assert "| **mean of 12** | – | – | – |" in lines
-    assert "| mean of 8, chosen on | 0.500 | 0.400 | – |" in lines
-
-
 def test_bars_say_who_is_the_best_of_the_others_and_where_it_is_far_ahead():
     rows = made_up(omvfs=0.52, balanced=0.9, **RIVALS)
     for row in rows:
@@ -213,45 +167,9 @@ def test_bars_say_who_is_the_best_of_the_others_and_where_it_is_far_ahead():
     assert [line[1] for line in behind[2:]] == ["0 of 12"] * 3
 
 
-def test_what_was_not_run_is_not_judged():
-    rows = [row for row in made_up(omvfs=0.5, **RIVALS) if row["set"] != "cora"]
-    assert quality_tables.standing(rows, SETS, METHODS) == []
-    assert quality_tables.first_bars(rows) == []
-    assert math.isnan(quality_tables.over({}, SETS, OURS))
-
-
-def test_fastcan_is_asked_for_by_name_and_missed_by_name(monkeypatch):
-    monkeypatch.setattr(fastcan_peer, "find_spec", lambda name: None)
-    monkeypatch.setattr(sys, "argv", ["quality.py", "--methods", "fastcan", "--sets", "digits"])
-    with pytest.raises(SystemExit, match="pip install fastcan"):
-        quality.main()
-    with pytest.raises(ModuleNotFoundError, match="pip install fastcan"):
-        fastcan_peer.scores({}, 2, 3, 0)
-    assert not fastcan_peer.can_select({"x": np.empty((1, fastcan_peer.MOST_FEATURES + 1))})
-
-
-def test_fastcan_scores_features_in_the_order_selected():
-    pytest.importorskip("fastcan")
-    X = np.random.default_rng(0).random((60, 8))
-    X = np.hstack([X, X[:, :3], np.zeros((60, 1))])
-    scores = fastcan_peer.scores({"x": X}, 3, 10, 0)["x"]
-    # Of twelve features eight are no copies of others.
-    assert sorted(scores) == [0.0] * 4 + [*range(1, 9)]
-
-
 def test_the_picture_is_that_of_the_file():
     made = picture.draw(picture.means(read(DOCS / "quality.csv")))
     assert made == (DOCS / "quality.svg").read_text(encoding="utf-8")
-
-
-def test_the_picture_has_as_many_rows_as_its_sets_need():
-    found = {name: {method: [0.5, 0.7] for method in picture.COLOURS} for name in SETS}
-    half = picture.draw({name: found[name] for name in SETS[:6]})
-    whole = picture.draw(found)
-    assert [text.count("0.60</text>") for text in (half, whole)] == [6 * 3, 12 * 3]
-    heights = [int(re.search(r'viewBox="0 0 \d+ (\d+)"', text)[1]) for text in (half, whole)]
-    assert heights[1] - heights[0] == picture.LOWER
-    assert "spread over 2 stream orders" in whole
 
 
 def test_the_page_is_that_of_the_file():

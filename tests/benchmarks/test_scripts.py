@@ -1,0 +1,171 @@
+"""Every script starts; what its page and its bars are made of is measured, kept and judged."""
+
+import doctest
+import importlib
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import asked
+import bars
+import criterion
+import density
+import elsewhere
+import growth
+import keep
+import made
+import merging
+import race
+from omvfs import OMVFS, OMVFSPaper
+from paper.timing import exponent
+from paper.twins import make_twin
+from verdicts import MET, MISSED, UNKNOWN, Bar, judged
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+SCRIPTS = sorted(
+    path.name for path in BENCHMARKS.glob("*.py") if "ArgumentParser" in path.read_text("utf-8")
+)
+
+
+@pytest.fixture(scope="module")
+def twin():
+    return make_twin("reuters", 150, n_features=(60, 50), n_words=(9, 9), n_classes=3)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_says_how_it_is_called(name, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    if name in ("report.py", "scverse.py"):  # which need what no other script needs
+        pytest.importorskip("PIL" if name == "report.py" else "mudata")
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_path(str(BENCHMARKS / name), run_name="__main__")
+    assert "usage:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["criterion", "made", "measure", "plots", "scaling"])
+def test_examples(name):
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted
+    assert not found.failed
+
+
+def test_results_are_kept_and_continued_and_two_runs_share_a_file(tmp_path):
+    path = tmp_path / "results.json"
+    one, other = keep.Results(path), keep.Results(path)
+    one.put("race/a", {"rows": 1})
+    other.put("growth/b", {"rows": 2})
+    found = keep.Results(path)
+    assert not found.wanted("race/a")
+    assert found.wanted("race/c")
+    assert found["growth/b"]["rows"] == 2
+    assert found.older() == []
+    found.code = "other"
+    found.put("c", {})
+    assert set(found.older()) == {"race/a", "growth/b"}
+    assert keep.Results(path, again=["race"]).wanted("race/a")
+    assert not keep.Results(path, only=["race/x/"]).wanted("race/y/paper")
+    path.write_text('{"race": {}, "quick": false}')
+    assert keep.Results(path).found == {}
+
+
+def test_of_several_runs_the_median_is_judged_and_nothing_is_met_without_results():
+    bar = judged("bar", {"a": [1.0, 5.0, 2.0], "b": 1.5}, most=2, wall={"a": [3.0, 4.0, 5.0]})
+    assert bar == Bar("bar", "a 2; b 1.5", MET, "a 1 to 5", "a 4")
+    assert judged("bar", {"a": [1.0, 5.0, 2.1]}, most=2).verdict == MISSED
+    assert {bar.verdict for bar in bars.bars({})} == {UNKNOWN}
+
+
+def test_the_objective_is_that_of_the_equation(twin):
+    chunks = [chunk.views for chunk in twin.chunks(75)]
+    ours, paper = OMVFS(3, random_state=0), OMVFSPaper(3, random_state=0, max_iter=20)
+    for chunk in chunks:
+        ours.partial_fit(chunk)
+        paper.partial_fit(chunk)
+    found = criterion.compare({"omvfs": ours, "paper": paper}, chunks)
+    for how, both in found.items():
+        for terms in both.values():
+            parts = terms["reconstruction"] + terms["graph"] + terms["sparsity"]
+            assert terms["objective"] == pytest.approx(parts)
+            if "one cluster" in how:
+                assert terms["gap"] < 1e-9
+    for who in ("omvfs", "paper"):
+        best, one = (
+            found[f"last chunk, {how} U"][who]["reconstruction"] for how in ("best", "one cluster")
+        )
+        assert best <= one + 1e-9
+    rng = np.random.default_rng(0)
+    X, U, V, L = [rng.random((6, 4))], rng.random((6, 2)), [rng.random((4, 2))], np.eye(6)
+    scaled = criterion.terms(X, U * [2.0, 5.0], [V[0] / [2.0, 5.0]], L)
+    assert scaled == pytest.approx(criterion.terms(X, U, V, L))
+
+
+def test_a_race_runs_every_method_on_the_same_rows(twin):
+    chunks = [chunk.views for chunk in twin.chunks(50)]
+    for name, method in race.METHODS.items():
+        times, ours, own = race.beside(3, chunks, method, repeats=1)
+        assert len(times["own"]) >= 1
+        assert ours.n_samples_seen_ == 150
+        assert own is not None
+        assert name in race.result_line("set", name, {"rows": 150, "times": times})
+
+
+def test_the_race_finds_what_is_missing_and_asked_for(tmp_path, monkeypatch):
+    done = []
+
+    def beside(K, chunks, method, repeats):
+        done.append(method)
+        return {name: [[1.0, 1.0]] for name in ("floor", "omvfs", "omvfs, no graph", "own")}, 0, 0
+
+    monkeypatch.setattr(race, "beside", beside)
+    path = tmp_path / "results.json"
+    for only in (["race/mfeat/"], *[["race/reuters-twin/FSDS", "growth"]] * 2):
+        race.race(keep.Results(path, only=only), tmp_path, quick=True, full=False)
+    # That set is not here; the other result was there the second time.
+    assert done == [race.METHODS["FSDS"]]
+    assert set(keep.Results(path).found) == {"set/reuters-twin", "race/reuters-twin/FSDS"}
+
+
+def test_what_bars_are_judged_by_is_timed_in_turn(twin, monkeypatch, tmp_path):
+    monkeypatch.setattr(asked, "load", lambda *_: (twin.views, 3, True))
+    cell = asked.ranked("reuters-twin", tmp_path, quick=True, runs=2)
+    ways = {"floor", "omvfs", "omvfs, no graph", "omvfs, ranked", "MiniBatchNMF"}
+    assert set(cell["times"]) == ways
+    assert all(len(runs) == 2 for runs in cell["times"].values())
+    found = density.by_density(100, runs=2, n_rows=120)
+    assert {f"{kind}, {work}" for kind in ("CSR", "array") for work in density.WORKS} < set(found)
+    found = elsewhere.missing_views(0, quick=True)
+    assert set(found) == {"lacking", "complete"}
+
+
+def test_growth_is_measured_and_fitted():
+    assert exponent({size: 5 * size**1.25 for size in (10.0, 30.0, 100.0)}) == pytest.approx(1.25)
+    how = {"rows": 2_000, "marks": [1_000, 2_000], "widths": [40], "words": [6], "clusters": 2}
+    found = growth.child(how)
+    assert [mark["rows"] for mark in found["marks"]] == [1_000, 2_000]
+    assert found["marks"][0]["times"][0] < found["marks"][1]["times"][0]
+    assert found["V and B"] == 2 * 40 * 2 * 8
+
+
+def test_made_rows_are_as_full_as_asked_for_and_twins_stand_in(tmp_path):
+    assert made.cells(300, 400, 3, 0.1).nnz / 300 / 400 == pytest.approx(0.1, rel=0.1)
+    views, K, stands_in = made.load("debian_large", tmp_path, 50)
+    assert (stands_in, K) == (True, 20)
+    assert [X.shape for X in views.values()] == [(50, 30_098), (50, 35_212)]
+    assert made.load("mfeat", tmp_path, 50) is None
+
+
+def test_parts_hold_every_row_once_and_what_was_found_is_kept(tmp_path, monkeypatch, capsys):
+    law = {"n_features": (300, 200), "n_informative": (30, 20), "n_classes": 3, "row_length": 40}
+    for name, value in {"FAINT": law, "ROWS": 300, "PARTS": [1, 3]}.items():
+        monkeypatch.setattr(merging, name, value)
+    rows = merging.Rows(merging.PLANTED, 0, None)
+    for how in merging.HOW:
+        parts = rows.parts(3, how)
+        total = sum(part["view_0"].sum() for part in parts)
+        assert total == pytest.approx(rows.views["view_0"].sum())
+    for n_lines in (4, 0):
+        merging.quality(keep.Results(tmp_path / "store.json"), merging.PLANTED, 0, None)
+        assert len(capsys.readouterr().out.splitlines()) == n_lines
