@@ -28,7 +28,8 @@ from omvfs import OMVFS
 from omvfs.datasets import make_planted
 from omvfs.distributed import steps
 from omvfs.distributed.dask import fit, local_workers
-from omvfs.distributed.shards import common_schema, fit_file, part_of, schema_of
+from omvfs.distributed.shards import fit_file, part_of, schema_of
+from omvfs.formats.combined import together
 
 DEBIAN = ("english", "italian", "depends")
 PLAIN = "plain loop"
@@ -38,7 +39,7 @@ ALONE, APART = "one process, nothing merged", "two processes, nothing merged"
 def in_one_process(selector, paths):
     """Learn from parts one after another, and merge them: the same without Dask."""
     parts = [part_of(path) for path in paths]
-    schema = common_schema([schema_of(part) for part in parts])
+    schema = together([schema_of(part) for part in parts])
     states = [fit_file(part, steps.worker_copy(selector), schema) for part in parts]
     merged = omvfs.merge([OMVFS.from_bytes(state) for state in states])
     assert merged.n_samples_seen_  # worked out when it is asked for

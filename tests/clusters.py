@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10, "sample_size": 12}
-# Of `Command`.
+# Of `omvfs select`.
 OPTIONS = ("-k", "4", "-n", "5", "--batch-size", "50")
 _ADDRESS = re.compile(r"(tcp://127\.0\.0\.1:\d+)")
 
@@ -68,14 +68,6 @@ class Process:
     def alive(self):
         return self._job.poll() is None
 
-    def pause(self):
-        """Let it do nothing more, until it goes on."""
-        os.killpg(self._job.pid, signal.SIGSTOP)
-
-    def go_on(self):
-        """Let it do what it was doing."""
-        os.killpg(self._job.pid, signal.SIGCONT)
-
     def kill(self):
         """Kill it and its children, at once."""
         if self.alive:
@@ -124,45 +116,6 @@ class Cluster:
 
     def __exit__(self, *error):
         self.close()
-
-
-class Command:
-    """`omvfs select` in a process of its own."""
-
-    def __init__(self, data, out, *options):
-        self._job = subprocess.Popen(
-            [
-                *(sys.executable, "-W", "ignore", "-m", "omvfs.cli", "select"),
-                *(str(data / "p" / "*.npy"), *OPTIONS, "-o", str(out), *options),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self._out = out
-
-    def after_parts(self, n, seconds=120):
-        """Wait until some parts are finished, or it has ended."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and self._job.poll() is None:
-            parts = self._out / "parts"
-            if parts.is_dir() and len(list(parts.glob("*.omvfs"))) >= n:
-                return
-            time.sleep(0.01)
-
-    def kill(self):
-        self._job.send_signal(signal.SIGKILL)
-        self._job.communicate(timeout=20)
-
-    def ended(self, seconds):
-        """Return its exit code and what it has said."""
-        try:
-            said = self._job.communicate(timeout=seconds)[1]
-        except subprocess.TimeoutExpired:
-            self._job.kill()
-            self._job.communicate()
-            raise
-        return self._job.returncode, said
 
 
 def saved_parts(folder, parts):

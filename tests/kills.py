@@ -1,6 +1,6 @@
 """Kill workers, clients and schedulers at random moments of a run, and see what comes of it.
 
-    PYTHONPATH=src:tests python -m kills --workers 20 --clients 5 --schedulers 5
+    PYTHONPATH=src:tests python -m kills --worker 20 --client 5 --scheduler 5
 
 Scheduler, workers and the command are processes of their own, killed by SIGKILL. Each run must come
 to the bits of an undisturbed one, at once or after --resume, or end with a sentence within 30
@@ -18,10 +18,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from clusters import OPTIONS, Cluster, saved_parts
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
+from omvfs.distributed.dask import fit
+from omvfs.distributed.steps import ClusterError
 from streams import learned
 from support import counts
 
@@ -115,7 +118,8 @@ class Trials:
         self.n_runs += 1
         out = out or self.home / f"out{self.n_runs}"
         given = ["select", str(self.home / "p" / "*.npy"), *OPTIONS, "-o", str(out)]
-        return Forked(out, [*given, "--scheduler", cluster.address, *options]), out
+        where = ["--scheduler", cluster.address] if cluster else []
+        return Forked(out, [*given, *where, *options]), out
 
     def wait(self):
         """Let some of a run pass, as long as an undisturbed one takes at most."""
@@ -162,23 +166,61 @@ class Trials:
         assert model(out) == self.expected
         return f"error after {seconds:.1f} s, same bits after a resume"
 
+    def local(self):
+        """`--workers 2` starts processes of this machine, and ends them."""
+        command, out = self.started(None, None, "--workers", "2")
+        assert command.ended(LIMIT) == (0, "")
+        assert model(out) == self.expected
+        return "same bits"
+
+    def memory(self):
+        """A worker that lacks memory is told of."""
+        import dask
+        import dask.array as da
+
+        from distributed import Client, LocalCluster
+
+        own = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+        X = da.ones((4, 3), chunks=(2, 3)).map_blocks(greedy, meta=np.ones((0, 3)))
+        with (
+            dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+            LocalCluster(**own, memory_limit="500MB", host="127.0.0.1", silence_logs=50) as cluster,
+            Client(cluster) as client,
+        ):
+            said = r"partition \d: 1 worker.* died of it.*lack memory"
+            with pytest.raises(ClusterError, match=said):
+                fit(OMVFS(2, random_state=0), X, client)
+        return "told of"
+
+
+def greedy(X):
+    held = []
+    for _ in range(300):
+        held.append(np.ones(2_000_000))
+        time.sleep(0.02)
+    return X
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name, n in (("workers", 20), ("clients", 5), ("schedulers", 5)):
+    for name, n in (
+        ("workers", 20),
+        ("clients", 5),
+        ("schedulers", 5),
+        ("locals", 1),
+        ("memorys", 1),
+    ):
         parser.add_argument(f"--{name}", type=int, default=n)
     parser.add_argument("--parts", type=int, default=10)
     parser.add_argument("--rows", type=int, default=200)
     parser.add_argument("--width", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    import distributed  # noqa: F401 (children need not import it again)
-
     trials = Trials(args.parts, args.rows, args.width, args.seed)
     tell(f"undisturbed: {trials.seconds:.1f} s")
     failed = 0
-    for kind in ("worker", "client", "scheduler"):
-        wanted = getattr(args, f"{kind}s")
+    for kind in ("worker", "client", "scheduler", "local", "memory"):
+        wanted = getattr(args, kind)
         for i in range(wanted):
             try:
                 found = getattr(trials, kind)()

@@ -124,8 +124,8 @@ def test_what_is_finished_is_not_done_again(folder, one_by_one, scheduler, monke
     other = ["select", str(data), "-k", "4", "-o", str(out), "--scheduler", scheduler, "--resume"]
     assert run_app([*other, "--batch-size", "20"]) == 3
     said = capsys.readouterr().err
-    assert "is of a run with other parameters: --clusters 3, now 4" in said
-    assert "begin anew with --overwrite" in said
+    assert "is of a run with other parameters: n_clusters=3, now 4" in said
+    assert "begin anew" in said
 
     def counted(self, part, state):
         seen.append(part.name)
@@ -238,11 +238,3 @@ def test_a_scheduler_that_is_not_there_is_told_soon(folder, capsys, monkeypatch)
     assert "No scheduler answers at tcp://127.0.0.1:1" in capsys.readouterr().err
     assert time.monotonic() - began < 15
     assert not out.exists()
-
-
-@pytest.mark.slow
-def test_processes_of_this_machine_do_it_too(folder, one_by_one, capsys):
-    data, out = folder / "p" / "*.npy", folder / "out"
-    assert select(data, "-o", out, "--workers", 2) == 0
-    assert capsys.readouterr().err == ""
-    assert learned(OMVFS.load(out / "model.omvfs")) == one_by_one()

@@ -236,13 +236,3 @@ def test_a_client_without_a_scheduler_is_refused(views):
         pass
     with pytest.raises(ClusterError, match="is gone: the client is closed"):
         fit(selector(), in_chunks(views["text"]), client)
-
-
-@pytest.mark.slow
-def test_processes_come_to_the_bits_of_merge(views, expected):
-    from distributed import Client, LocalCluster
-
-    arrays = {view: in_chunks(X) for view, X in views.items()}
-    own = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(**own, host="127.0.0.1") as cluster, Client(cluster) as client:
-        assert learned(fit(selector(), arrays, client)) == expected

@@ -1,4 +1,4 @@
-"""The steps that engines run come to the bits of `omvfs.merge`, whatever runs first."""
+"""What is learned from parts comes to the bits of `omvfs.merge`, whichever part is done first."""
 
 import itertools
 import pickle
@@ -11,54 +11,11 @@ from hypothesis import strategies as st
 import omvfs
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.distributed import steps
+from omvfs.distributed.shards import fit_file, part_of, schema_of
 from omvfs.formats import ArraySource
-from omvfs.model.constrained.merging import in_pairs
-from omvfs.parts import Plan
 from streams import learned, two_views
 
 QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10, "sample_size": 12}
-
-
-class Text(str):
-    def __add__(self, other):
-        return Text(f"({self}{other})")
-
-
-@given(n=st.integers(1, 70))
-def test_levels_are_pairs_of_neighbours(n):
-    items = [Text(f"{i} ") for i in range(n)]
-    assert steps.in_levels(items, lambda a, b: a + b) == in_pairs(items)
-
-
-def engine(selector, parts, chance):
-    """Run the steps as an engine would that has no order, and sends all by pickle."""
-
-    def sent(work, *given):
-        return pickle.loads(pickle.dumps(work))(*pickle.loads(pickle.dumps(given)))
-
-    def asked(work, n):
-        numbers = list(range(n))
-        chance.shuffle(numbers)
-        found = {i: work(i) for i in numbers}
-        return [found[i] for i in range(n)]
-
-    copy = steps.worker_copy(selector)
-    states = asked(lambda i: sent(steps.fit_part, copy, [parts[i]], f"part {i}"), len(parts))
-    states = [state for state in states if state is not None]
-    names = [str(i) for i in range(len(states))]
-    plan = Plan.of((sent(steps.brief_of, state) for state in states), names)
-    if len(states) == 1:
-        return steps.model_of(selector, states[0])
-
-    def total(work):
-        found = asked(work, len(states))
-        return steps.in_levels([found[i] for i in plan.order], lambda a, b: sent(steps.added, a, b))
-
-    sample = total(lambda i: sent(steps.sample_of, plan, i, states[i]))
-    known = sent(steps.known_of, plan, states[plan.lead])
-    common = sent(steps.common_of, plan, sample, known)
-    sums = total(lambda i: sent(steps.sums_of, plan, i, states[i], common))
-    return steps.model_of(selector, sent(steps.merged_of, plan, common, sums, states[0]))
 
 
 @given(
@@ -67,11 +24,18 @@ def engine(selector, parts, chance):
     chance=st.randoms(use_true_random=False),
 )
 @settings(max_examples=12, deadline=None)
-def test_an_engine_comes_to_the_bits_of_merge(sizes, own, chance):
+def test_parts_in_any_order_come_to_the_bits_of_merge(sizes, own, chance):
     parts = [two_views(seed, n) for seed, n in enumerate(sizes)]
     selector = OMVFS(3, **QUICK, **own)
+    sent = pickle.dumps(steps.worker_copy(selector))
+    names = [f"part {i}" for i in range(len(parts))]
+    states = [
+        (i, steps.fit_part(pickle.loads(sent), [part], names[i])) for i, part in enumerate(parts)
+    ]
+    chance.shuffle(states)
     one_by_one = [OMVFS(3, **QUICK, **own).fit(part) for part in parts if len(part["text"])]
-    assert learned(engine(selector, parts, chance)) == learned(omvfs.merge(one_by_one))
+    model = steps.merge_states(selector, states, names)
+    assert learned(model) == learned(omvfs.merge(one_by_one))
     assert not hasattr(selector, "schema_")
 
 
@@ -114,7 +78,8 @@ def test_batches_that_fail_change_nothing():
 
 def test_a_source_is_learned_from_as_by_the_loop():
     views = two_views(0, 35)
-    state = steps.fit_source(OMVFS(3, **QUICK), ArraySource(views), "part 1")
+    part = part_of(ArraySource(views))
+    state = fit_file(part, OMVFS(3, **QUICK), schema_of(part))
     expected = OMVFS(3, **QUICK).fit(views)
     assert learned(OMVFS.from_bytes(state)) == learned(expected)
     none = {view: X[:0] for view, X in views.items()}

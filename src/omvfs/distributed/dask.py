@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-from uuid import uuid4
 
 import dask
 import dask.array as da
@@ -22,17 +21,16 @@ from omvfs.distributed.shards import (
     FilePart,
     Kept,
     Outcome,
-    common_schema,
     fit_file,
     part_of,
     parts_of,
     schema_of,
     tried,
 )
-from omvfs.distributed.steps import ClusterError, PartState
+from omvfs.distributed.steps import ClusterError
 from omvfs.formats import Source
+from omvfs.formats.combined import together
 from omvfs.omvfs import OMVFS
-from omvfs.parts import Plan, merge_files
 from omvfs.selection import Selection
 
 # Dask has its workers give memory back to the system at once. Learning asks for as much again in
@@ -142,17 +140,6 @@ def result_of(future: Any, name: str) -> Any:
         raise ClusterError(f"The cluster does not hand over {name}.") from error
 
 
-def check_alive(client: Any) -> None:
-    """Refuse a client that has no scheduler any more.
-
-    Parameters
-    ----------
-    client : Client
-    """
-    if client.status != "running":
-        raise ClusterError(f"The scheduler{_at(client)} is gone: the client is {client.status}.")
-
-
 def _gone(client: Any, name: str) -> ClusterError:
     return ClusterError(
         f"The scheduler{_at(client)} is gone, and with it {name}. Start it again, and begin or "
@@ -226,19 +213,9 @@ def fit(
     >>> transform(model, X).shape
     (90, 6)
     """
-    copy, engine = steps.worker_copy(selector), _Engine(client)
-    names, promises = _promised(copy, data, engine)
-    states = engine.kept(promises, names)
-    found = engine.worked_out([delayed(_brief)(state) for state in states], names)
-    there = [i for i, brief in enumerate(found) if brief is not None]
-    if not there:
-        raise ValueError("Got no rows; expected some in at least one part.")
-    states, names = [states[i] for i in there], [names[i] for i in there]
-    plan = Plan.of((found[i] for i in there), names, order)
-    if len(states) == 1:
-        return steps.model_of(selector, engine.worked_out(states, names)[0])
-    (merged,) = engine.worked_out([_merged(plan, states)], ["what all parts have learned"])
-    return steps.model_of(selector, merged)
+    client = client if client is not None else _active_client()
+    names, promises = _promised(steps.worker_copy(selector), data, client)
+    return steps.merge_states(selector, _computed(client, promises, names), names, order)
 
 
 def transform(selector: OMVFS | Selection, data: Any) -> Any:
@@ -288,38 +265,29 @@ def transform(selector: OMVFS | Selection, data: Any) -> Any:
     raise TypeError(f"Got {_called(data)}; {_EXPECTED.replace(', of paths or of sources', '')}.")
 
 
-class _Engine:
-    """Runs promises on a client, or on what Dask runs them by default."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client if client is not None else _active_client()
-
-    def kept(self, promises: Sequence[Any], names: Sequence[str]) -> list[Any]:
-        """Work out promises, and leave what comes of them where it is."""
-        if self._client is None:
-            return list(dask.persist(*promises))
-        from distributed import futures_of
-
-        check_alive(self._client)
-        kept = list(self._client.persist(list(promises)))
-        self._wait([futures_of(each)[0] for each in kept], names)
-        return kept
-
-    def worked_out(self, promises: Sequence[Any], names: Sequence[str]) -> list[Any]:
-        """Return what promises come to."""
-        if self._client is None:
-            return list(dask.compute(*promises))
-        check_alive(self._client)
-        futures = list(self._client.compute(list(promises)))
-        self._wait(futures, names)
-        return [result_of(*each) for each in zip(futures, names, strict=True)]
-
-    def _wait(self, futures: Sequence[Any], names: Sequence[str]) -> None:
-        """Wait until all is done, or for the first that fails."""
-        called = dict(zip(futures, names, strict=True))
-        for future in finished(self._client, called):
-            if future.status == "error":
-                result_of(future, called[future])
+def _computed(
+    client: Any,
+    promises: Sequence[Any],
+    names: Sequence[str],
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[int, Any]]:
+    """Yield the numbers of promises as these are done, on a client or in threads, with results."""
+    if client is None:
+        yield from enumerate(dask.compute(*promises))
+        return
+    if client.status != "running":
+        raise ClusterError(f"The scheduler{_at(client)} is gone: the client is {client.status}.")
+    left = {future: i for i, future in enumerate(client.compute(list(promises)))}
+    try:
+        for future in finished(client, {each: names[i] for each, i in left.items()}, should_stop):
+            i = left.pop(future)
+            found = result_of(future, names[i])
+            # What is here need not be there any more.
+            future.release()
+            yield i, found
+    finally:
+        if left and client.status == "running":
+            client.cancel(list(left))
 
 
 def _active_client() -> Any:
@@ -331,7 +299,7 @@ def _active_client() -> Any:
         return None
 
 
-def _promised(selector: OMVFS, data: Any, engine: _Engine) -> tuple[list[str], list[Any]]:
+def _promised(selector: OMVFS, data: Any, client: Any) -> tuple[list[str], list[Any]]:
     """Return what parts are called, and the promises of what is learned from them."""
     if isinstance(data, str | os.PathLike):
         files = parts_of([data])
@@ -340,18 +308,13 @@ def _promised(selector: OMVFS, data: Any, engine: _Engine) -> tuple[list[str], l
     else:
         names, chunks = _chunks(data)
         fits = delayed(steps.fit_part, pure=False)
-        # Keys by which a part is known in what the cluster says.
-        own = uuid4().hex[:8]
-        pairs = enumerate(zip(names, chunks, strict=True))
-        return names, [
-            fits(selector, [chunk], name, dask_key_name=f"omvfs-part-{i}-{own}")
-            for i, (name, chunk) in pairs
-        ]
+        pairs = zip(names, chunks, strict=True)
+        return names, [fits(selector, [chunk], name) for name, chunk in pairs]
     names = [part.name for part in files]
-    found = engine.worked_out([delayed(schema_of, pure=False)(part) for part in files], names)
-    schema = delayed(common_schema(found), pure=False)
-    fits = delayed(fit_file, pure=False)
-    return names, [fits(part, selector, schema) for part in files]
+    looks = [delayed(schema_of, pure=False)(part) for part in files]
+    found = dict(_computed(client, looks, names))
+    schema = delayed(together([found[i] for i in range(len(files))]), pure=False)
+    return names, [delayed(fit_file, pure=False)(part, selector, schema) for part in files]
 
 
 def _chunks(data: Any) -> tuple[list[str], list[Any]]:
@@ -410,23 +373,6 @@ def _check_rows_only(data: Any, view: str) -> None:
             f"View {view!r} is cut into {n:,} chunks along its features; expected whole rows in "
             "every chunk. Rechunk it: X.rechunk({0: 'auto', 1: -1})."
         )
-
-
-def _merged(plan: Plan, states: Sequence[Any]) -> Any:
-    """Return the promise of what parts have learned together."""
-    # Sent once, not with every task.
-    shared, order = delayed(plan, pure=False), plan.order
-    add = delayed(steps.added)
-    samples = [delayed(steps.sample_of)(shared, i, states[i]) for i in order]
-    known = delayed(steps.known_of)(shared, states[plan.lead])
-    common = delayed(steps.common_of)(shared, steps.in_levels(samples, add), known)
-    sums = [delayed(steps.sums_of)(shared, i, states[i], common) for i in order]
-    total = steps.in_levels(sums, add)
-    return delayed(steps.merged_of)(shared, common, total, states[0])
-
-
-def _brief(state: PartState | None) -> Any:
-    return None if state is None else steps.brief_of(state)
 
 
 def _columns_of(X: Any, chosen: Selection) -> Any:
@@ -513,17 +459,20 @@ def run_parts(
     Outcome
     """
     copy = steps.worker_copy(selector)
+    sent = delayed(copy, pure=False)
     damaged: dict[str, Exception] = {}
 
     def asked(work: Callable[..., Any], some: Sequence[FilePart], *given: Any) -> Iterator[Any]:
         """Yield parts as they are done, each with what came of it; damaged ones are put aside."""
-        for part, found in _on_workers(client, work, some, given, should_stop):
+        promises = [delayed(tried, pure=False)(work, part, *given) for part in some]
+        names = [part.name for part in some]
+        for i, found in _computed(client, promises, names, should_stop):
             if isinstance(found, Exception):
                 if not skip_damaged:
                     raise found
-                damaged[part.name] = found
+                damaged[names[i]] = found
             else:
-                yield part, found
+                yield some[i], found
 
     def outcome(model: OMVFS | None, finished: bool) -> Outcome:
         return Outcome(model, finished, len(parts) - len(damaged), damaged)
@@ -534,11 +483,11 @@ def run_parts(
     sound = [part for part in parts if part.name in schemas]
     if not sound:
         raise next(iter(damaged.values()))
-    schema = common_schema([schemas[part.name] for part in sound])
+    schema = together([schemas[part.name] for part in sound])
     wanted = [part for part in sound if not kept.has(part, schema, copy)]
     n_done = len(sound) - len(wanted)
     listener(n_done, len(sound))
-    for part, state in asked(fit_file, wanted, copy, schema):
+    for part, state in asked(fit_file, wanted, sent, delayed(schema, pure=False)):
         kept.put(part, state)
         n_done += 1
         listener(n_done, len(sound))
@@ -550,40 +499,5 @@ def run_parts(
     full = [part for part in found if not kept.is_empty(part)]
     if not full:
         return outcome(None, True)
-    merged = merge_files([kept.path(part) for part in full], order, [p.name for p in full])
-    return outcome(merged.set_params(**selector.get_params(deep=False)), True)
-
-
-def _on_workers(
-    client: Any,
-    work: Callable[..., Any],
-    parts: Sequence[FilePart],
-    given: Sequence[Any],
-    should_stop: Callable[[], bool],
-) -> Iterator[tuple[FilePart, Any]]:
-    """Yield parts as they are done, each with what came of some work."""
-    check_alive(client)
-    own = uuid4().hex[:8]
-    # Sent once, not with every part; worked out, not scattered, so that it can be again.
-    shared = [client.submit(_itself, each, key=f"omvfs-{i}-{own}") for i, each in enumerate(given)]
-    futures = {
-        client.submit(
-            tried, work, part, *shared, key=f"{work.__name__}-{i}-{own}", pure=False
-        ): part
-        for i, part in enumerate(parts)
-    }
-    names = {future: part.name for future, part in futures.items()}
-    try:
-        for future in finished(client, names, should_stop):
-            part = futures.pop(future)
-            found = result_of(future, part.name)
-            # What is here need not be there any more.
-            future.release()
-            yield part, found
-    finally:
-        if futures and client.status == "running":
-            client.cancel(list(futures))
-
-
-def _itself(value: Any) -> Any:
-    return value
+    files = [(part.name, kept.path(part)) for part in full]
+    return outcome(steps.merged(selector, files, order), True)

@@ -14,16 +14,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sklearn.base import clone
+
 from omvfs import disk
 from omvfs.data.schema import Schema
-from omvfs.distributed.steps import PartState, fit_source, naming
+from omvfs.distributed.steps import PartState, naming, state_of
 from omvfs.formats import Appended, Source, SourceError, open_source
-from omvfs.formats.combined import together
 from omvfs.formats.files import without_secrets
 from omvfs.formats.opening import ROWS, Given, Input, read_input
 from omvfs.omvfs import OMVFS
 from omvfs.persistence import CheckpointError
-from omvfs.pipeline import check_same
+from omvfs.pipeline import check_same, run
 
 # What a finished part is called: by its key; the second is one without rows.
 _STATE, _EMPTY = ".omvfs", ".empty"
@@ -127,11 +128,6 @@ def schema_of(part: FilePart) -> Schema:
         return source.schema
 
 
-def common_schema(schemas: Sequence[Schema]) -> Schema:
-    """Return all features that parts have, which each of them is to have."""
-    return together(schemas)
-
-
 def fit_file(part: FilePart, selector: OMVFS, schema: Schema) -> PartState | None:
     """Return what is learned from a part, where it can be read; None if it has no rows.
 
@@ -144,7 +140,7 @@ def fit_file(part: FilePart, selector: OMVFS, schema: Schema) -> PartState | Non
         Of all parts.
     """
     with naming(part.name), part.open(schema) as source:
-        return fit_source(selector, source, part.name)
+        return state_of(run(source, clone(selector)).selector)
 
 
 def tried(work: Callable[..., T], *given: Any) -> T | Exception:

@@ -1,14 +1,13 @@
 """Fits over the partitions of a DataFrame of Spark.
 
-Every partition is learned from where it is, batch by batch, as Spark hands its rows over; what
-travels after that are states, as rows of bytes. They are added level by level, in the order of the
-plan, so that the bits are those of `omvfs.merge` of the same partitions fitted one by one.
+Every partition is learned from where it is, batch by batch, as Spark hands its rows over
+(`mapInArrow`). What was learned comes to the driver, one row of bytes a partition, and is merged
+there: the bits are those of `omvfs.merge` of the same partitions fitted one by one.
 """
 
-import pickle
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -23,23 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, as_names, check_view_names, listed, own_names, view_of
 from omvfs.data.views import Views
-from omvfs.distributed.steps import (
-    ClusterError,
-    PartState,
-    added,
-    brief_of,
-    common_of,
-    fit_part,
-    in_levels,
-    known_of,
-    merged_of,
-    model_of,
-    sample_of,
-    sums_of,
-    worker_copy,
-)
+from omvfs.distributed.steps import ClusterError, PartState, fit_part, merge_states, worker_copy
 from omvfs.omvfs import OMVFS
-from omvfs.parts import Brief, Plan
+
+__all__ = ["fit", "transform"]
 
 # A row holds one number, some, a vector of pyspark.ml, or amounts by word.
 Kind = Literal["number", "array", "vector", "map"]
@@ -83,72 +69,37 @@ class Layout:
         """All columns that are read."""
         return tuple(name for view in self.views.values() for name in view.columns)
 
-    def batches(self, batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
-        """Yield what an estimator reads, so many rows at a time, however they are delivered.
+    def read(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield what an estimator reads of each batch that has rows.
 
         Parameters
         ----------
         batches : iterable of pyarrow.RecordBatch
-        n_rows : int
-            Rows of a batch; the last one may have fewer.
 
         Examples
         --------
         >>> layout = Layout({"image": ViewColumns("array", ("pixels",))})
-        >>> rows = pa.record_batch({"pixels": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]})
-        >>> list(layout.batches([rows], 2))
-        [Views(2 rows; image: 2; float64), Views(1 rows; image: 2; float64)]
+        >>> list(layout.read([pa.record_batch({"pixels": [[1.0, 2.0], [3.0, 4.0]]})]))
+        [Views(2 rows; image: 2; float64)]
         """
-        for start, table in cut(batches, n_rows):
-            yield self._read(table, start)
-
-    def _read(self, table: Any, start: int) -> Any:
-        if self.of_one:
-            numbers = {name: _numbers(table, name, start) for name in self.columns}
-            return pa.table(numbers)
-        blocks = {view: _block(table, view, own, start) for view, own in self.views.items()}
-        known = {view: own.feature_names for view, own in self.views.items()}
-        return Views(blocks, feature_names={view: names for view, names in known.items() if names})
-
-
-def cut(batches: Iterable[Any], n_rows: int) -> Iterator[tuple[int, Any]]:
-    """Yield tables of so many rows, each with the number of its first row.
-
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        Of any sizes.
-    n_rows : int
-        Rows of a table; the last one may have fewer.
-
-    Examples
-    --------
-    >>> rows = [pa.record_batch({"a": np.ones(n)}) for n in (1, 0, 4)]
-    >>> [(start, len(table)) for start, table in cut(rows, 2)]
-    [(0, 2), (2, 2), (4, 1)]
-    """
-    held: list[Any] = []
-    n_held = start = 0
-    for batch in batches:
-        held.append(batch)
-        n_held += batch.num_rows
-        if n_held < n_rows:
-            continue
-        table, at = pa.Table.from_batches(held), 0
-        while n_held - at >= n_rows:
-            yield start + at, table.slice(at, n_rows)
-            at += n_rows
-        held, n_held, start = table.slice(at).to_batches(), n_held - at, start + at
-    if n_held:
-        yield start, pa.Table.from_batches(held)
+        start = 0
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            if self.of_one:
+                yield pa.table({name: _numbers(batch, name, start) for name in self.columns})
+            else:
+                blocks = {view: _block(batch, view, own, start) for view, own in self.views.items()}
+                names = {v: own.feature_names for v, own in self.views.items() if own.feature_names}
+                yield Views(blocks, feature_names=names)
+            start += batch.num_rows
 
 
-def _block(table: Any, view: str, own: ViewColumns, start: int) -> Block:
+def _block(batch: Any, view: str, own: ViewColumns, start: int) -> Block:
     if own.kind == "number":
-        return np.column_stack([_numbers(table, name, start) for name in own.columns])
+        return np.column_stack([_numbers(batch, name, start) for name in own.columns])
     (name,) = own.columns
-    column = _whole(table, name)
-    _check_no_null(column, name, start)
+    column = _column(batch, name, start)
     if own.kind == "array":
         return _dense(view, name, _lengths(column), _flat(column, name, start), start)
     if own.kind == "vector":
@@ -156,10 +107,16 @@ def _block(table: Any, view: str, own: ViewColumns, start: int) -> Block:
     return _amounts(name, column, own.feature_names or (), start)
 
 
-def _numbers(table: Any, name: str, start: int) -> NDArray[Any]:
-    column = _whole(table, name)
-    _check_no_null(column, name, start)
-    return _floats(column)
+def _numbers(batch: Any, name: str, start: int) -> NDArray[Any]:
+    return _floats(_column(batch, name, start))
+
+
+def _column(batch: Any, name: str, start: int) -> Any:
+    column = batch.column(name)
+    if column.null_count:
+        row = start + int(pc.index(column.is_null(), True).as_py())
+        raise ValueError(_null(name, f"is null at row {row:,}"))
+    return column
 
 
 def _vectors(view: str, name: str, column: Any, start: int) -> Block:
@@ -216,11 +173,6 @@ def _same_width(view: str, name: str, widths: NDArray[np.int64], start: int) -> 
     return int(widths[0])
 
 
-def _whole(table: Any, name: str) -> Any:
-    column = table.column(name).combine_chunks()
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
 def _lengths(lists: Any) -> NDArray[np.int64]:
     lengths: NDArray[np.int64] = pc.list_value_length(lists).fill_null(0).to_numpy()
     return lengths.astype(np.int64)
@@ -245,12 +197,6 @@ def _floats(values: Any) -> NDArray[Any]:
         values = values.cast(pa.float64())
     kind = np.float32 if pa.types.is_float32(values.type) else np.float64
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=kind)
-
-
-def _check_no_null(column: Any, name: str, start: int) -> None:
-    if column.null_count:
-        row = start + int(pc.index(column.is_null(), True).as_py())
-        raise ValueError(_null(name, f"is null at row {row:,}"))
 
 
 def _null(name: str, what: str) -> str:
@@ -533,20 +479,16 @@ def _sliced(df: Any, name: str, chosen: list[int]) -> Any:
     return slicer.transform(df).drop(name).withColumnRenamed(beside, name)
 
 
-__all__ = ["fit", "transform"]
-
-# Neighbours that are added in one task. A power of two: then levels of so many are levels of pairs.
-_AT_ONCE = 4
-
 _GIVEN_UP = re.compile(
     r"Task (\d+) in stage (\S+) failed (\d+) times?, most recent failure: "
     r"Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): (?:[\w.]+Exception: )?(.*)"
 )
 
-_STATE = {"part": pa.int32(), "key": pa.binary(), "state": pa.binary(), "brief": pa.binary()}
-_ERROR = {"kind": pa.string(), "error": pa.string()}
-_VALUE = {"place": pa.int32(), "value": pa.binary()}
-_ERROR_KINDS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
+# A partition without rows gives no row, one with wrong rows the error in place of a state.
+_RESULT = pa.schema(
+    {"part": pa.int32(), "state": pa.binary(), "kind": pa.string(), "error": pa.string()}
+)
+_SCHEMA = "part int, state binary, kind string, error string"
 
 
 def fit(
@@ -594,34 +536,19 @@ def fit(
 
     worker = worker_copy(selector)
     layout = _with_words(df, layout_of(df.dtypes, views, feature_names))
-    states = df.select(*map(quoted, layout.columns))
-    states = _mapped(states, lambda batches: learned(worker, layout, batches), {**_STATE, **_ERROR})
-    # Asked for several times, and not to be learned again.
-    states = states.persist(StorageLevel.DISK_ONLY)
+    read = df.select(*map(quoted, layout.columns))
+    results = read.mapInArrow(lambda batches: learned(worker, layout, batches), _SCHEMA)
+    # All partitions are learned from at a time; then their states come one by one.
+    results = results.persist(StorageLevel.DISK_ONLY)
     try:
         with _telling():
-            return model_of(selector, _merged(states, order))
+            for row in results.where("error is not null").orderBy("part").limit(1).collect():
+                raise {"TypeError": TypeError}.get(row["kind"], ValueError)(row["error"])
+            n = results.rdd.getNumPartitions()
+            states = ((row["part"], bytes(row["state"])) for row in results.toLocalIterator())
+            return merge_states(selector, states, [f"partition {i}" for i in range(n)], order)
     finally:
-        states.unpersist()
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a partition stands among those that have rows.
-
-    Attributes
-    ----------
-    i : int
-        Its number among them.
-    at : int
-        When it is added.
-    key : bytes
-        Of its rows.
-    """
-
-    i: int
-    at: int
-    key: bytes
+        results.unpersist()
 
 
 def learned(
@@ -642,99 +569,20 @@ def learned(
 
         task: Any = TaskContext.get()
         part = int(task.partitionId())
-    columns = {**_STATE, **_ERROR}
+
+    def row(state: PartState | None, kind: str | None, error: str | None) -> Any:
+        values = {"part": part, "state": state, "kind": kind, "error": error}
+        return pa.RecordBatch.from_pylist([values], _RESULT)
+
     try:
-        state = fit_part(worker, layout.batches(batches, worker.batch_size), f"partition {part}")
+        state = fit_part(worker, layout.read(batches), f"partition {part}")
     except (TypeError, ValueError) as error:
         # Told to the driver: rows that are wrong are not right at the second trial.
         kind = "TypeError" if isinstance(error, TypeError) else "ValueError"
-        yield _row(columns, part, None, None, None, kind, str(error))
+        yield row(None, kind, str(error))
         return
     if state is not None:
-        brief = brief_of(state)
-        told = pickle.dumps(_without_names(brief))
-        yield _row(columns, part, brief.card.key, state, told, None, None)
-
-
-def asked(
-    work: Callable[[int, PartState], Any], places: Mapping[int, Place], batches: Iterable[Any]
-) -> Iterator[Any]:
-    """Yield what parts answer, each with the place at which it is to be added.
-
-    Parameters
-    ----------
-    work : callable
-        Returns the answer of a part, of its number and its state.
-    places : mapping of int to Place
-        By partition.
-    batches : iterable of pyarrow.RecordBatch
-        States.
-    """
-    for batch in batches:
-        for row in batch.to_pylist():
-            place = places.get(row["part"])
-            if place is None or row["key"] != place.key:
-                raise ClusterError(
-                    f"partition {row['part']} was read again, as what was learned from it was "
-                    "lost, and gave other rows than at first. Write the DataFrame to files first, "
-                    "and learn from these."
-                )
-            yield _row(_VALUE, place.at, pickle.dumps(work(place.i, row["state"])))
-
-
-def added_up(table: Any) -> Any:
-    """Return the sum of neighbours, at the place that it has among such sums.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Places and values of a group.
-    """
-    rows = sorted(table.select(["place", "value"]).to_pylist(), key=lambda row: row["place"])
-    total = in_levels([pickle.loads(row["value"]) for row in rows], added)
-    return pa.Table.from_batches([_row(_VALUE, rows[0]["place"] // _AT_ONCE, pickle.dumps(total))])
-
-
-def _merged(states: Any, order: bool) -> PartState:
-    """Return what all partitions have learned together."""
-    told = states.select("part", "key", "brief", "kind", "error").collect()
-    told = sorted(told, key=lambda row: row["part"])
-    for row in told:
-        if row["error"] is not None:
-            raise _ERROR_KINDS[row["kind"]](row["error"])
-    if not told:
-        raise ValueError("Got no rows; expected some in at least one part.")
-    first = _one(states.where(states["part"] == told[0]["part"]).select("state"))
-    if len(told) == 1:
-        return first
-    # The names of features are those of all; only one part tells them.
-    others = (pickle.loads(row["brief"]) for row in told[1:])
-    names = [f"partition {row['part']}" for row in told]
-    plan = Plan.of((brief for some in ([brief_of(first)], others) for brief in some), names, order)
-    at = {i: n for n, i in enumerate(plan.order)}
-    places = {row["part"]: Place(i, at[i], bytes(row["key"])) for i, row in enumerate(told)}
-
-    def total(work: Callable[[int, PartState], Any]) -> Any:
-        held = states.select("part", "key", "state")
-        answers = _mapped(held, lambda batches: asked(work, places, batches), _VALUE)
-        return _total(answers, len(told))
-
-    sample = total(lambda i, state: sample_of(plan, i, state))
-    lead = states.where(states["part"] == told[plan.lead]["part"]).select("state")
-    common = common_of(plan, sample, known_of(plan, _one(lead)))
-    sums = total(lambda i, state: sums_of(plan, i, state, common))
-    return merged_of(plan, common, sums, first)
-
-
-def _total(answers: Any, n: int) -> Any:
-    """Return the sum of answers, pairs of neighbours first, of their sums then, and so on."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    while n > 1:
-        groups = answers.groupBy(F.floor(answers["place"] / _AT_ONCE))
-        answers = groups.applyInArrow(lambda table: added_up(table), _schema(_VALUE))
-        n = -(-n // _AT_ONCE)
-    return pickle.loads(_one(answers.select("value")))
+        yield row(state, None, None)
 
 
 @contextmanager
@@ -750,34 +598,6 @@ def _telling() -> Iterator[None]:
             f"Spark gave up task {task} of stage {stage}, which has partition {task} of it, after "
             f"{n} of spark.task.maxFailures trials: {why.strip()}"
         ) from error
-
-
-def _one(rows: Any) -> bytes:
-    """Return the only value of a DataFrame."""
-    ((value,),) = rows.collect()
-    return bytes(value)
-
-
-def _mapped(df: Any, function: Callable[[Iterable[Any]], Iterator[Any]], columns: Any) -> Any:
-    return df.mapInArrow(function, _schema(columns))
-
-
-def _schema(columns: Mapping[str, Any]) -> str:
-    called = {pa.int32(): "int", pa.binary(): "binary", pa.string(): "string"}
-    return ", ".join(f"{name} {called[kind]}" for name, kind in columns.items())
-
-
-def _row(columns: Mapping[str, Any], *values: Any) -> Any:
-    pairs = zip(columns.items(), values, strict=True)
-    return pa.record_batch({name: pa.array([value], kind) for (name, kind), value in pairs})
-
-
-def _without_names(brief: Brief) -> Brief:
-    if brief.growth is not None:
-        return brief  # these each have their own
-    schema = brief.form.schema
-    bare = replace(schema, feature_names=(None,) * len(schema.names))
-    return replace(brief, form=replace(brief.form, schema=bare))
 
 
 def _with_words(df: Any, layout: Layout) -> Layout:

@@ -1,35 +1,27 @@
-"""The steps that an engine runs over parts of data: plain functions of states, which are bytes.
+"""Steps of Dask and Spark: learn from each part where it is, and merge what was learned here.
 
-1. `fit_part` or `fit_source`, where the rows of a part are. What is learned travels as bytes, those
-   of `OMVFS.to_bytes`; a part without rows is None, and the engine leaves it out.
-2. `brief_of` every state; of the briefs, at one place, in the order of the parts, `Plan.of`. If
-   there is but one part, its state is the result.
-3. `sample_of` every part; `added` by `in_levels`, parts in the order of `plan.order`; then, at one
-   place, `common_of` the sample and of `known_of` the part number `plan.lead`.
-4. `sums_of` every part; `added` in the same way; then `merged_of` the total.
-5. `model_of` that, where the user is.
+1. `worker_copy` of the estimator goes to the workers.
+2. `fit_part`, or `shards.fit_file`, learns from a part on a worker. What is learned travels as
+   bytes, those of `OMVFS.to_bytes`; a part without rows is None.
+3. `merge_states` writes the states to a temporary folder as they come, and merges the files, of
+   which it holds one at a time.
 
-Who keeps to it, comes to the bits of `omvfs.merge` of the same parts, whatever runs where and when.
-Every function takes and returns what can be pickled.
+The result has the bits of `omvfs.merge` of the same parts, whatever runs where and when.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, TypeAlias
 
-import numpy as np
 from sklearn.base import clone
 
 from omvfs.constraints import check_all
-from omvfs.formats import Source
-from omvfs.model.arrays import Array
-from omvfs.model.constrained.merging import CommonClusters, Sample
 from omvfs.omvfs import OMVFS
-from omvfs.parts import Brief, Part, Plan, Sums
+from omvfs.parts import merge_files
 from omvfs.persistence import pack_params
-from omvfs.pipeline import run
-from omvfs.selector import Journal
-from omvfs.threads import on_one_thread
 
 
 class ClusterError(RuntimeError):
@@ -38,9 +30,6 @@ class ClusterError(RuntimeError):
 
 # What was learned from a part, as `OMVFS.to_bytes` gives it.
 PartState: TypeAlias = bytes
-
-T = TypeVar("T")
-A = TypeVar("A", Sample, Sums)
 
 
 def worker_copy(selector: Any) -> OMVFS:
@@ -80,116 +69,60 @@ def fit_part(selector: OMVFS, batches: Iterable[Any], name: str) -> PartState | 
         What errors call the part.
     """
     with naming(name):
-        model = clone(selector).fit_batches(batches)
-        return model.to_bytes() if hasattr(model, "schema_") else None
+        return state_of(clone(selector).fit_batches(batches))
 
 
-def fit_source(selector: OMVFS, source: Source, name: str) -> PartState | None:
-    """Return what is learned from the rows of a source; None if there are none.
-
-    Parameters
-    ----------
-    selector : OMVFS
-        A `worker_copy`; it is not changed.
-    source : Source
-    name : str
-        What errors call the part.
-    """
-    with naming(name):
-        model = run(source, clone(selector)).selector
-        return model.to_bytes() if hasattr(model, "schema_") else None
+def state_of(model: OMVFS) -> PartState | None:
+    """Return what was learned as bytes, None if nothing was."""
+    return model.to_bytes() if hasattr(model, "schema_") else None
 
 
-def brief_of(state: PartState) -> Brief:
-    """Return what must be known of every part before one of them is merged."""
-    return _part(state).brief
-
-
-@on_one_thread
-def sample_of(plan: Plan, i: int, state: PartState) -> Sample:
-    """Return what part number i gives to the common sample."""
-    with _quiet():
-        return plan.sample(i, _part(state))
-
-
-@on_one_thread
-def known_of(plan: Plan, state: PartState) -> list[Array]:
-    """Return what the leading part knows of its clusters."""
-    with _quiet():
-        return plan.known(_part(state))
-
-
-@on_one_thread
-def common_of(plan: Plan, sample: Sample, known: list[Array]) -> CommonClusters:
-    """Return the common clusters, from the sample of all parts and what the leading one knows."""
-    with _quiet():
-        return plan.common(sample, known)
-
-
-@on_one_thread
-def sums_of(plan: Plan, i: int, state: PartState, common: CommonClusters) -> Sums:
-    """Return what part number i has in the common clusters."""
-    with _quiet():
-        return plan.sums(i, _part(state), common)
-
-
-@on_one_thread
-def added(first: A, second: A) -> A:
-    """Return the sum of two samples, or of two sums, that are neighbours."""
-    with _quiet():
-        return first + second
-
-
-@on_one_thread
-def merged_of(plan: Plan, common: CommonClusters, total: Sums, state: PartState) -> PartState:
-    """Return what all parts have learned together.
-
-    Parameters
-    ----------
-    plan : Plan
-    common : CommonClusters
-    total : Sums
-        Of all parts.
-    state : bytes
-        Of part number 0, which tells how rows are read.
-    """
-    with _quiet():
-        journal = Journal(plan.merged(common, total), total.history)
-    return OMVFS.from_bytes(state).with_learned(journal, plan.schema).to_bytes()
-
-
-def model_of(selector: OMVFS, state: PartState) -> OMVFS:
-    """Return the estimator of a state, with the parameters of the one that was asked to learn.
+def merge_states(
+    selector: OMVFS,
+    states: Iterable[tuple[int, PartState | None]],
+    names: Sequence[str],
+    order: bool = False,
+) -> OMVFS:
+    """Return the estimator of all parts, with the parameters of the one that was asked to learn.
 
     Parameters
     ----------
     selector : OMVFS
-    state : bytes
+    states : iterable of (int, bytes or None)
+        Numbers of the parts, in any order, and what was learned from them.
+    names : sequence of str
+        What errors call the parts.
+    order : bool, default=False
+        Whether the parts follow each other in time, as they are numbered.
     """
-    model: OMVFS = OMVFS.from_bytes(state).set_params(**selector.get_params(deep=False))
-    return model
+    with tempfile.TemporaryDirectory(prefix="omvfs-") as folder:
+        paths: dict[int, Path] = {}
+        for i, state in states:
+            if state is not None:
+                paths[i] = Path(folder, f"{i}.omvfs")
+                paths[i].write_bytes(state)
+        if not paths:
+            raise ValueError("Got no rows; expected some in at least one part.")
+        return merged(selector, [(names[i], paths[i]) for i in sorted(paths)], order)
 
 
-def in_levels(items: Sequence[T], add: Callable[[T, T], T]) -> T:
-    """Return the sum of some things, as `in_pairs` has it: pairs of neighbours, level by level.
+def merged(
+    selector: OMVFS, parts: Sequence[tuple[str, str | os.PathLike[str]]], order: bool = False
+) -> OMVFS:
+    """Return the estimator of all parts that files hold, with the parameters of `selector`.
 
     Parameters
     ----------
-    items : sequence
-        At least one, in the order of `Plan.order`; promises of values as well as values.
-    add : callable
-        Returns the sum of two, or the promise of it.
-
-    Examples
-    --------
-    >>> in_levels(list("abcdefg"), lambda a, b: f"({a}{b})")
-    '(((ab)(cd))((ef)g))'
+    selector : OMVFS
+    parts : sequence of (str, path)
+        What errors call each part, and the file of its state.
+    order : bool, default=False
+        Whether they follow each other in time.
     """
-    level = list(items)
-    while len(level) > 1:
-        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
-        level = [add(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-    return level[0]
+    names, paths = zip(*parts, strict=True)
+    model = OMVFS.load(paths[0]) if len(paths) == 1 else merge_files(paths, order, names)
+    found: OMVFS = model.set_params(**selector.get_params(deep=False))
+    return found
 
 
 @contextmanager
@@ -216,13 +149,3 @@ def naming(name: str) -> Iterator[None]:
             raise ValueError(f"{name}: {error}") from error
         error.args = (f"{name}: {error}",)
         raise
-
-
-def _part(state: PartState) -> Part:
-    (part,) = OMVFS.from_bytes(state).as_parts()
-    return part
-
-
-def _quiet() -> Any:
-    """Let what is too large be found at the end, as `merge_parts` does."""
-    return np.errstate(over="ignore", invalid="ignore")

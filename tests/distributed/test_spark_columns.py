@@ -2,7 +2,6 @@
 
 import decimal
 import itertools
-import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +12,7 @@ from hypothesis import strategies as st
 
 from omvfs import OMVFS
 from omvfs.distributed import spark as on_spark
-from omvfs.distributed.spark import Layout, ViewColumns, cut, layout_of
-from omvfs.distributed.steps import ClusterError
+from omvfs.distributed.spark import Layout, ViewColumns, layout_of
 from support import dense
 
 VECTOR = pa.struct(
@@ -59,25 +57,22 @@ def batch_of(X, is_sparse):
 
 @given(
     X=st.lists(st.lists(st.sampled_from([0.0, 0.25, 3.0]), min_size=3, max_size=3), min_size=1),
-    n_rows=st.integers(1, 7),
     data=st.data(),
 )
-@settings(max_examples=60, deadline=None)
-def test_rows_are_read_as_they_are_however_they_are_delivered(X, n_rows, data):
+@settings(max_examples=40, deadline=None)
+def test_rows_are_read_as_they_are_however_they_are_delivered(X, data):
     is_sparse = data.draw(st.lists(st.booleans(), min_size=len(X), max_size=len(X)))
     edges = sorted(data.draw(st.lists(st.integers(0, len(X)), max_size=4)))
     whole = batch_of(X, is_sparse)
-    ends = [0, *edges, len(X)]
-    delivered = [whole.slice(a, b - a) for a, b in itertools.pairwise(ends)]
-    read = list(LAYOUT.batches(delivered, n_rows))
-    assert [len(batch) for batch in read[:-1]] == [n_rows] * (len(read) - 1)
+    ends = [(a, b) for a, b in itertools.pairwise([0, *edges, len(X)]) if b > a]
+    read = list(LAYOUT.read(whole.slice(a, b - a) for a, b in ends))
+    assert [len(batch) for batch in read] == [b - a for a, b in ends]
     for view in ("v", "a", "m"):
         np.testing.assert_array_equal(np.vstack([dense(batch[view]) for batch in read]), X)
     numbers = np.vstack([batch["n"] for batch in read])
     np.testing.assert_array_equal(numbers, np.array(X)[:, :2])
-    for i, batch in enumerate(read):
-        # Of the rows of a batch alone, not of how these came.
-        assert sp.issparse(batch["v"]) == any(is_sparse[i * n_rows : (i + 1) * n_rows])
+    for (a, b), batch in zip(ends, read, strict=True):
+        assert sp.issparse(batch["v"]) == any(is_sparse[a:b])
         assert sp.issparse(batch["m"])
         # As scipy makes them of rows: what is kept of them has the same bits.
         for block in (batch["v"], batch["m"]):
@@ -96,15 +91,13 @@ def test_numbers_of_all_types_are_one_table():
             "c": pa.array([3], pa.int8()),
         }
     )
-    (table,) = layout.batches([given_rows], 5)
+    (table,) = layout.read([given_rows])
     assert table.to_pylist() == [{"a": 1.25, "b": 1.0, "c": 3.0}]
 
 
 def test_float32_stays_so():
     layout = layout_of([("a", "array<float>")])
-    (batch,) = layout.batches(
-        [pa.record_batch({"a": pa.array([[1.0]], pa.list_(pa.float32()))})], 5
-    )
+    (batch,) = layout.read([pa.record_batch({"a": pa.array([[1.0]], pa.list_(pa.float32()))})])
     assert batch.dtype == np.float32
 
 
@@ -145,17 +138,7 @@ def test_what_is_wrong_is_named_with_its_column_and_row(name, bad, said):
     values[2] = bad
     rows = rows.set_column(place, name, pa.array(values, rows.schema.field(name).type))
     with pytest.raises(ValueError, match=said):
-        list(LAYOUT.batches([rows], 10))
-
-
-@given(sizes=st.lists(st.integers(0, 9)), n_rows=st.integers(1, 12))
-def test_tables_are_cut_without_a_row_lost(sizes, n_rows):
-    values = iter(range(sum(sizes)))
-    batches = [pa.record_batch({"a": pa.array([next(values) for _ in range(n)])}) for n in sizes]
-    batches = [each.cast(pa.schema({"a": pa.int64()})) for each in batches]
-    tables = list(cut(batches, n_rows))
-    assert [x for _, table in tables for x in table["a"].to_pylist()] == list(range(sum(sizes)))
-    assert [start for start, _ in tables] == list(range(0, sum(sizes), n_rows))
+        list(LAYOUT.read([rows]))
 
 
 TYPES = [
@@ -232,16 +215,3 @@ def test_a_partition_tells_what_it_has_learned_or_why_not():
     (row,) = learned_rows([[1.0, 2.0], None], part=7)
     assert (row["kind"], row["state"]) == ("ValueError", None)
     assert row["error"].startswith("partition 7: Column 'a' is null at row 1;")
-
-
-def test_a_part_that_was_read_again_must_be_the_same():
-    (row,) = learned_rows([[1.0, 2.0], [3.0, 0.0], [1.0, 1.0]], part=7)
-    held = pa.record_batch({name: [row[name]] for name in ("part", "key", "state")})
-
-    def answers(key):
-        places = {7: on_spark.Place(0, 3, key)}
-        return [each.to_pylist() for each in on_spark.asked(lambda i, state: i, places, [held])]
-
-    assert answers(row["key"]) == [[{"place": 3, "value": pickle.dumps(0)}]]
-    with pytest.raises(ClusterError, match=r"partition 7 was read again, .* gave other rows"):
-        answers(b"other")
