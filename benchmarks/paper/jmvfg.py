@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from omvfs.data.blocks import Block, hstack
 from omvfs.datasets import load_folder, make_planted
-from omvfs.evaluation.joint import PERCENTS, evaluate_joint_ranking, in_unit_range
 from paper.base import Claim, Experiment, Place, Row, Task
 from paper.by_labels import best_percent, best_setting, percent
 from paper.figures import line_against, pyplot
 from paper.jmvfg_claims import HANDWRITTEN, TABLE, jmvfg_claims
+from paper.joint import PERCENTS, evaluate_joint_ranking, in_unit_range
 from paper.methods import (
     EVERYTHING,
     LITTLE_MEMORY,

@@ -1,6 +1,6 @@
-"""Multi-view spherical k-means."""
+"""Spherical k-means of several views, and of one."""
 
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pandas as pd
@@ -8,15 +8,26 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from omvfs.data.read import as_views
 from omvfs.datasets import make_planted
-from omvfs.evaluation import MultiViewSphericalKMeans, clustering_accuracy, spherical_k_means
-from omvfs.evaluation.kmeans import alternate, consensus, nearest_by_angle, rounds
-from omvfs.evaluation.spherical import unit_rows
+from omvfs.evaluation import (
+    MultiViewSphericalKMeans,
+    clustering_accuracy,
+    kmeans,
+    spherical_k_means,
+)
+from omvfs.evaluation.kmeans import (
+    alternate,
+    consensus,
+    nearest_by_angle,
+    reassign,
+    rounds,
+    unit_means,
+    unit_rows,
+)
 from support import KINDS, clustered, counts
 
 seeds = st.integers(0, 2**32 - 1)
@@ -89,8 +100,7 @@ class Transcription:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-@pytest.mark.parametrize("n_views", [2, 3])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("n_views", "seed"), [(2, 0), (3, 1)])
 def test_every_round_is_as_written(kind, n_views, seed):
     rng = np.random.default_rng(seed)
     views, _ = noisy_views(rng, 60, [7, 5, 9][:n_views])
@@ -105,8 +115,7 @@ def test_every_round_is_as_written(kind, n_views, seed):
             np.testing.assert_allclose(fast_v, slow_v, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_views", [2, 3])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("n_views", "seed"), [(2, 0), (3, 1), (2, 2), (3, 3)])
 def test_the_end_is_as_written_though_rounds_that_change_nothing_are_left_out(n_views, seed):
     rng = np.random.default_rng(seed)
     views, _ = noisy_views(rng, 60, [7, 5, 9][:n_views])
@@ -123,37 +132,9 @@ def test_the_end_is_as_written_though_rounds_that_change_nothing_are_left_out(n_
     np.testing.assert_array_equal(nearest_by_angle(X, consensus(X, last)), labels)
 
 
-def restless():
-    """Return views and a start whose labels come to no rest."""
-    rng = np.random.default_rng(0)
-    while True:
-        views = [unit_rows(rng.random((8, 2))) for _ in range(2)]
-        start = rng.integers(3, size=8)
-        *_, one, two = islice(rounds(views, start, 3), 60)
-        if not np.array_equal(one.labels[0], two.labels[0]):
-            return views, start
-
-
-@pytest.mark.parametrize("patience", [0, 3, 10])
-def test_rounds_end_when_all_views_have_gone_longer_than_the_patience_with_no_new_best(patience):
-    views, start = restless()
-    best, age, n_rounds = [-np.inf, -np.inf], [0, 0], 0
-    for each in rounds(views, start, 3):
-        n_rounds += 1
-        for v, value in enumerate(each.objective):
-            age[v] = 0 if value > best[v] else age[v] + 1
-            best[v] = max(best[v], value)
-        if min(age) == patience + 1:
-            break
-    assert n_rounds > patience
-    assert alternate(views, start, 3, max_iter=60, patience=patience)[1] == n_rounds
-    assert alternate(views, start, 3, max_iter=n_rounds - 1, patience=patience)[1] == n_rounds - 1
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_planted_classes_are_found(seed):
-    planted = make_planted(1000, random_state=seed)
-    model = MultiViewSphericalKMeans(5, random_state=seed).fit(planted.views)
+def test_planted_classes_are_found():
+    planted = make_planted(1000, random_state=0)
+    model = MultiViewSphericalKMeans(5, random_state=0).fit(planted.views)
     assert clustering_accuracy(planted.labels, model.labels_) > 0.95
     np.testing.assert_array_equal(model.predict(planted.views), model.labels_)
     assert {view: X.shape for view, X in model.cluster_centers_.items()} == {
@@ -219,21 +200,6 @@ def test_any_rows_can_be_clustered(seed, n, n_views, dtype, sparse):
         assert np.isfinite(centers).all()
 
 
-def test_every_cluster_has_a_centre_though_the_views_agree_on_no_row():
-    X = [unit_rows(view) for view in noisy_views(np.random.default_rng(0), 9, [4, 5])[0]]
-    last = next(rounds(X, np.arange(9) % 3, 3))
-    nowhere = type(last)(np.stack([last.labels[0], last.labels[0] + 1]), last.centers, np.zeros(2))
-    for centers, own in zip(consensus(X, nowhere), last.centers, strict=True):
-        np.testing.assert_array_equal(centers, own)
-
-
-def test_as_many_clusters_as_rows_are_all_different():
-    rng = np.random.default_rng(0)
-    views = [counts(rng, 12, 8, density=1.0) for _ in range(2)]
-    labels = MultiViewSphericalKMeans(12, random_state=0).fit_predict(views)
-    assert sorted(labels) == list(range(12))
-
-
 def test_every_form_of_the_same_data_gives_the_same_result():
     data = {"text": counts(np.random.default_rng(0), 40, 9), "image": np.eye(40, 5) + 0.1}
     wide = np.hstack(list(data.values()))
@@ -256,23 +222,6 @@ def test_every_form_of_the_same_data_gives_the_same_result():
     assert not hasattr(fitted[-1].set_params(views=None).fit(data), "feature_names_in_")
 
 
-def test_row_lengths_do_not_matter():
-    rng = np.random.default_rng(0)
-    views, _ = noisy_views(rng, 80, [10, 6])
-    lengths = 2.0 ** rng.integers(-20, 20, size=(80, 2))
-    scaled = [X * lengths[:, [v]] for v, X in enumerate(views)]
-    a, b = (MultiViewSphericalKMeans(3, random_state=0).fit_predict(X) for X in (views, scaled))
-    np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-def test_input_is_left_alone(kind):
-    before = counts(np.random.default_rng(1), 30, 7)
-    X = kind(before.copy())
-    MultiViewSphericalKMeans(3, random_state=0).fit({"a": X, "b": X})
-    np.testing.assert_array_equal(X.toarray() if sp.issparse(X) else X, before)
-
-
 def test_errors_name_what_was_got():
     X = np.ones((5, 2))
     with pytest.raises(ValueError, match="n_clusters=8 for n_samples=5"):
@@ -288,16 +237,114 @@ def test_errors_name_what_was_got():
         model.predict({"text": X[:, :1]})
 
 
-def test_a_failed_fit_leaves_the_model_as_it_was():
-    X = counts(np.random.default_rng(0), 20, 5)
-    model = MultiViewSphericalKMeans(2, random_state=0).fit({"a": X})
-    labels = model.labels_
-    with pytest.raises(ValueError, match="n_samples=1"):
-        model.fit({"b": X[:1]})
-    np.testing.assert_array_equal(model.predict({"a": X}), labels)
-    assert not hasattr(clone(model), "labels_")
-
-
 @parametrize_with_checks([MultiViewSphericalKMeans()])
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)
+
+
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+
+
+def rows_of_any_sort(rng, n, width):
+    """Few different rows, some zero, some negative: what makes clusters empty."""
+    X = rng.integers(-1, 3, size=(n, width)) * rng.integers(0, 2, size=(n, 1))
+    return X[rng.integers(n, size=n)].astype(float)
+
+
+@every_kind
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 12), K=st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_unit_means_are_the_means_of_each_cluster(kind, seed, n, K):
+    rng = np.random.default_rng(seed)
+    X, labels = rng.random((n, 4)), rng.integers(K, size=(n, 3))
+    centers = unit_means(kind(X), labels, K)
+    for r, k in product(range(3), range(K)):
+        total = X[labels[:, r] == k].sum(axis=0)
+        expected = total / np.linalg.norm(total) if total.any() else total
+        np.testing.assert_allclose(centers[r, k], expected, atol=1e-12)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 15),
+    width=st.integers(1, 5),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_objective_never_falls(seed, n, width):
+    rng = np.random.default_rng(seed)
+    X, K = unit_rows(rows_of_any_sort(rng, n, width)), int(rng.integers(1, n + 1))
+    labels, before = rng.integers(K, size=(n, 4)), np.full(4, -np.inf)
+    for _ in range(8):
+        step = reassign(X, labels, K)
+        assert (step.objective >= before - 1e-9).all()
+        labels, before = step.labels, step.objective
+
+
+def test_an_emptied_cluster_is_given_the_row_that_fits_worst():
+    X = unit_rows(np.array([[1.0, 0.1], [1.0, 0.2], [1.0, 0.15], [0.0, 0.0], [0.3, 1.0]]))
+    step = reassign(X, np.zeros((5, 1), int), 2)
+    np.testing.assert_allclose(step.centers[0, 1], X[4])
+    np.testing.assert_array_equal(step.labels[:, 0], [0, 0, 0, 0, 1])
+
+
+def test_a_zero_row_keeps_its_label_and_is_no_start():
+    X = np.zeros((40, 3))
+    X[7], X[11] = [1, 0, 0], [0, 1, 0]
+    step = reassign(X, np.full((40, 1), 1), 2)
+    assert (step.labels[np.setdiff1d(np.arange(40), [7, 11]), 0] == 1).all()
+    starts = kmeans._seeds(X, 2, np.random.default_rng(0), 20)
+    assert (np.sort(starts.argmax(axis=2)) == [0, 1]).all()
+    assert (starts.max(axis=2) == 1).all()
+
+
+@every_kind
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_clear_clusters_are_found(kind, dtype):
+    X, labels = clustered(np.random.default_rng(0), 200, 30, 4, dtype)
+    found = spherical_k_means(kind(X), 4, np.random.default_rng(1))
+    assert clustering_accuracy(labels, found.labels) > 0.98
+    assert found.centers.dtype == dtype
+    assert type(found.centers) is np.ndarray
+    cosines = unit_rows(X)[np.arange(200)] * found.centers[found.labels]
+    assert found.objective == pytest.approx(cosines.sum(), rel=1e-5)
+
+
+def test_the_end_is_a_fixed_point():
+    X = unit_rows(counts(np.random.default_rng(0), 80, 10))
+    found = spherical_k_means(X, 5, np.random.default_rng(0))
+    again = reassign(X, found.labels[:, np.newaxis], 5)
+    np.testing.assert_array_equal(again.labels[:, 0], found.labels)
+    np.testing.assert_allclose(again.centers[0], found.centers)
+    assert 1 < found.n_iter < 100
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 12),
+    width=st.integers(1, 5),
+    max_iter=st.integers(1, 5),
+    sparse=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_rows_of_one_view_can_be_clustered(seed, n, width, max_iter, sparse):
+    rng = np.random.default_rng(seed)
+    X, K = rows_of_any_sort(rng, n, width), int(rng.integers(1, n + 1))
+    found = spherical_k_means(sp.csr_array(X) if sparse else X, K, rng, 3, max_iter)
+    assert found.labels.shape == (n,)
+    assert set(found.labels) <= set(range(K))
+    assert np.isfinite(found.centers).all()
+    assert found.n_iter <= max_iter
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_clusters": 6}, "n_clusters=6 for n_samples=5"),
+        ({"n_clusters": 0}, "n_clusters=0"),
+        ({"n_clusters": 2, "n_init": 0}, "n_init=0"),
+        ({"n_clusters": 2, "max_iter": 1.5}, r"max_iter=1\.5"),
+    ],
+)
+def test_errors_of_one_view_name_what_was_got(params, message):
+    with pytest.raises(ValueError, match=message):
+        spherical_k_means(np.ones((5, 2)), rng=np.random.default_rng(0), **params)

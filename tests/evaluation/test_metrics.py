@@ -57,11 +57,6 @@ def test_accuracy_is_that_of_the_best_naming(rows):
     assert clustering_accuracy(pred, true) == pytest.approx(expected)
 
 
-def test_accuracy_with_more_clusters_than_classes_counts_one_cluster_a_class():
-    assert clustering_accuracy([0] * 6, [0, 0, 0, 1, 1, 2]) == 0.5
-    assert clustering_accuracy([0, 0, 1, 1], [0, 0, 0, 0]) == 0.5
-
-
 @pytest.mark.parametrize("mean", METHODS)
 @given(pairs)
 @settings(max_examples=40, deadline=None)
@@ -72,19 +67,6 @@ def test_nmi_is_mutual_information_over_a_mean_of_entropies(mean, rows):
     theirs = normalized_mutual_info_score(true, pred, average_method=mean)
     assert got == pytest.approx(theirs, abs=1e-12)
     assert 0 <= got <= 1
-
-
-def test_nmi_divides_by_the_larger_entropy_unless_told_otherwise():
-    true, pred = [0, 0, 1, 1], [0, 1, 2, 3]
-    assert normalized_mutual_information(true, pred) == pytest.approx(0.5)
-    assert normalized_mutual_information(true, pred, "min") == pytest.approx(1)
-
-
-@pytest.mark.parametrize("mean", METHODS)
-def test_nmi_of_one_cluster_is_one_if_there_is_one_class_and_else_zero(mean):
-    assert normalized_mutual_information([3, 3], ["x", "x"], mean) == 1
-    assert normalized_mutual_information([3, 4], ["x", "x"], mean) == 0
-    assert normalized_mutual_information([3, 3], ["x", "y"], mean) == 0
 
 
 @given(pairs, st.permutations(range(5)))
@@ -118,7 +100,6 @@ def test_labels_may_be_of_any_kind(form):
     assert clustering_accuracy(true == 1, ["yes" if t == 1 else "no" for t in true]) == 1
 
 
-@pytest.mark.parametrize("measure", [clustering_accuracy, normalized_mutual_information])
 @pytest.mark.parametrize(
     ("true", "pred", "kind", "message"),
     [
@@ -129,11 +110,13 @@ def test_labels_may_be_of_any_kind(form):
         ([0, 1], np.array([0, "a"], dtype=object), TypeError, "labels_pred of kinds int, str"),
     ],
 )
-def test_errors_name_what_was_got(measure, true, pred, kind, message):
-    with pytest.raises(kind, match=message):
-        measure(true, pred)
+def test_errors_name_what_was_got(true, pred, kind, message):
+    for measure in (clustering_accuracy, normalized_mutual_information):
+        with pytest.raises(kind, match=message):
+            measure(true, pred)
 
 
-def test_an_unknown_mean_is_refused():
+def test_an_unknown_mean_is_refused_and_the_larger_entropy_is_the_default():
     with pytest.raises(ValueError, match="average_method='sqrt'"):
         normalized_mutual_information([0, 1], [0, 1], "sqrt")
+    assert normalized_mutual_information([0, 0, 1, 1], [0, 1, 2, 3]) == pytest.approx(0.5)

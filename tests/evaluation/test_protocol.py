@@ -3,8 +3,6 @@
 import functools
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
@@ -58,28 +56,11 @@ def test_there_is_a_row_for_every_method_size_and_seed():
         assert 0 < row["ACC"] <= 1
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_take_the_rows_as_they_are(frame):
-    rows = judged(n_features=[10, None], seeds=1)
-    table = frame(rows)
-    assert list(table.columns) == COLUMNS
-    assert table["ACC"].to_list() == [row["ACC"] for row in rows]
-    assert list(frame(summarise(rows)).columns)[:3] == ["method", "p", "n"]
-
-
 @both_clusterings
 def test_the_result_does_not_depend_on_the_number_of_processes(clustering):
     params = {"n_features": [10, 30], "clustering": clustering}
     one, two = (judged(**params, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert one == two
-
-
-@both_clusterings
-def test_a_size_beyond_the_width_keeps_the_whole_view(clustering):
-    scores = {"chance": methods()["chance"]}
-    rows = judged(scores, [10, 600, 10_000, None], seeds=1, clustering=clustering)
-    few, *whole = ([row[name] for name in COLUMNS[3:]] for row in rows)
-    assert whole[0] == whole[1] == whole[2] != few
 
 
 def test_exactly_the_best_features_are_judged(monkeypatch):
@@ -106,30 +87,10 @@ def test_views_may_be_dense_or_sparse():
     assert evaluate_selection(views, data.labels, methods(), 30, seeds=2) == sparse
 
 
-def test_a_large_or_empty_selection_stays_sparse(monkeypatch):
-    full, empty = sp.csr_array(np.ones((4, 5))), sp.csr_array((4, 5))
-    assert not sp.issparse(protocol._in_faster_kind(full))
-    assert sp.issparse(protocol._in_faster_kind(empty))
-    monkeypatch.setattr(protocol, "_LARGE", 19)
-    assert sp.issparse(protocol._in_faster_kind(full))
-
-
 def test_a_fitted_selector_is_taken_for_its_scores():
     selector = ColumnSum().fit(planted().views)
     by_selector, by_scores = (judged({"sum": given}) for given in (selector, selector.view_scores_))
     assert by_selector == by_scores
-
-
-def test_labels_may_have_any_names():
-    data = planted()
-    names = [f"class {label}" for label in data.labels]
-    assert evaluate_selection(data.views, names, methods(), 30, seeds=2) == judged()
-
-
-def test_one_view_and_one_class_work():
-    X = np.random.default_rng(0).random((6, 4))
-    rows = evaluate_selection(X, ["only"] * 6, {"m": {"X": np.arange(4)}}, 2, seeds=1)
-    assert rows == [{"method": "m", "p": 2, "seed": 0, "ACC": 1, "NMI max": 1, "NMI geometric": 1}]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from omvfs.data.views import Views
 from omvfs.model.state import Update
 from omvfs.parameters import seed_of
 from omvfs.selector import MultiViewSelector, SelectSize, StreamSelector, sizes_by_view
-from omvfs.threads import alone
 
 T = TypeVar("T")
 
@@ -88,7 +87,6 @@ class OfflineSelector(SharedParameters, MultiViewSelector):
     # What to do with negative values; methods that factorise into nonnegative parts refuse them.
     _negative: ClassVar[Negative] = "allow"
 
-    @alone
     def fit(self, X: Any, y: Any = None) -> Self:
         """Score the features of X.
 
@@ -111,7 +109,6 @@ class OfflineSelector(SharedParameters, MultiViewSelector):
         return self
 
     @property
-    @alone
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)
@@ -178,7 +175,6 @@ class PerViewStreamSelector(SharedParameters, StreamSelector[Seen]):
     remainder: Remainder = "error"
 
     @property
-    @alone
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)

@@ -12,7 +12,6 @@ from omvfs.baselines.base import PerViewStreamSelector
 from omvfs.data.blocks import Block
 from omvfs.model.arrays import dense
 from omvfs.parameters import number, whole
-from omvfs.threads import alone
 
 # An eigenvalue this much below the largest is rounding error.
 _NOTHING = 1e-12
@@ -106,7 +105,6 @@ class FSDS(PerViewStreamSelector):
     embeds_directly = False
 
     @property
-    @alone
     def sketches_(self) -> dict[str, NDArray[np.float64]]:
         """Sketch of every view, features by directions; BBᵀ stands for XᵀX."""
         check_is_fitted(self)

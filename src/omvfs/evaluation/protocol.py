@@ -14,9 +14,8 @@ from omvfs.data.blocks import hstack
 from omvfs.data.read import as_views, select_columns
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
-from omvfs.evaluation.kmeans import MultiViewSphericalKMeans
+from omvfs.evaluation.kmeans import MultiViewSphericalKMeans, spherical_k_means
 from omvfs.evaluation.metrics import clustering_accuracy, normalized_mutual_information, numbered
-from omvfs.evaluation.spherical import spherical_k_means
 from omvfs.model.arrays import Block, IntArray, unit_rows
 from omvfs.parameters import one_of, whole
 from omvfs.selector import rank

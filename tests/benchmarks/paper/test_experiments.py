@@ -11,12 +11,12 @@ from squares import Squares, calls
 
 from omvfs.baselines import FSDS, LaplacianScore, RandomScore
 from omvfs.datasets import make_planted
-from omvfs.evaluation.joint import evaluate_joint_ranking
 from paper import EXPERIMENTS, Place, jmvfg, large, registry, rows_of, runtime, small
 from paper.__main__ import main
 from paper.drift import along_stream
 from paper.drift_claims import FADING
 from paper.drifting import DOMINANT, SEGMENTS, SHARE, drifting_order, stream
+from paper.joint import evaluate_joint_ranking
 from paper.methods import METHODS, OURS, PRINTED, grid, make
 from paper.parameters import STUDY, fit
 from paper.running import _ROOMS, files_of
