@@ -1,16 +1,23 @@
 """Parameters reach the model as they are meant, and bad ones are named."""
 
-from collections import deque
+import shutil
+from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 from faults import everything, good
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import FSDS
+from omvfs.constraints import PARAMETERS, check_all, checked
+from omvfs.formats import ArraySource
+from omvfs.model.ranking.request import Ranking
+from omvfs.model.state import Settings
+from omvfs.parameters import number, one_of
+from omvfs.persistence import CheckpointError
+from omvfs.pipeline import run
 from streams import every_solver, two_views
+from support import clustered, fingerprint
 
 
 def test_the_paper_has_its_own_defaults_and_they_can_be_changed():
@@ -24,25 +31,22 @@ def test_the_paper_has_its_own_defaults_and_they_can_be_changed():
 
 
 @every_solver
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("n_clusters", 7), ("sparsity", 0.25), ("sample_size", 10), ("half_life", 50), ("tol", 0.1)],
-)
-def test_what_decides_learning_may_not_change_without_an_error(make, name, value):
+def test_what_decides_learning_may_not_change_without_an_error(make):
     model = make(3, random_state=0).partial_fit(two_views(0, 20))
-    if name not in model.get_params():
-        return
-    before, was = everything(model), model.get_params()[name]
-    model.set_params(**{name: value})
-    wanted = rf"Got {name}={value}.*, but what was learned so far is of {name}=.*call fit\(\)"
-    with pytest.raises(ValueError, match=wanted):
-        model.partial_fit(two_views(1, 20))
-    model.set_params(**{name: was})
-    assert everything(model) == before
-    model.partial_fit(two_views(1, 20))
-    assert model.n_samples_seen_ == 40
+    before, params = everything(model), model.get_params()
+    others = {"n_clusters": 7, "sparsity": 0.25, "sample_size": 10, "half_life": 50, "tol": 0.1}
+    for name, value in others.items():
+        if name not in params:
+            continue
+        model.set_params(**{name: value})
+        wanted = rf"Got {name}={value}.*, but what was learned so far is of {name}=.*call fit\(\)"
+        with pytest.raises(ValueError, match=wanted):
+            model.partial_fit(two_views(1, 20))
+        model.set_params(**{name: params[name]})
+        assert everything(model) == before
+    assert model.partial_fit(two_views(1, 20)).n_samples_seen_ == 40
     # To begin anew is something else.
-    assert model.set_params(**{name: value}).fit(two_views(1, 20)).n_samples_seen_ == 20
+    assert model.set_params(n_clusters=7).fit(two_views(1, 20)).n_samples_seen_ == 20
 
 
 def test_a_sketch_keeps_its_size():
@@ -69,23 +73,12 @@ def test_labels_are_of_the_rows_of_fit_and_of_no_others(make):
     assert model.window_labels_.shape == (40,)
 
 
-@given(weights=st.tuples(st.floats(0, 5), st.floats(0, 5)))
-@settings(max_examples=10, deadline=None)
-def test_parameters_by_view_are_those_of_the_views(weights):
-    assume(weights[0] != weights[1])
-    by_view = dict(zip(("text", "image"), weights, strict=True))
-    model = OMVFS(2, graph_weight=by_view, sparsity=by_view, random_state=0).fit(two_views(0, 20))
-    assert model._fitted.settings.graph_weight == weights
-    assert model._fitted.settings.sparsity == weights
-
-
 BAD_PARAMETERS = [
     ("n_clusters", [0, -1, 2.0, "3", None, True, np.nan]),
     ("criterion", ["best", None, 0]),
     ("diversity", [-0.1, np.nan, np.inf, "2", None, True]),
     ("recency", [-0.1, 1.1, np.nan, np.inf, "2", None, True]),
-    ("graph_weight", [-1.0, np.nan, np.inf, "1", None, {"text": 1.0}, {"a": 1.0, "b": 2.0}]),
-    ("graph_weight", [{"text": -1.0, "image": 1.0}, {"text": "x", "image": 1.0}]),
+    ("graph_weight", [-1.0, np.nan, "1", None, {"text": 1.0}, {"text": -1.0, "image": 1.0}]),
     ("sparsity", [-1.0, np.nan, np.inf, "1", None, {"text": 1.0}, {"a": 1.0, "b": 2.0}]),
     ("orthogonality", [-1.0, np.nan, np.inf, "1", None]),
     ("batch_size", [0, -5, 2.5, "10", None, True]),
@@ -104,20 +97,17 @@ BAD_PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [(name, value) for name, values in BAD_PARAMETERS for value in values],
-    ids=lambda value: repr(value),
-)
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_a_bad_parameter_is_named(method, name, value):
+@pytest.mark.parametrize(("name", "values"), BAD_PARAMETERS)
+def test_a_bad_parameter_is_named(name, values):
     make = OMVFSPaper if name in ("orthogonality", "tol") else OMVFS
-    model = make(**{"n_clusters": 3, name: value})
-    before = everything(model)
     pattern = "seed|random_state|Seed" if name == "random_state" else name
-    with pytest.raises((TypeError, ValueError), match=pattern):
-        getattr(model, method)(good(0))
-    assert everything(model) == before
+    for value in values:
+        model = make(**{"n_clusters": 3, name: value})
+        before = everything(model)
+        for method in (model.fit, model.partial_fit):
+            with pytest.raises((TypeError, ValueError), match=pattern):
+                method(good(0))
+        assert everything(model) == before
 
 
 def test_parameters_are_not_touched_before_fit():
@@ -130,4 +120,127 @@ def test_parameters_are_not_touched_before_fit():
 def test_numpy_numbers_are_numbers():
     params = {"n_clusters": np.int64(3), "sparsity": np.float32(0.5), "half_life": np.float64(900)}
     model = OMVFS(**params, random_state=np.int32(0)).fit(good(0))
-    assert isinstance(model.history_, deque)
+    assert len(model.history_) == 1
+
+
+# What each parameter decides
+
+# Of every parameter a value that is not its default.
+OTHER = {
+    "n_clusters": 3,
+    "n_features_per_view": 2,
+    "n_features_to_select": 6,
+    "views": [5, 7],
+    "prepare": "l2",
+    "solver": "paper",
+    "criterion": "norm",
+    "diversity": 0.0,
+    "recency": 0.0,
+    "graph_weight": 1.0,
+    "sparsity": 0.5,
+    "orthogonality": 1.0,
+    "batch_size": 15,
+    "window": 3,
+    "sample_size": 10,
+    "half_life": 50.0,
+    "graph": "none",
+    "n_neighbors": 3,
+    "scale_columns": True,
+    "view_weight": None,
+    "negative": "shift",
+    "n_init": 2,
+    "max_iter": 1,
+    "tol": 0.1,
+    "new_features": "grow",
+    "detect_drift": True,
+    "random_state": 1,
+}
+GOING = {"remainder", "max_features", "drift_detector", "on_drift"}
+ROLES = {
+    role: [name for name in OTHER if PARAMETERS[name].role == role]
+    for role in ("learns", "ranks", "reads", "seeds")
+}
+
+
+def rows():
+    return clustered(np.random.default_rng(0), 90, 12)[0]
+
+
+def model(**params):
+    return OMVFS(**{"n_clusters": 4, "batch_size": 30, "random_state": 0, **params})
+
+
+def test_every_parameter_stands_in_the_table():
+    assert [name for name in PARAMETERS if name not in GOING] == list(OTHER)
+    for kind in (OMVFS, OMVFSPaper):
+        assert set(PARAMETERS) == {*kind._get_param_names(), *kind._fixed}
+        assert not set(kind._fixed) & set(kind._get_param_names())
+    assert {field.name for field in fields(Settings)} <= set(ROLES["learns"])
+    assert {field.name for field in fields(Ranking)} - {"n_steps"} <= set(ROLES["ranks"])
+
+
+def test_defaults_pass_their_own_checks():
+    check_all(OMVFS().get_params())
+    check_all(OMVFSPaper().get_params(), ["text", "image"])
+    check_all(OTHER, ["text"])
+
+
+@pytest.mark.parametrize("name", ROLES["ranks"])
+def test_what_ranks_changes_nothing_that_is_learned(name):
+    plain, other = model().fit(rows()), model(**{name: OTHER[name]}).fit(rows())
+    assert fingerprint(other._fitted) == fingerprint(plain._fitted)
+    # And may be changed later as well as before.
+    plain.set_params(**{name: OTHER[name]})
+    np.testing.assert_array_equal(plain.scores_, other.scores_)
+    np.testing.assert_array_equal(plain.get_support(), other.get_support())
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "model"
+    run(ArraySource(rows()), model(), save_to=path)
+    return path.parent
+
+
+@pytest.mark.parametrize("name", sorted(set(OMVFS().get_params()) - GOING))
+def test_a_run_goes_on_with_what_ranks_or_reads_and_with_nothing_else(name, checkpoint, tmp_path):
+    shutil.copytree(checkpoint, tmp_path / "run")
+    path, others = tmp_path / "run" / "model", {name: OTHER[name]}
+    if PARAMETERS[name].role in ("ranks", "reads"):
+        result = run(ArraySource(rows()), model(**others), save_to=path, resume=True)
+        assert result.selector.get_params()[name] == OTHER[name]
+    else:
+        with pytest.raises(CheckpointError, match=rf"other parameters: {name}="):
+            run(ArraySource(rows()), model(**others), save_to=path, resume=True)
+
+
+@pytest.mark.parametrize("name", [name for name in OTHER if PARAMETERS[name].per_view])
+def test_a_parameter_by_view_has_one_for_each(name):
+    one, two = OTHER[name], OMVFS().get_params()[name]
+    taken = checked(name, one, ["a"]) + checked(name, two, ["b"])
+    assert checked(name, {"b": two, "a": one}, ["a", "b"]) == taken
+    assert checked(name, one, ["a", "b"]) == (one, one)
+    assert set(checked(name, {"x": one})) == {one}  # which views there are is not known
+    with pytest.raises(ValueError, match=rf"{name} for views 'x'.*'a', 'b'"):
+        checked(name, {"x": one}, ["a", "b"])
+    with pytest.raises(ValueError, match=rf"{name}\['x'\]="):
+        checked(name, {"x": "much"})
+
+
+# Checks of a value
+
+
+def test_a_value_may_be_of_any_kind_that_is_equal():
+    for value, allowed in ((np.int64(2), (1, 2)), (np.str_("heat"), ("heat",)), (True, (1, True))):
+        found = one_of("style", value, allowed)
+        assert found == value
+        assert type(found) in (int, str, bool)
+
+
+def test_what_is_not_among_the_values_or_no_finite_number_is_refused():
+    for value in (True, 3, "1", None, np.array([1, 2]), [1], np.nan):
+        with pytest.raises(ValueError, match="Got style="):
+            one_of("style", value, (1, 2))
+    for value in (10**400, float("inf"), float("nan"), True, "1", None):
+        with pytest.raises(ValueError, match=r"Got x=.*; expected a finite number of at least 0"):
+            number("x", value, least=0.0)

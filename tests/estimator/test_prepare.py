@@ -1,17 +1,21 @@
 """Rows are prepared by the estimator: learned from, asked about, kept and forgotten with it."""
 
+import itertools
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import MaxAbsScaler, normalize
 
-from omvfs import OMVFS, as_views
-from omvfs.prepare import Preparation
+from faults import everything
+from omvfs import OMVFS, Views, as_views
+from omvfs.prepare import STEPS, Preparation, steps_of
 from omvfs.selection import Selection
-from support import clustered, counts, dense, fingerprint
+from streams import learned
+from support import KINDS, clustered, counts, dense, fingerprint
 
 PREPARE = {"text": ["tfidf", "l2"], "image": ["scale", "l2"]}
 
@@ -42,13 +46,6 @@ def test_learning_from_raw_rows_is_learning_from_prepared_ones():
     assert own.score(asked) == plain.score(seen)
 
 
-def test_prepared_rows_are_what_scikit_learn_makes_of_them():
-    X = rows()["image"]
-    fitted = model(prepare=["scale", "l2"], batch_size=90, n_features_per_view=None).fit(X)
-    expected = normalize(MaxAbsScaler().fit_transform(X))
-    np.testing.assert_allclose(fitted.transform(X), expected)
-
-
 def test_transform_prepares_rows_before_it_selects():
     X = pd.DataFrame(rows()["image"], columns=list("abcdef"))
     fitted = model(prepare=["scale", "l2"], batch_size=90, n_features_per_view=2).fit(X)
@@ -63,19 +60,24 @@ def test_transform_prepares_rows_before_it_selects():
 def split_rows(n=60):
     X = np.hstack([rows(n)["text"].toarray(), rows(n)["image"] / 10.0 ** np.arange(6)])
     names = [f"f{j}" for j in range(18)]
-    views = {"b": [*names[17:8:-2], names[1]], "a": names[:1] + names[2:9]}
+    views = {"b": [*names[17:8:-2], names[1]], "a": names[:1] + names[2:9] + names[10:17:2]}
     return pd.DataFrame(X, columns=names), views
 
 
-STEPS = ["l2", "scale", ["tfidf", "l2"], ["log1p", "tfidf", "scale"], {"a": "l2", "b": None}]
-
-
-@pytest.mark.parametrize("prepare", STEPS, ids=str)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("prepare", "dtype"),
+    [
+        ("l2", np.float32),
+        ("scale", np.float64),
+        (["log1p", "tfidf", "scale"], np.float32),
+        ({"a": "l2", "b": None}, np.float64),
+    ],
+    ids=str,
+)
 def test_a_frozen_selection_prepares_as_the_model_does(prepare, dtype, tmp_path):
     X, views = split_rows()
     X = X.astype(dtype)
-    kept = model(prepare=prepare, n_features_per_view=3, views=views, remainder="drop").fit(X)
+    kept = model(prepare=prepare, n_features_per_view=3, views=views).fit(X)
     frozen, wanted = kept.selection(), kept.transform(X[:9])
     frozen.save(tmp_path / "selection.json")
     kept.partial_fit(X[30:])
@@ -117,11 +119,12 @@ def test_a_frozen_selection_takes_negative_values_as_the_model_does():
             each.transform(bad)
 
 
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
+def test_a_selection_that_prepares_strangely_is_refused(tmp_path):
+    path = tmp_path / "selection.json"
+    model(prepare=PREPARE, n_features_per_view=3).fit(rows()).selection().save(path)
+    sound = path.read_text()
+    for other, said in (
         ({"steps": ["l3", "l2"]}, "prepared by"),
-        ({"steps": []}, "prepared by"),
         ({"steps": ["tfidf"]}, ""),
         ({"dtype": "int64"}, "prepared in"),
         ({"negative": "shift"}, "negative values"),
@@ -131,50 +134,44 @@ def test_a_frozen_selection_takes_negative_values_as_the_model_does():
         ({"counted": [{"df": [1.5] * 12, "n": [3]}, {}]}, "no numbers of its columns"),
         ({"counted": [{"df": [1] * 11, "n": [3]}, {}]}, "no numbers of its columns"),
         ({"counted": [{"largest": [1.0] * 12}, {}]}, "has counted"),
-        ({"counted": [{}, {}, {}]}, ""),
         ({"counted": 3}, ""),
-    ],
-    ids=str,
-)
-def test_a_selection_that_prepares_strangely_is_refused(other, said, tmp_path):
-    path = tmp_path / "selection.json"
-    model(prepare=PREPARE, n_features_per_view=3).fit(rows()).selection().save(path)
-    held = json.loads(path.read_text())
-    held["views"][0]["prepared"] |= other
-    path.write_text(json.dumps(held))
-    with pytest.raises(ValueError, match=rf"holds no selection: .*{said}"):
-        Selection.load(path)
+    ):
+        held = json.loads(sound)
+        held["views"][0]["prepared"] |= other
+        path.write_text(json.dumps(held))
+        with pytest.raises(ValueError, match=rf"holds no selection: .*{said}"):
+            Selection.load(path)
 
 
 def test_other_steps_are_no_continuation():
     fitted = model(prepare=PREPARE).fit(rows())
-    before = fingerprint(fitted._journal)
+    before = learned(fitted)
     with pytest.raises(ValueError, match=r"prepare='l2', but the rows so far were prepared"):
         fitted.set_params(prepare="l2").partial_fit(rows(seed=1))
-    assert fingerprint(fitted._journal) == before
+    assert learned(fitted) == before
     same = ["text:tfidf", "image:scale", "l2"]
     fitted.set_params(prepare=same).partial_fit(rows(seed=1))
 
 
 def test_what_is_counted_is_rolled_back_with_a_chunk_that_fails():
     fitted = model(prepare=["tfidf", "scale", "log1p"], negative="shift").partial_fit(rows())
-    before = fingerprint(fitted._journal)
+    before = everything(fitted)
     bad = rows(seed=1)
     bad["image"][3, 2] = -1e9
     with pytest.raises(ValueError, match=r"View 'image': log1p needs values above -1"):
         fitted.partial_fit(bad)
-    assert fingerprint(fitted._journal) == before
+    assert everything(fitted) == before
     # Refused by the solver, when all is prepared.
     with pytest.raises(ValueError, match="Got start_U"):
         fitted.partial_fit(rows(seed=1), start_U=np.ones((2, 2)))
-    assert fingerprint(fitted._journal) == before
+    assert everything(fitted) == before
 
 
 def test_asking_counts_nothing():
     fitted = model(prepare=PREPARE).fit(rows())
-    before = fingerprint(fitted._journal)
+    before = everything(fitted)
     fitted.predict(rows(seed=1)), fitted.score(rows(seed=2)), fitted.transform(rows(seed=3))
-    assert fingerprint(fitted._journal) == before
+    assert everything(fitted) == before
 
 
 def test_a_view_that_is_not_there_is_told_before_anything_is_learned():
@@ -185,13 +182,86 @@ def test_a_view_that_is_not_there_is_told_before_anything_is_learned():
         assert not hasattr(fresh, "schema_")
 
 
-BAD = {
-    "more rows than there are": ("0/0/df", lambda a: a + 91, "counts rows"),
-    "fewer than none": ("0/0/df", lambda a: a - 91, "counts rows"),
-    "other rows": ("0/0/n", lambda a: a + 1, "counts rows"),
-    "other features": ("0/0/df", lambda a: a[1:], "counts rows"),
-    "no whole numbers": ("0/0/df", lambda a: a.astype(float), "counts rows"),
-    "not finite": ("1/0/largest", lambda a: a * np.nan, "not finite"),
-    "negative": ("1/0/largest", lambda a: -1 - a, "below 0"),
-    "another precision": ("1/0/largest", lambda a: a.astype(np.float32), "expected float64"),
-}
+# The steps themselves
+
+X = counts(np.random.default_rng(0), 40, 6)
+X[:, 3] = 0
+X[7] = 0
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+
+
+def prepared(kind, *steps, cuts=(0, 40)):
+    """Return the last chunk of a stream, and the preparation after it."""
+    preparation = Preparation.of(steps, ["x"])
+    for start, stop in itertools.pairwise(cuts):
+        views, preparation = preparation.learn(as_views({"x": kind(X[start:stop])}))
+    return dense(views["x"]), preparation
+
+
+@every_kind
+def test_a_step_on_all_rows_is_what_scikit_learn_makes_of_them(kind):
+    np.testing.assert_allclose(prepared(kind, "l2")[0], normalize(X))
+    np.testing.assert_allclose(prepared(kind, "log1p")[0], np.log1p(X))
+    expected = TfidfTransformer(norm=None).fit_transform(sp.csr_array(X))
+    np.testing.assert_allclose(prepared(kind, "tfidf")[0], dense(expected))
+    np.testing.assert_allclose(prepared(kind, "scale")[0], MaxAbsScaler().fit_transform(X))
+    both = prepared(kind, "log1p", "l2")[0]
+    np.testing.assert_allclose(both, normalize(np.log1p(X)))
+
+
+@every_kind
+@pytest.mark.parametrize("steps", [*([step] for step in STEPS), ["tfidf", "scale"]], ids=str)
+def test_the_last_chunk_knows_all_rows_and_rows_that_are_asked_about_are_not_counted(kind, steps):
+    whole, preparation = prepared(kind, *steps)
+    if len(steps) == 1:
+        last, _ = prepared(kind, *steps, cuts=(0, 1, 17, 40))
+        np.testing.assert_allclose(last, whole[17:])
+    before = fingerprint(preparation)
+    again = preparation.apply(as_views({"x": kind(X[:5])}))
+    np.testing.assert_array_equal(dense(again["x"]), whole[:5])
+    assert fingerprint(preparation) == before
+
+
+def test_rows_and_names_are_left_alone():
+    names = [f"f{j}" for j in range(6)]
+    named = Views({"x": X.copy()}, feature_names={"x": names})
+    after, _ = Preparation.of(["tfidf", "l2"], ["x"]).learn(named)
+    assert list(after.feature_names["x"]) == names
+    np.testing.assert_array_equal(named["x"], X)
+    assert Preparation.of(None, ["x"]).learn(named)[0] is named
+
+
+@every_kind
+def test_columns_too_small_to_be_divided_by_stay_as_they_are(kind):
+    tiny = np.array([[5e-324, 2.0], [0.0, 4.0]])
+    after, _ = Preparation.of("scale", ["x"]).learn(as_views({"x": kind(tiny)}))
+    np.testing.assert_array_equal(dense(after["x"]), [[5e-324, 0.5], [0.0, 1.0]])
+
+
+def test_steps_are_asked_for_in_one_way_or_another_for_all_views_or_one():
+    views = as_views({"x": X.copy(), "a:b": X.copy()})
+    for one, other in (
+        (None, []),
+        ("l2", ["l2"]),
+        (("tfidf", "l2"), ["tfidf", "l2"]),
+        ({"x": "l2", "a:b": None}, ["x:l2"]),
+        ({"a:b": ["tfidf", "l2"], "x": "l2"}, ["a:b:tfidf", "l2"]),
+    ):
+        assert Preparation.of(one, views.names) == Preparation.of(other, views.names)
+    after, preparation = Preparation.of(["a:b:scale", "x:l2"], views.names).learn(views)
+    np.testing.assert_allclose(after["x"], normalize(X))
+    np.testing.assert_allclose(after["a:b"], MaxAbsScaler().fit_transform(X))
+    assert preparation.steps == (("l2",), ("scale",))
+
+
+def test_what_is_no_step_or_cannot_be_is_refused():
+    for bad in ("l3", ["l2", "x:l3"], ["l2", 3], 3, True, {"x": "l3"}, {"x": ["x:l2"]}, {3: "l2"}):
+        with pytest.raises(ValueError, match=r"Got prepare=.*; expected 'l2', 'log1p', 'tfidf'"):
+            steps_of("prepare", bad)
+    with pytest.raises(ValueError, match=r"View 'x': log1p needs values above -1; got -2"):
+        Preparation.of("log1p", ["x"]).learn(as_views({"x": X - 2}, negative="allow"))
+    with pytest.raises(ValueError, match=r"prepare for view 'y'; the views are 'x', 'a:b'"):
+        Preparation.of(["y:l2"], ["x", "a:b"])
+    large = as_views({"x": np.array([[1e154, 0.0], [0.0, 1.0]])})
+    with pytest.raises(ValueError, match=r"too large.*'x' holds .* at row 0, column 0"):
+        Preparation.of("tfidf", ["x"]).learn(large)
