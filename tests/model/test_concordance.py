@@ -1,5 +1,7 @@
 """Which rows are alike, by some features and by others: agreement beyond chance."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -48,7 +50,7 @@ def correlation(A, B):
 
 
 @given(rows)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_likeness_is_what_its_definition_says(X):
     np.testing.assert_allclose(likeness(X), slow_likeness(X), atol=1e-7)
     np.testing.assert_allclose(likeness(sp.csr_array(X)), likeness(X), atol=1e-12)
@@ -56,7 +58,7 @@ def test_likeness_is_what_its_definition_says(X):
 
 
 @given(rows, st.integers(1, 4), st.integers(0, 50))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_being_together_is_a_likeness_of_those_in_the_same_cluster(X, k, seed):
     labels, L = np.random.default_rng(seed).integers(k, size=len(X)), likeness(X)
     with_whom = module._centred((labels[:, np.newaxis] == labels).astype(float))
@@ -127,10 +129,6 @@ def test_views_agree_as_their_likenesses_over_the_rows_that_have_both(X, seed):
             assert some[v, w] == pytest.approx(both, abs=1e-6)
 
 
-def test_of_fewer_than_four_rows_nothing_is_known_of_other_views():
-    assert np.isnan(between_views([np.eye(3), np.eye(3)])[0, 1])
-
-
 def planted(seed, n=120, told=6, noise=10):
     """Return rows of three kinds in two views; the first features of each tell the kind."""
     rng = np.random.default_rng(seed)
@@ -145,9 +143,8 @@ def planted(seed, n=120, told=6, noise=10):
 
 
 @pytest.mark.parametrize("one_view", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_features_that_tell_are_better_than_others_and_than_all(seed, one_view):
-    X = planted(seed)
+def test_features_that_tell_are_better_than_others_and_than_all(one_view):
+    X = planted(0)
     X = [np.hstack(X)] if one_view else X
     tells = np.tile(np.arange(16) < 6, 2 if one_view else 1)
     good, poor, mixed = np.flatnonzero(tells), np.flatnonzero(~tells), np.arange(len(tells))
@@ -166,23 +163,15 @@ def noise_rows(rng, n=300, widths=(200, 100)):
     ]
 
 
-@pytest.mark.parametrize("n_chosen", [2, 10, 50, None])
-@pytest.mark.parametrize("n_views", [1, 2])
-def test_noise_is_worth_nothing_however_many_features(n_chosen, n_views):
-    found = []
-    for seed in range(5):
-        X = noise_rows(np.random.default_rng(seed))[:n_views]
-        chosen = [np.arange(X_v.shape[1])[:n_chosen] for X_v in X]  # the most frequent
-        found.append(concordance(X, chosen))
-    assert max(np.abs(found)) < 0.02
-    assert abs(np.mean(found)) < 0.01
-
-
-def test_over_many_draws_noise_is_neither_better_nor_worse_than_nothing():
-    rng = np.random.default_rng(0)
-    draws = [[rng.random((8, 3)), rng.random((8, 5))] for _ in range(400)]
-    found = [np.sum(likeness(a) * likeness(b)) for a, b in draws]
-    assert abs(np.mean(found)) < 3 * np.std(found) / np.sqrt(len(found))
+def test_noise_is_worth_nothing_however_many_features():
+    draws = [noise_rows(np.random.default_rng(seed)) for seed in range(5)]
+    for n_chosen, n_views in itertools.product([2, 10, 50, None], [1, 2]):
+        found = []
+        for X in (each[:n_views] for each in draws):
+            chosen = [np.arange(X_v.shape[1])[:n_chosen] for X_v in X]  # the most frequent
+            found.append(concordance(X, chosen))
+        assert max(np.abs(found)) < 0.02
+        assert abs(np.mean(found)) < 0.01
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -203,18 +192,11 @@ def test_units_and_the_order_of_rows_and_columns_do_not_matter(kind):
     assert concordance(moved, [15 - chosen[0], chosen[1]]) == pytest.approx(expected)
 
 
-def test_of_many_rows_some_are_drawn_always_the_same(monkeypatch):
-    X = planted(0, n=900)
-    chosen = [np.arange(6)] * 2
-    whole = concordance(X, chosen)
-    monkeypatch.setattr(module, "_MOST_ROWS", 300)
-    assert concordance(X, chosen) == concordance(X, chosen) == pytest.approx(whole, abs=0.05)
-
-
 def test_where_nothing_can_be_told_it_is_0():
     X = planted(0)
     some, none = np.arange(4), np.arange(0)
     assert concordance([X_v[:3] for X_v in X], [some, some]) == 0
+    assert np.isnan(between_views([np.eye(3), np.eye(3)])[0, 1])
     assert concordance(X, [none, none]) == 0
     assert concordance([X_v * 0 for X_v in X], [some, some]) == 0
     assert concordance([np.ones((9, 4))] * 2, [some, some]) == 0

@@ -1,13 +1,14 @@
-"""How much of the clusters features reproduce."""
+"""How much of the clusters features reproduce, and how far two partitions agree."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.metrics import normalized_mutual_info_score
 
 from omvfs.model.arrays import unit_rows
+from omvfs.model.partitions import shared_information
 from omvfs.model.quality import Rows, agreements, halves, reproduced
 
 seeds = st.integers(0, 2**32 - 1)
@@ -54,17 +55,6 @@ def test_neither_the_numbers_of_clusters_nor_how_rows_are_held_matter(seed, numb
     assert reproduced(*sparse, 3) == pytest.approx(expected)
 
 
-def test_rows_without_any_of_the_features_are_no_part_of_a_cluster():
-    labels = np.repeat([0, 1, 2], 10)
-    X = np.eye(3)[labels]
-    X[labels == 2] = 0
-    rows = Rows([X], labels)
-    assert reproduced(rows, rows, 3) == pytest.approx(1.0)
-    # Whatever cluster it is that has none.
-    other = Rows([X], (labels + 1) % 3)
-    assert reproduced(other, other, 3) == pytest.approx(1.0)
-
-
 @given(seeds, st.lists(st.integers(0, 3), min_size=4, max_size=50), st.integers(1, 3))
 def test_halves_share_the_rows_of_every_cluster(seed, labels, n_splits):
     labels = np.array(labels)
@@ -107,3 +97,19 @@ def test_more_of_the_good_features_reproduce_more():
 
 def _halves(n):
     return slice(0, n, 2), slice(1, n, 2)
+
+
+# Partitions
+
+pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=40)
+
+
+@given(pairs)
+@example([(1, 0), (1, 0), (1, 0), (1, 0), (1, 1), (1, 2)])  # 4/6 + 1/6 + 1/6 is not 1 in floats
+def test_shared_information_is_the_normalised_mutual_information(rows):
+    a, b = np.array(rows).T
+    expected = normalized_mutual_info_score(a, b, average_method="geometric")
+    if min(len(set(a)), len(set(b))) < 2:
+        expected = 0.0
+    assert shared_information(a, b) == pytest.approx(expected, abs=1e-12)
+    assert shared_information(np.zeros(0, int), np.zeros(0, int)) == 0

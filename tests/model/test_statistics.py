@@ -80,16 +80,6 @@ def test_adding_is_associative_and_commutative_and_nothing_is_its_zero(a, b, c):
     assert fingerprint(a + nothing) == fingerprint(a) == fingerprint(nothing + a)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@given(seed=seeds, n=st.integers(2, 15), m=st.integers(1, 14))
-@laws
-def test_rows_in_two_parts_leave_what_they_leave_together(kind, seed, n, m):
-    X, U = rows(seed, n, kind)
-    m = min(m, n - 1)
-    parts = [left_by([X_v[part] for X_v in X], U.take(part)) for part in (slice(0, m), slice(m, n))]
-    assert_same(parts[0] + parts[1], left_by(X, U))
-
-
 @given(a=statistics(), b=statistics(), rho=st.floats(0.01, 1), sigma=st.floats(0.01, 1))
 @laws
 def test_decay_distributes_over_adding_and_composes(a, b, rho, sigma):
@@ -128,16 +118,6 @@ def test_without_clusters_rows_and_columns_stay_counted(a, b):
         for name in ("decayed_n_rows", "energy", "filled_rows", "squares"):
             expected = getattr(own, name) + getattr(other, name)
             np.testing.assert_array_equal(getattr(view, name), expected)
-
-
-@given(a=statistics(), permutation=st.permutations(range(K)))
-@laws
-def test_relabelling_by_a_permutation_and_back_is_the_identity(a, permutation):
-    moves = np.eye(K)[permutation]
-    there = a.relabel(moves)
-    for was, now in zip(a.views, there.views, strict=True):
-        np.testing.assert_array_equal(now.B[:, permutation], was.B)
-    assert fingerprint(there.relabel(moves.T)) == fingerprint(a)
 
 
 @given(a=statistics(), b=statistics(), seed=seeds, now=st.integers(1, 6))
@@ -223,14 +203,6 @@ def test_a_copy_shares_nothing_and_frozen_ones_are_copied_before_they_are_writte
     assert fingerprint(a) == before
 
 
-def test_columns_that_nothing_asks_for_are_not_counted():
-    X, U = rows(0, 6)
-    found = left_by(X, U, counts_columns=False)
-    every = found.decay(0.5) + found
-    for each in (found, every, found.on([slice(0, 2)] * 2), found.grow([6, 6]), found.copy()):
-        assert all(view.sums is None and view.squares is None for view in each.views)
-
-
 def test_what_does_not_fit_is_not_added():
     X, U = rows(0, 6)
     known = left_by(X, U)
@@ -240,17 +212,6 @@ def test_what_does_not_fit_is_not_added():
         known + left_by(X, U, counts_columns=False)
     # Rows that are placed after they were counted are not counted twice.
     assert fingerprint(known + Statistics.of_clusters(X, U)) == fingerprint(known.placed(X, U))
-
-
-def test_b_keeps_its_precision():
-    X, U = rows(0, 6)
-    X = [X_v.astype(np.float32) for X_v in X]
-    U = Indicator(U.labels, U.weights.astype(np.float32), K)
-    found = left_by(X, U, dtype=np.float32)
-    raised = found.shift([np.ones(width) for width in WIDTHS])
-    for each in (found, found + found, found.decay(0.3), found.relabel(np.eye(K)), raised):
-        assert each.dtype == np.float32
-        assert each.masses.dtype == np.float64
 
 
 # Growth: new columns are as if they had always been there.
@@ -289,20 +250,6 @@ def test_columns_are_placed_and_taken_back(seed, order):
             np.testing.assert_array_equal(dense(got), expected)
         kept = Rows.of(block).grow(9).place(np.r_[0, -1, 1, -1, 2, -1, -1, -1, -1], 3).block()
         np.testing.assert_array_equal(dense(kept), dense(X[0])[:, [0, 2, 4]])
-
-
-@given(st.lists(st.integers(0, 40), min_size=1, max_size=8))
-@laws
-def test_what_is_there_stays_and_what_is_behind_is_zero(steps):
-    a = np.arange(6.0).reshape(3, 2) + 1
-    expected = a.copy()
-    for more in steps:
-        a = lengthened(a, len(a) + more)
-        expected = np.concatenate([expected, np.zeros((more, 2))])
-        np.testing.assert_array_equal(a, expected)
-        a += 1
-        expected += 1
-    assert type(a) is np.ndarray
 
 
 def test_room_is_used_only_if_it_is_free_and_writable():

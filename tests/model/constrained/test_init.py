@@ -79,14 +79,6 @@ def test_any_rows_give_sound_directions(kind, seed, n, n_clusters, density, same
         assert not any(V_v.any() for V_v in directions)
 
 
-@kinds
-def test_fewer_rows_than_clusters_each_get_their_own(kind):
-    X = [kind(np.diag([3.0, 0.5, 1.0]))]
-    found = best_cluster(project(X, start(X, 5)))
-    assert len(set(found.labels)) == 3
-    assert found.masses.sum() == pytest.approx(9 + 0.25 + 1)
-
-
 @given(seed=seeds, n_clusters=st.integers(1, 5))
 @settings(max_examples=30, deadline=None)
 def test_alternating_never_explains_less_and_starts_do_not_know_of_each_other(seed, n_clusters):
@@ -105,14 +97,6 @@ def test_alternating_never_explains_less_and_starts_do_not_know_of_each_other(se
         alone = race.alternate(X, begin[[i]], 5)
         np.testing.assert_array_equal(alone.labels[0], runs[5].labels[i])
         np.testing.assert_allclose(alone.energies[0], energies[5, i], rtol=1e-12)
-
-
-def test_an_empty_cluster_is_given_the_row_least_explained():
-    # Two directions that are the same: one cluster stays empty, and takes over the odd row.
-    X = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.1], [1.0, 2.0]])
-    labels = race.alternate(X, np.array([[[1.0, 0.0], [1.0, 0.0]]]), 10).labels[0]
-    assert labels[3] not in labels[:3]
-    assert len(set(labels[:3])) == 1
 
 
 @given(seed=seeds)
@@ -152,14 +136,3 @@ def test_neighbours_alone_make_clusters_and_a_view_of_no_weight_has_no_say():
     E = init.graph_embedding([cliques(2, 5, isolated=3)], [1.0], 4, np.random.default_rng(0))
     assert not E[10:].any()
     assert np.allclose(np.linalg.norm(E[:10], axis=1), 1)
-
-
-@given(seed=seeds, n=st.integers(1, 12), n_clusters=st.integers(1, 6))
-@settings(max_examples=30)
-def test_any_graph_gives_clusters(seed, n, n_clusters):
-    W = sp.random_array((n, n), density=0.4, random_state=seed % 2**31, format="csr")
-    W = sp.csr_array(W + W.T) / max(1.0, 2 * n)
-    labels = init.graph_start([W], [1.0], n_clusters, np.random.default_rng(seed), n_init=2)
-    assert labels.shape == (n,)
-    assert labels.min() >= 0
-    assert labels.max() < n_clusters

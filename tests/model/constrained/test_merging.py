@@ -130,11 +130,3 @@ def test_what_is_left_of_a_part_fades_all_of_it(two_parts):
         assert view.energy == pytest.approx(0.01 * before.energy)
         assert view.filled_rows == pytest.approx(1.2)
     np.testing.assert_allclose(moved.masses.sum(), 0.01 * same.masses.sum(), rtol=0.5)
-
-
-def test_without_a_sample_all_moves_as_it_is():
-    without = replace(SETTINGS, sample_size=0)
-    none = [part(3, [60], without) for _ in range(2)]
-    common, _ = common_of(none, without)
-    doubled = in_pairs(map(common.moved, none))
-    np.testing.assert_allclose(doubled.masses, 2 * none[0].state.statistics.masses)

@@ -129,14 +129,6 @@ def test_rows_of_small_numbers_are_placed_like_others(dtype, size, weight):
     assert len(set(found)) == len(set(zip(labels, found, strict=True))) == 3
 
 
-def test_a_first_chunk_of_zeros_decides_nothing():
-    plain = replace(SETTINGS, sample_size=0)
-    state, _ = learned(begin(plain), [0 * X_v for X_v in chunk(0, 10)], plain)
-    assert not state.statistics.masses.any()
-    state, _ = learned(state, chunk(1, 20), plain)
-    assert state.statistics.masses.any()
-
-
 @given(
     sizes=st.lists(st.integers(1, 20), min_size=1, max_size=4),
     half_life=st.sampled_from([None, 20.0]),

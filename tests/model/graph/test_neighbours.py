@@ -1,28 +1,21 @@
-"""Rows are joined with the nearest, ties taken alike, in strips of any height."""
-
-import itertools
+"""Graphs of rows: nearest neighbours, the Gaussian kernel, and Laplacians."""
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from omvfs.model.arrays import unit_rows
-from omvfs.model.graph import products
+from omvfs.model.graph import similarity as graph
 from omvfs.model.graph.neighbours import nearest, neighbours, normalised_neighbours
+from support import KINDS, dense
 
-KINDS = [np.asarray, sp.csr_array, sp.csr_matrix]
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 
 
 def rows(seed, n=12, d=9, density=0.4):
     rng = np.random.default_rng(seed)
     return rng.random((n, d)) * (rng.random((n, d)) < density)
-
-
-def dense(W):
-    return W.toarray() if sp.issparse(W) else W
 
 
 def naive_neighbours(X, k):
@@ -38,7 +31,7 @@ def naive_neighbours(X, k):
     return np.maximum(W, W.T)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 14), k=st.integers(1, 16))
 @settings(max_examples=40, deadline=None)
 def test_neighbours_equal_a_plain_sort(kind, seed, n, k):
@@ -46,29 +39,15 @@ def test_neighbours_equal_a_plain_sort(kind, seed, n, k):
     np.testing.assert_allclose(dense(neighbours(kind(X), k)), naive_neighbours(X, k), atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_take_the_first_among_equals(kind):
+@every_kind
+def test_neighbours_take_the_first_among_equals_and_leave_empty_rows_alone(kind):
     X = np.tile([[1.0, 0.0]], (6, 1))  # every row is exactly as near as any other
     chosen = dense(neighbours(kind(X), 2, kind(X)))
     np.testing.assert_array_equal(chosen, np.tile([1.0, 1, 0, 0, 0, 0], (6, 1)))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_do_not_depend_on_the_height_of_the_strips(kind, monkeypatch):
-    X = rows(0, n=40)
-    whole = dense(neighbours(kind(X), 3))
-    monkeypatch.setattr(products, "STRIP_ENTRIES", 90)
-    monkeypatch.setattr(products, "_SQUARE_ENTRIES", 90)
-    np.testing.assert_allclose(dense(neighbours(kind(X), 3)), whole, atol=1e-15)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_leave_empty_and_unrelated_rows_alone(kind):
     X = np.array([[1.0, 0, 0], [2, 0, 0], [0, 0, 0], [0, 1, 0]])
-    W = dense(neighbours(kind(X), 3))
     expected = np.zeros((4, 4))
     expected[0, 1] = expected[1, 0] = 1
-    np.testing.assert_allclose(W, expected)
+    np.testing.assert_allclose(dense(neighbours(kind(X), 3)), expected)
 
 
 def test_neighbours_in_other_rows():
@@ -80,26 +59,11 @@ def test_neighbours_in_other_rows():
         best = np.argsort(-S[i])[:2]
         np.testing.assert_allclose(W.toarray()[i, best], S[i, best])
         assert W[[i]].nnz == 2
-
-
-def test_neighbours_bad_k():
     with pytest.raises(ValueError, match="at least 1 neighbour; got k=0"):
-        neighbours(rows(0), 0)
+        neighbours(X, 0)
 
 
-def test_rows_with_unsorted_columns_are_left_as_they_are():
-    X = sp.csr_array(rows(0))
-    X.indices[:] = np.concatenate([X.indices[a:b][::-1] for a, b in itertools.pairwise(X.indptr)])
-    X.data[:] = np.concatenate([X.data[a:b][::-1] for a, b in itertools.pairwise(X.indptr)])
-    X.has_sorted_indices = False
-    before = X.toarray()
-    unit = unit_rows(X)
-    unit.sort_indices()
-    neighbours(X, 3)
-    np.testing.assert_array_equal(X.toarray(), before)
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 40), k=st.integers(1, 6), ties=st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_a_graph_of_those_found_near_is_the_graph(kind, seed, n, k, ties):
@@ -113,3 +77,48 @@ def test_a_graph_of_those_found_near_is_the_graph(kind, seed, n, k, ties):
 def test_rows_that_are_all_alike_are_not_held_each_with_each():
     assert nearest(np.ones((100, 2)), 1) is None
     assert nearest(np.ones((3, 2)), 1) is not None
+
+
+# Similarity
+
+
+@every_kind
+def test_gaussian_is_the_kernel_of_the_distances(kind):
+    X, Y = rows(0), rows(1, n=5)
+    for sigma in (0.3, 1.0, 4.0):
+        expected = np.exp(-cdist(X, Y, "sqeuclidean") / (2 * sigma**2))
+        np.testing.assert_allclose(graph.gaussian(kind(X), kind(Y), sigma), expected, rtol=1e-12)
+        W = graph.gaussian(kind(X), sigma=sigma)
+        np.testing.assert_allclose(W, graph.gaussian(X, X, sigma), rtol=1e-12)
+        np.testing.assert_array_equal(np.diag(W), 1)
+        np.testing.assert_allclose(W, W.T, rtol=1e-14)
+    X = np.random.default_rng(0).random((200, 50)) * 1e3
+    assert graph.gaussian(X, X.copy()).max() == 1
+
+
+@every_kind
+@pytest.mark.parametrize("normalised", [False, True])
+def test_laplacian(kind, normalised):
+    W = neighbours(rows(3), 3).toarray()
+    W[4] = W[:, 4] = 0
+    degree = W.sum(axis=1)
+    L = dense(graph.laplacian(kind(W), normalised))
+    root = np.sqrt(np.where(degree > 0, degree, 1)) if normalised else np.ones(len(W))
+    np.testing.assert_allclose(L, (np.diag(degree) - W) / np.outer(root, root), atol=1e-14)
+    eigenvalues = np.linalg.eigvalsh(L)
+    assert eigenvalues.min() > -1e-12
+    assert not L[4].any()
+    assert not normalised or eigenvalues.max() <= 2 + 1e-12
+
+
+@every_kind
+def test_signs_are_split_and_precision_is_kept(kind):
+    M = np.random.default_rng(0).normal(size=(6, 6))
+    positive, negative = (dense(part) for part in graph.split_signs(kind(M)))
+    np.testing.assert_array_equal(positive - negative, M)
+    np.testing.assert_array_equal(positive + negative, abs(M))
+    X = kind(rows(0).astype(np.float32))
+    W = neighbours(X, 3)
+    L = graph.laplacian(W, normalised=True)
+    for result in (graph.gaussian(X), W, L, graph.laplacian(W), *graph.split_signs(L)):
+        assert result.dtype == np.float32

@@ -5,8 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS
-from omvfs.evaluation import clustering_accuracy
 from omvfs.model.arrays import project
 from omvfs.model.graph import products, vote
 from omvfs.model.graph.neighbours import nearest
@@ -28,24 +26,33 @@ def naive_votes(X, rows, labels, keep, k, K):
     return votes
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+in_strips_or_at_once = pytest.mark.parametrize("few", [0, 256], ids=["in strips", "at once"])
+
+
+@every_kind
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 6))
 @quick
-def test_votes_are_those_of_the_nearest_rows(kind, seed, k):
+def test_votes_are_those_of_the_nearest_rows_also_on_the_columns_that_rows_have(kind, seed, k):
     rng = np.random.default_rng(seed)
     rows, labels = clustered(rng, 30, 8)
     keep, X = rng.random(30), counts(rng, 7, 8)
-    (got,) = Electorate([kind(rows)], Indicator(labels, keep, 3), k).shares([kind(X)])
+    X[:, [1, 4]] = 0
+    X[3] = 0
+    electorate = Electorate([kind(rows)], Indicator(labels, keep, 3), k)
     cosines = np.sort(X @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T)[:, ::-1]
     # In single precision; where rows are equally near but for that, all are asked.
     clear = cosines[:, k - 1] - cosines[:, k] > 1e-3 * cosines[:, k - 1]
     clear |= cosines[:, 0] == 0
     expected = naive_votes(X, rows, labels, keep, k, 3)
-    np.testing.assert_allclose(got[clear], expected[clear], atol=1e-5)
+    columns = np.array([0, 2, 3, 5, 6, 7])
+    for asked in ([[kind(X)]], [[kind(X[:, columns])], [columns]]):
+        (got,) = electorate.shares(*asked)
+        np.testing.assert_allclose(got[clear], expected[clear], atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-@pytest.mark.parametrize("few", [0, 256], ids=["in strips", "at once"])
+@every_kind
+@in_strips_or_at_once
 def test_many_rows_are_asked_as_few_are(monkeypatch, kind, few):
     monkeypatch.setattr(vote, "_FEW", few)
     monkeypatch.setattr(products, "STRIP_ENTRIES", 120)
@@ -65,6 +72,37 @@ def test_many_rows_are_asked_as_few_are(monkeypatch, kind, few):
     np.testing.assert_allclose(own, np.concatenate(alone), atol=1e-5)
 
 
+@every_kind
+@in_strips_or_at_once
+def test_neither_the_size_of_numbers_nor_the_company_changes_a_vote(monkeypatch, kind, few):
+    monkeypatch.setattr(vote, "_FEW", few)
+    rng = np.random.default_rng(0)
+    rows, labels = clustered(rng, 30, 8)
+    X, U = counts(rng, 9, 8), Indicator(labels, np.ones(30), 3)
+    (plain,) = Electorate([kind(rows)], U, 5).shares([kind(X)])
+    assert plain.any(axis=1)[X.any(axis=1)].all()
+    for size in (1e-150, 1e-30, 1e30, 1e150):
+        (scaled,) = Electorate([kind(rows * size)], U, 5).shares([kind(X * size)])
+        np.testing.assert_allclose(scaled, plain, atol=1e-5)
+    X *= 10.0 ** np.array([-60, 0, 60, -30, 30, 0, -100, 100, 1])[:, np.newaxis]
+    electorate = Electorate([kind(rows)], U, 5)
+    alone = [electorate.shares([kind(X[[i]])])[0] for i in range(9)]
+    for got in (electorate.shares([kind(X)])[0], np.concatenate(alone)):
+        np.testing.assert_allclose(got, plain, atol=1e-5)
+
+
+@every_kind
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 8), n=st.integers(3, 40))
+@quick
+def test_votes_of_rows_found_near_before_are_the_votes(kind, seed, k, n):
+    rng = np.random.default_rng(seed)
+    rows = kind(counts(rng, n, 6))
+    electorate = Electorate([rows], Indicator(rng.integers(3, size=n), rng.random(n), 3), k)
+    if (near := nearest(rows, k)) is not None:
+        own = electorate._cast(*[electorate._unit[0]] * 2, others=True)
+        np.testing.assert_allclose(electorate._cast_near(near), own, atol=1e-5)
+
+
 @given(seed=st.integers(0, 2**32))
 @quick
 def test_without_votes_the_best_fit_decides_and_any_scale_of_a_row_is_the_same(seed):
@@ -81,90 +119,11 @@ def test_a_row_between_two_clusters_goes_with_its_neighbours():
     # Two views: the first cannot tell the clusters apart, the neighbours in the second can.
     labels = np.arange(60) % 2
     second = np.eye(2)[labels] + 0.1 * rng.random((60, 2))
-    rows = [np.ones((60, 1)), second]
-    U = Indicator(labels, np.ones(60), 2)
-    electorate = Electorate(rows, U, 5)
+    electorate = Electorate([np.ones((60, 1)), second], Indicator(labels, np.ones(60), 2), 5)
     say = agreement_of_views(electorate.own_shares(), labels)
     assert say[1] > 0.9
     new = [np.ones((2, 1)), np.array([[0.2, 0.1], [0.1, 0.2]])]
-    directions = [np.array([[1.0, 1.1]]), np.zeros((2, 2))]
-    P = project(new, directions)
+    P = project(new, [np.array([[1.0, 1.1]]), np.zeros((2, 2))])
     np.testing.assert_array_equal(assign(P), [1, 1])
-    np.testing.assert_array_equal(
-        assign(P, weighed(electorate.shares(new), [3.0, 3.0], say)), [0, 1]
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-@given(seed=st.integers(0, 2**32), k=st.integers(1, 6))
-@quick
-def test_votes_on_the_columns_that_rows_have_are_votes_on_all(kind, seed, k):
-    rng = np.random.default_rng(seed)
-    rows, labels = clustered(rng, 30, 8)
-    keep = rng.random(30)
-    X = rng.random((7, 8))
-    X[:, [1, 4]] = 0
-    X[3] = 0
-    columns = np.array([0, 2, 3, 5, 6, 7])
-    electorate = Electorate([kind(rows)], Indicator(labels, keep, 3), k)
-    (got,) = electorate.shares([kind(X[:, columns])], [columns])
-    cosines = np.sort(X @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T)[:, ::-1]
-    # In single precision; where rows are equally near but for that, all are asked.
-    clear = cosines[:, k - 1] - cosines[:, k] > 1e-3 * cosines[:, k - 1]
-    clear |= cosines[:, 0] == 0
-    expected = naive_votes(X, rows, labels, keep, k, 3)
-    np.testing.assert_allclose(got[clear], expected[clear], atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-@pytest.mark.parametrize("few", [0, 256], ids=["in strips", "at once"])
-@pytest.mark.parametrize("size", [1e-150, 1e-30, 1e30, 1e150])
-def test_the_size_of_numbers_changes_no_vote(monkeypatch, kind, few, size):
-    monkeypatch.setattr(vote, "_FEW", few)
-    rng = np.random.default_rng(0)
-    rows, labels = clustered(rng, 30, 8)
-    X, U = rng.random((7, 8)), Indicator(labels, np.ones(30), 3)
-    plain, scaled = (
-        Electorate([kind(rows * c)], U, 5).shares([kind(X * c)])[0] for c in (1.0, size)
-    )
-    np.testing.assert_allclose(scaled, plain, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-@pytest.mark.parametrize("few", [0, 256], ids=["in strips", "at once"])
-def test_rows_of_any_size_have_the_same_votes_in_any_company(monkeypatch, kind, few):
-    monkeypatch.setattr(vote, "_FEW", few)
-    rng = np.random.default_rng(0)
-    rows, labels = clustered(rng, 30, 8)
-    X = counts(rng, 9, 8) * 10.0 ** np.array([-60, 0, 60, -30, 30, 0, -100, 100, 1])[:, np.newaxis]
-    electorate = Electorate([kind(rows)], Indicator(labels, np.ones(30), 3), 5)
-    (together,) = electorate.shares([kind(X)])
-    alone = [electorate.shares([kind(X[[i]])])[0] for i in range(9)]
-    np.testing.assert_allclose(together, np.concatenate(alone), atol=1e-5)
-    assert together.any(axis=1)[X.any(axis=1)].all()
-
-
-def test_predict_asks_the_reservoir_and_is_the_same_for_a_row_in_any_company():
-    rng = np.random.default_rng(1)
-    X, labels = clustered(rng, 300, 12)
-    X = {"a": X + 0.3 * counts(rng, 300, 12), "b": counts(rng, 300, 5)}
-    selector = OMVFS(3, random_state=0).fit(X)
-    found = selector.predict(X)
-    assert clustering_accuracy(labels, found) > 0.95
-    for rows in (slice(0, 1), slice(7, 50), np.arange(299, -1, -1)):
-        part = {name: block[rows] for name, block in X.items()}
-        np.testing.assert_array_equal(selector.predict(part), found[rows])
-    alone = OMVFS(3, sample_size=0, random_state=0).fit(X)
-    assert clustering_accuracy(labels, alone.predict(X)) > 0.8
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-@given(seed=st.integers(0, 2**32), k=st.integers(1, 8), n=st.integers(3, 40))
-@quick
-def test_votes_of_rows_found_near_before_are_the_votes(kind, seed, k, n):
-    rng = np.random.default_rng(seed)
-    rows = kind(counts(rng, n, 6))
-    electorate = Electorate([rows], Indicator(rng.integers(3, size=n), rng.random(n), 3), k)
-    if (near := nearest(rows, k)) is not None:
-        own = electorate._cast(*[electorate._unit[0]] * 2, others=True)
-        np.testing.assert_allclose(electorate._cast_near(near), own, atol=1e-5)
+    votes = weighed(electorate.shares(new), [3.0, 3.0], say)
+    np.testing.assert_array_equal(assign(P, votes), [0, 1])

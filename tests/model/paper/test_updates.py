@@ -11,6 +11,7 @@ from omvfs.model.graph import similarity as graph
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.paper import updates as paper
 from oracle import NaivePaper, history_objective
+from support import dense
 
 weights = st.one_of(st.just(0.0), st.floats(-4, 7).map(lambda power: 10.0**power))
 problems = st.fixed_dictionaries(
@@ -30,10 +31,6 @@ def draw(seed, n, d, k, density, scale=1.0):
     X = [scale * rng.random((n, w)) * (rng.random((n, w)) < density) for w in (d, d + 2)]
     V = [rng.random((X_v.shape[1], k)) for X_v in X]
     return X, V, rng.random((n, k))
-
-
-def assert_no_rise(before, after, scale):
-    assert after <= before + 1e-11 * scale
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -56,18 +53,7 @@ def test_u_half_step_from_a_random_start_never_raises_the_window_objective(
         assert np.isfinite(U).all()
         assert (U >= 0).all()
         # The penalty is a difference of numbers of the size of γ.
-        assert_no_rise(before, value, squared + before + gamma)
-
-
-def test_u_half_step_can_overshoot_from_next_to_nothing():
-    """What is printed is kept as printed: γ/2 (u² − 1)² − 2·200u from u = 0.02."""
-    none = np.zeros((1, 1))
-    U, XV = np.array([[0.02]]), np.array([[200.0]])
-    after = paper.update_u(U, XV, none, none, none, gamma=500.0)
-    before, value = (
-        objective.window_objective(0.0, XV, none, u, none, gamma=500.0) for u in (U, after)
-    )
-    assert value > 1.5 * before
+        assert value <= before + 1e-11 * (squared + before + gamma)
 
 
 @given(problem=problems, beta=weights, scale=st.sampled_from([1e-3, 1.0, 1e3]))
@@ -82,22 +68,7 @@ def test_v_half_step_never_raises_the_history_objective(problem, beta, scale):
         value = history_objective(A, B, V, beta)
         assert np.isfinite(V).all()
         assert (V >= 0).all()
-        assert_no_rise(before, value, squared + abs(before))
-
-
-def test_the_penalty_as_printed_can_rise():
-    # From an orthogonal U the update gives up orthogonality for fit. It weighs the two by γ/2: what
-    # the paper prints, with γ, goes up.
-    X, U, V = np.array([[1.4], [1.4]]), np.full((2, 1), 0.5**0.5), np.array([[1.0]])
-    none, gamma = np.zeros((2, 2)), 1.0
-    values = []
-    for _ in range(50):
-        fit, gap = objective.reconstruction(X, U, V), objective.orthogonality_gap(U)
-        values.append((fit + gamma / 2 * gap**2, fit + gamma * gap**2))
-        U = paper.update_u(U, X @ V, V.T @ V, none, none, gamma)
-    halved, printed = np.diff(values, axis=0).T
-    assert (halved <= 1e-14).all()
-    assert printed.max() > 1e-3
+        assert value <= before + 1e-11 * (squared + abs(before))
 
 
 def test_zero_rows_and_columns_stay_zero_and_finite():
@@ -109,26 +80,38 @@ def test_zero_rows_and_columns_stay_zero_and_finite():
     none = np.zeros((2, 2))
     new = paper.update_u(U, np.array([[1.0, 0.0], [1.0, 0.0]]), np.diag([1.0, 0.0]), none, none, 0)
     np.testing.assert_array_equal(new, [[0, 0], [1, 0]])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_row_killed_by_sparsity_does_not_come_back(dtype):
     # ‖b‖ < β/2: the row shrinks by a constant factor a step until it underflows.
-    V, A, B = np.ones((1, 2), dtype), np.eye(2, dtype=dtype), np.full((1, 2), 1e-3, dtype)
+    V, A, B = np.ones((1, 2)), np.eye(2), np.full((1, 2), 1e-3)
     for _ in range(400):
         before, V = V, paper.update_v(V, A, B, beta=10.0)
         assert (before >= V).all()
     assert not V.any()
-
-
-def test_tiny_entries_do_not_overflow():
-    U = np.full((1, 1), 1e-42, dtype=np.float32)
+    tiny = np.full((1, 1), 1e-42, dtype=np.float32)
     one, none = np.ones((1, 1), dtype=np.float32), np.zeros((1, 1), dtype=np.float32)
-    assert np.isfinite(paper.update_u(U, one, one, none, none, 0.0)).all()
+    assert np.isfinite(paper.update_u(tiny, one, one, none, none, 0.0)).all()
 
 
-def dense(W):
-    return W.toarray() if sp.issparse(W) else W
+def test_what_is_printed_is_kept_as_printed():
+    # From next to nothing the U half-step can overshoot: γ/2 (u² − 1)² − 2·200u from u = 0.02.
+    none = np.zeros((1, 1))
+    U, XV = np.array([[0.02]]), np.array([[200.0]])
+    after = paper.update_u(U, XV, none, none, none, gamma=500.0)
+    before, value = (
+        objective.window_objective(0.0, XV, none, u, none, gamma=500.0) for u in (U, after)
+    )
+    assert value > 1.5 * before
+    # From an orthogonal U it gives up orthogonality for fit. It weighs the two by γ/2: what the
+    # paper prints, with γ, goes up.
+    X, U, V = np.array([[1.4], [1.4]]), np.full((2, 1), 0.5**0.5), np.array([[1.0]])
+    none, gamma = np.zeros((2, 2)), 1.0
+    values = []
+    for _ in range(50):
+        fit, gap = objective.reconstruction(X, U, V), objective.orthogonality_gap(U)
+        values.append((fit + gamma / 2 * gap**2, fit + gamma * gap**2))
+        U = paper.update_u(U, X @ V, V.T @ V, none, none, gamma)
+    halved, printed = np.diff(values, axis=0).T
+    assert (halved <= 1e-14).all()
+    assert printed.max() > 1e-3
 
 
 def stream(seed, n_chunks, n_clusters=3, widths=(8, 5), density=0.5):
@@ -178,8 +161,7 @@ class Loop:
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("window", [1, 2, 3])
-@pytest.mark.parametrize("gamma", [0.0, 1.0, 1e7])
+@pytest.mark.parametrize(("window", "gamma"), [(1, 0.0), (2, 1e7), (3, 1.0)])
 def test_solve_equals_the_printed_rules(kind, window, gamma):
     chunks, V0 = stream(window, n_chunks=5)
     chunks[1][0][0][2] = 0  # an empty row
@@ -215,14 +197,6 @@ def solve_once(dtype=np.float64, **options):
     )
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_solve_keeps_precision(dtype):
-    result = solve_once(dtype, max_iter=20)
-    assert result.U.dtype == dtype
-    assert {V_v.dtype for V_v in result.V} == {np.dtype(dtype)}
-    np.testing.assert_allclose(result.U, solve_once(max_iter=20).U, atol=1e-5)
-
-
 def test_solve_stops_when_the_objective_stands_still():
     done = solve_once(tol=1e-4, max_iter=500)
     assert 1 < done.n_iter < 500
@@ -234,16 +208,13 @@ def test_solve_stops_when_the_objective_stands_still():
     assert solve_once(tol=0.0, max_iter=7).n_iter == 7
     still = solve_once(max_iter=0)
     assert (still.n_iter, len(still.trace)) == (0, 1)
-
-
-def test_offline_the_objective_falls_over_whole_iterations():
     # One chunk with all rows and no history: both half-steps lower the same objective.
     trace = solve_once(tol=0.0, max_iter=100).trace
     assert (np.diff(trace) <= 1e-12 * trace[0]).all()
     assert trace[-1] < 0.9 * trace[0]
 
 
-def test_trace_is_the_objective_of_the_result():
+def test_trace_is_the_objective_of_the_result_which_keeps_its_precision():
     result = solve_once(max_iter=5)
     blocks = stream(0, n_chunks=1)[0][0][0]
     expected = (
@@ -253,17 +224,6 @@ def test_trace_is_the_objective_of_the_result():
         + sum(0.1 * objective.l21(V) for V in result.V)
     )
     assert result.trace[-1] == pytest.approx(expected, rel=1e-12)
-
-
-def test_solve_leaves_its_arguments_alone():
-    chunks, V = stream(0, n_chunks=1)
-    blocks, U = chunks[0]
-    A, B = np.eye(3), [np.ones_like(V_v) for V_v in V]
-    given_arrays = [*blocks, U, *V, A, *B]
-    copies = [array.copy() for array in given_arrays]
-    for array in given_arrays:
-        array.flags.writeable = False
-    M = graph.laplacian(graph.gaussian(blocks[0]))
-    paper.solve(blocks, U, V, [A, A], B, M, len(U), beta=[0.1, 0.1], gamma=1.0, max_iter=3)
-    for array, copy in zip(given_arrays, copies, strict=True):
-        np.testing.assert_array_equal(array, copy)
+    single = solve_once(np.float32, max_iter=5)
+    assert {each.dtype for each in (single.U, *single.V)} == {np.dtype(np.float32)}
+    np.testing.assert_allclose(single.U, result.U, atol=1e-5)

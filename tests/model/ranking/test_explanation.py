@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,21 +28,16 @@ def drawn(seed, n=30, d=6, k=3):
     return X, Indicator(rng.integers(k, size=n), rng.uniform(0.2, 2, n), k), rng
 
 
-@given(seed=seeds, amount=st.floats(1e-6, 1e6))
-@quick
-def test_of_a_feature_that_every_row_has_alike_all_strengths_are_1(seed, amount):
-    _, U, _ = drawn(seed)
-    B = transposed_product(np.full((30, 1), amount), U)
-    np.testing.assert_allclose(strengths(B, U.sums), U.sums[np.newaxis] > 0)
-    assert leading_clusters(B, U.sums) == [-1]
-
-
 @given(seed=seeds)
 @quick
 def test_strengths_are_means_of_clusters_over_that_of_all_rows_and_the_ratio_of_V(seed):
     X, U, _ = drawn(seed)
     B, sums = transposed_product(X, U), U.sums
     found = strengths(B, sums)
+    # Of a feature that every row has alike, all are 1.
+    B_even = transposed_product(np.full((30, 1), 7.0), U)
+    np.testing.assert_allclose(strengths(B_even, sums), sums[np.newaxis] > 0)
+    assert leading_clusters(B_even, sums) == [-1]
     for k in range(3):
         own = U.labels == k
         if own.any():
@@ -72,13 +66,6 @@ def test_the_leading_cluster_carries_most_of_the_variance_between_clusters(seed)
     # Whatever the features' units, and whatever is added to them.
     scaled = B * rng.uniform(0.1, 10, (6, 1)) + np.outer(rng.random(6), sums)
     np.testing.assert_array_equal(leading_clusters(scaled, sums), leading_clusters(B, sums))
-
-
-def test_many_features_are_as_few():
-    rng = np.random.default_rng(0)
-    B, sums = counts(rng, 40_000, 3), rng.random(3)
-    whole = leading_clusters(B, sums)
-    np.testing.assert_array_equal(whole[39_000:], leading_clusters(B[39_000:], sums))
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
@@ -112,13 +99,6 @@ def test_memberships_are_the_textbook_s_correlations(kind, seed, power):
             varied = np.ptp(rows[:, j]) > 0 and np.ptp(own) > 0
             expected = np.corrcoef(rows[:, j], own)[0, 1] if varied else 0.0
             assert found[j, k] == pytest.approx(expected, abs=1e-6)
-
-
-@given(scores=st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=8))
-@quick
-def test_the_place_of_a_feature_is_its_rank(scores):
-    scores = np.array(scores)
-    assert [place_of(scores, j) for j in range(len(scores))] == list(rank(scores))
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
@@ -156,12 +136,6 @@ def test_displaced_are_the_best_that_lost_most_of_their_score(seed):
     expected = [i for i in range(9) if found.repeated[i] == 0 and left[i] < 0.5]
     expected.sort(key=lambda i: -own[i])
     assert displaced_by(found, 0, most=3).tolist() == expected[:3]
-
-
-def test_nothing_stands_for_nothing():
-    none = np.zeros(3)
-    assert not strengths(np.zeros((2, 3)), none).any()
-    assert leading_clusters(np.zeros((2, 3)), np.ones(3)).tolist() == [-1, -1]
-    U = Indicator(np.zeros(4, np.intp), np.zeros(4), 3)
-    assert not membership_correlations(np.ones((4, 2)), U).any()
-    assert not membership_correlations(sp.csr_array((4, 2)), U).any()
+    # The place of a feature is its rank.
+    tied = np.round(2 * own) / 2
+    assert [place_of(tied, j) for j in range(9)] == list(rank(tied))

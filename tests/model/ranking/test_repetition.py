@@ -104,7 +104,7 @@ def in_small_parts():
     strength=st.sampled_from([0.0, 0.5, 4.0]),
     n_steps=st.integers(0, 45),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_parts_find_what_one_by_one_finds(kind, seed, density, strength, n_steps):
     rng = np.random.default_rng(seed)
     rows = rng.random((30, 40)) * (rng.random((30, 40)) < density)
@@ -152,34 +152,28 @@ def test_exact_repetitions_go_to_the_end(kind):
     np.testing.assert_allclose(got[5:], 0, atol=1e-10)
 
 
-@given(seed=seeds, strength=st.sampled_from([0.0, -1.0]))
-@settings(max_examples=10, deadline=None)
-def test_no_strength_or_too_few_rows_leave_the_scores(seed, strength):
-    rng = np.random.default_rng(seed)
-    scores, rows = rng.random(5), counts(rng, 9, 5)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_constant_columns_repeat_nothing_nor_do_columns_without_strength_or_rows(kind):
+    rng = np.random.default_rng(0)
+    rows = np.c_[np.full(30, 0.1), np.full(30, 1 / 3), np.zeros(30), rng.random(30)]
+    scores = np.array([4.0, 3.0, 2.0, 1.0])
+    for size in (1e-9, 1.0, 1e9):
+        got = discount_repetition(scores, kind(rows * size), 2.0, 4)
+        np.testing.assert_array_equal(got, scores)
+    rows = kind(counts(rng, 9, 4))
     for got in (
-        discount_repetition(scores, rows, strength, 5),
-        discount_repetition(scores, rows[:2], 2.0, 5),
+        discount_repetition(scores, rows, 0.0, 4),
+        discount_repetition(scores, rows[:2], 2.0, 4),
     ):
         np.testing.assert_array_equal(got, scores)
         assert got is not scores
 
 
-@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_constant_columns_repeat_nothing(kind, size):
-    rng = np.random.default_rng(0)
-    rows = np.c_[np.full(30, 0.1), np.full(30, 1 / 3), np.zeros(30), rng.random(30)] * size
-    scores = np.array([4.0, 3.0, 2.0, 1.0])
-    np.testing.assert_array_equal(discount_repetition(scores, kind(rows), 2.0, 4), scores)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(seed=seeds, power=st.integers(-30, 30))
 @settings(max_examples=20, deadline=None)
-def test_repetition_has_no_scale(dtype, seed, power):
+def test_repetition_has_no_scale(seed, power):
     rng = np.random.default_rng(seed)
-    rows, scores = counts(rng, 12, 6, dtype), rng.random(6)
+    rows, scores = counts(rng, 12, 6, np.float32), rng.random(6)
     factors = 2.0 ** (power * rng.integers(-1, 2, size=6))
-    scaled = discount_repetition(scores, (rows * factors).astype(dtype), 2.0, 6)
+    scaled = discount_repetition(scores, (rows * factors).astype(np.float32), 2.0, 6)
     np.testing.assert_allclose(scaled, discount_repetition(scores, rows, 2.0, 6), atol=1e-5)
