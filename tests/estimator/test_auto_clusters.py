@@ -23,20 +23,17 @@ QUICK = {"n_init": 4, "max_iter": 3, "random_state": 0, "batch_size": 20}
 WAYS = [
     {},
     {"half_life": 20.0},
-    {"half_life": 2.0},
-    {"scale_columns": True},
     {"scale_columns": True, "half_life": 15.0},
     {"graph": "none"},
     {"graph": "gaussian"},
     {"sample_size": 12},
-    {"sample_size": 1},
     {"view_weight": None},
     {"prepare": ["tfidf", "l2"]},
     {"negative": "shift"},
     {"criterion": "signal"},
     {"window": None},
 ]
-few = settings(max_examples=10, deadline=None)
+few = settings(max_examples=6, deadline=None)
 
 
 def lacking(views, seed=0, share=0.5):
@@ -86,15 +83,7 @@ def test_as_many_clusters_are_found_as_were_planted(n_classes):
     assert model.selection_quality_.agreement.max() > 0.8
 
 
-def test_a_number_that_is_given_is_in_force_and_has_no_curve():
-    model = OMVFS(3, **QUICK).fit(two_views(0, 60))
-    assert model.n_clusters_ == 3
-    assert not hasattr(model, "n_clusters_curve_")
-    with pytest.raises(AttributeError, match="n_clusters='auto'"):
-        model.n_clusters_curve_  # noqa: B018
-
-
-def test_the_curve_tells_what_was_tried_and_is_the_same_every_time():
+def test_the_curve_tells_what_was_tried_and_a_given_number_has_none():
     model = OMVFS("auto", **QUICK).fit(two_views(0, 100))
     curve = model.n_clusters_curve_
     assert curve.n_clusters.tolist() == [2, 3, 4, 5, 6, 7, 8, 10]
@@ -104,6 +93,10 @@ def test_the_curve_tells_what_was_tried_and_is_the_same_every_time():
     assert str(curve).count("<") == 1
     again = OMVFS("auto", **QUICK).fit(two_views(0, 100)).n_clusters_curve_
     np.testing.assert_array_equal(curve.criterion, again.criterion)
+    given = OMVFS(3, **QUICK).fit(two_views(0, 60))
+    assert given.n_clusters_ == 3
+    with pytest.raises(AttributeError, match="n_clusters='auto'"):
+        given.n_clusters_curve_  # noqa: B018
 
 
 @given(st.integers(0, 50), st.sampled_from(WAYS), st.booleans())
@@ -193,22 +186,9 @@ def test_rows_that_are_gone_move_to_another_number_of_clusters_as_the_others_do(
             np.testing.assert_allclose(rest, gone @ shares, rtol=1e-6, atol=1e-9)
 
 
-def test_clusters_keep_their_numbers_when_others_join_them():
-    views, _ = growing(120, 120)
-    model = OMVFS(2, **QUICK).fit({name: X[:120] for name, X in views.items()})
-    state = model._fitted.state
-    more = recluster(state, model._fitted.settings.with_clusters(4))
-    old, new = state.reservoir.counted, more.reservoir.counted
-    overlap = np.zeros((2, 4))
-    np.add.at(overlap, (old.labels, new.labels), old.weights**2)
-    assert overlap[0, 0] + overlap[1, 1] >= overlap[0, 1] + overlap[1, 0]
-    fewer = recluster(more, model._fitted.settings.with_clusters(2))
-    assert set(fewer.reservoir.counted.labels) == {0, 1}
-
-
-@pytest.mark.parametrize("params", [{}, {"half_life": 50.0}, {"sample_size": 30}], ids=str)
+@pytest.mark.parametrize("params", [{}, {"half_life": 50.0, "sample_size": 30}], ids=str)
 @given(st.integers(0, 30))
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=1, deadline=None)
 def test_parts_of_different_numbers_merge_to_the_same_bits_in_any_order_and_tree(params, seed):
     three_rows, six = growing(3, 0, seed)[0], growing(0, 120, seed)[0]
     parts = [
@@ -217,7 +197,7 @@ def test_parts_of_different_numbers_merge_to_the_same_bits_in_any_order_and_tree
         OMVFS("auto", **QUICK, **params).fit(lacking(growing(20, 60, seed + 1)[0], seed)),
     ]
     assert parts[0]._fitted.state.n_clusters == 1 < parts[1]._fitted.state.n_clusters
-    merged = [a.merge(b, c) for a, b, c in list(permutations(parts))[::2]]
+    merged = [a.merge(b, c) for a, b, c in list(permutations(parts))[::3]]
     merged.append(parts[2].merge(parts[0]).merge(parts[1]))
     merged.append(parts[1].merge(parts[0].merge(parts[2])))
     first = fingerprint(merged[0]._fitted.state)
@@ -241,23 +221,19 @@ def test_parts_one_after_the_other_merge_with_their_windows(tmp_path):
     assert OMVFS.from_bytes(files.to_bytes()).n_clusters_ == files.n_clusters_
 
 
-@pytest.mark.parametrize("sizes", [[1] * 12, [3, 1, 1], [2], [1], [40, 1]], ids=str)
-def test_few_rows_are_enough_to_begin(sizes):
-    views = Views(two_views(0, sum(sizes)))
-    model, at = OMVFS("auto", **QUICK), 0
-    for n in sizes:
-        model.partial_fit(views[at : at + n])
-        at += n
-    assert 1 <= model.n_clusters_ <= max(2, sum(sizes) ** 0.5)
-    assert np.isfinite(model.scores_).all()
-
-
-def test_rows_without_anything_tell_nothing():
+def test_few_rows_or_none_with_a_value_are_enough_to_begin():
+    for sizes in ([1] * 8, [3, 1, 1], [1], [40, 1]):
+        views = Views(two_views(0, sum(sizes)))
+        model, at = OMVFS("auto", **QUICK), 0
+        for n in sizes:
+            model.partial_fit(views[at : at + n])
+            at += n
+        assert 1 <= model.n_clusters_ <= max(2, sum(sizes) ** 0.5)
+        assert np.isfinite(model.scores_).all()
     empty = {name: np.zeros_like(X) for name, X in two_views(0, 40).items()}
     model = OMVFS("auto", **QUICK).fit(empty)
     assert model.n_clusters_ == 2
-    model.partial_fit(two_views(0, 60))
-    assert np.isfinite(model.scores_).all()
+    assert np.isfinite(model.partial_fit(two_views(0, 60)).scores_).all()
 
 
 def test_what_cannot_be_told_is_refused():

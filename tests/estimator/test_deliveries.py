@@ -4,13 +4,15 @@ import functools
 import pickle
 from itertools import cycle
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, as_views, rechunk
+from omvfs import OMVFS, OMVFSPaper, as_views, rechunk
+from omvfs.baselines import FSDS
 from streams import SOLVERS, cut, every_solver, learned, taken, two_views
 from support import KINDS, dense
 
@@ -34,7 +36,7 @@ def batched(solver):
     ],
 )
 @given(cuts=st.sets(st.integers(1, 89), max_size=8))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_any_delivery_through_rechunk_gives_the_bits_of_fit(solver, kind, dtype, cuts):
     views = two_views(1, 90, dtype, KINDS[kind])
     model = batched(solver)
@@ -47,8 +49,7 @@ def test_any_delivery_through_rechunk_gives_the_bits_of_fit(solver, kind, dtype,
     assert model.transform(views).dtype == dtype
 
 
-@every_solver
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize(("make", "kind"), [(OMVFS, sp.csr_array), (OMVFSPaper, np.asarray)])
 def test_a_source_may_use_its_buffer_again(make, kind):
     X = dense(two_views(2, 80)["text"])
     X[X == 0] = 0.01  # equal sparsity everywhere, so that a CSR buffer can be filled again
@@ -101,8 +102,7 @@ def test_offline_is_one_chunk_with_all_rows(make):
     assert [info.n_rows for info in one_call.history_] == [40]
 
 
-@every_solver
-@pytest.mark.parametrize("kind", ["csr_array", "csr_matrix"])
+@pytest.mark.parametrize(("make", "kind"), [(OMVFS, "csr_array"), (OMVFSPaper, "csr_matrix")])
 def test_sparse_and_dense_rows_give_the_same_ranking(make, kind):
     expected = make(3, batch_size=30, random_state=0).fit(two_views(4, 90))
     model = make(3, batch_size=30, random_state=0).fit(two_views(4, 90, kind=KINDS[kind]))
@@ -119,3 +119,33 @@ def test_a_view_may_change_between_dense_and_sparse(first):
         expected.partial_fit(rows)
         model.partial_fit(rows if (i % 2 == 0) == (first == "dense") else sp.csr_matrix(rows))
     np.testing.assert_allclose(model.scores_, expected.scores_, rtol=1e-8)
+
+
+# A model whose arrays joblib has mapped from a file, not to be written, learns as any other.
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OMVFS(3, scale_columns=True, half_life=200, random_state=0),
+        OMVFS(3, negative="shift", random_state=0),
+        OMVFSPaper(3, max_iter=20, random_state=0),
+        FSDS(2),
+    ],
+    ids=["constrained", "shifted", "paper", "FSDS"],
+)
+def test_a_mapped_model_learns_and_answers_as_any_other(tmp_path, model):
+    lower = 0.5 * (model.get_params().get("negative") == "shift")
+    chunks = [{name: X - lower for name, X in two_views(seed, 20).items()} for seed in range(3)]
+    joblib.dump(model.partial_fit(chunks[0]), tmp_path / "model")
+    content = (tmp_path / "model").read_bytes()
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+    if not isinstance(model, FSDS):
+        assert isinstance(mapped._fitted.state.statistics.views[0].B, np.memmap)
+    for chunk in chunks[1:]:
+        np.testing.assert_array_equal(mapped.scores_, model.scores_)
+        for each in (mapped, model):
+            each.partial_fit(chunk)
+    np.testing.assert_array_equal(mapped.scores_, model.scores_)
+    # What others may have mapped too is as it was.
+    assert (tmp_path / "model").read_bytes() == content

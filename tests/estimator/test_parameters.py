@@ -5,6 +5,8 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from faults import everything, good
 from omvfs import OMVFS, OMVFSPaper
@@ -71,6 +73,16 @@ def test_labels_are_of_the_rows_of_fit_and_of_no_others(make):
     with pytest.raises(AttributeError, match="rows of fit"):
         _ = model.labels_
     assert model.window_labels_.shape == (40,)
+
+
+@given(weights=st.tuples(st.floats(0, 5), st.floats(0, 5)))
+@settings(max_examples=5, deadline=None)
+def test_parameters_by_view_are_those_of_the_views(weights):
+    assume(weights[0] != weights[1])
+    by_view = dict(zip(("text", "image"), weights, strict=True))
+    model = OMVFS(2, graph_weight=by_view, sparsity=by_view, random_state=0).fit(two_views(0, 20))
+    assert model._fitted.settings.graph_weight == weights
+    assert model._fitted.settings.sparsity == weights
 
 
 BAD_PARAMETERS = [
