@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.data.blocks import check_unmasked
-from omvfs.data.read import Suspect, as_views, dominant, named_once, row_numbers
+from omvfs.data.read import Suspect, as_views, find_suspects
 from omvfs.data.schema import Schema, Vocabulary, listed
 from omvfs.data.views import Views
 from omvfs.growth import Growth, begun, change_for, within
@@ -333,11 +333,11 @@ class FittedState:
         The first as they came; the others as the model has seen them, if it asks for their scale.
         """
         rows = first[:_LOOKED_AT]
-        found = row_numbers(rows)
-        if not self.settings.scale_columns:
-            seen = zip(first.names, self.state.window.rows(), strict=True)
-            found += dominant(rows.replaced({name: X_v[:_LOOKED_AT] for name, X_v in seen}))
-        return named_once(found)
+        if self.settings.scale_columns:
+            return find_suspects(rows, ["row number"])
+        seen = zip(first.names, self.state.window.rows(), strict=True)
+        scaled = rows.replaced({name: X_v[:_LOOKED_AT] for name, X_v in seen})
+        return find_suspects(rows, ["row number", "dominant"], scaled)
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
         """Return the cluster of every row."""

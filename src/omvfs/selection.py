@@ -16,7 +16,6 @@ from omvfs.data.blocks import (
     are_mappings,
     column_names,
     hstack,
-    labels_of,
     modalities_of,
     n_columns,
     take_columns,
@@ -356,9 +355,7 @@ class Selection:
 
     def _one(self, X: Any) -> tuple[Block, Names | None]:
         self._check_one(X)
-        # Levels of columns would make views of it again.
-        whole = None if labels_of(X).views is None else {_ONE: slice(None)}
-        batch = as_views(X, views=whole, negative="allow")
+        batch = as_views(X, negative="allow")
         return batch[_ONE], batch.feature_names[_ONE]
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -153,18 +153,6 @@ def test_what_is_unknown_is_refused_by_its_name(data, name, remedy):
             as_views(form)
 
 
-@pytest.mark.parametrize(
-    ("rows", "name"),
-    [
-        ([[1, 2], [3, Untouchable()]], r"list that holds stand_ins\.Untouchable"),
-        (([1, 2], Untouchable()), r"tuple that holds stand_ins\.Untouchable"),
-    ],
-)
-def test_rows_that_hold_something_unknown_are_refused(rows, name):
-    with pytest.raises(TypeError, match=f"Got {name}; expected"):
-        as_views(rows)
-
-
 def test_rows_that_are_not_in_memory_are_refused():
     class Row(Delayed):
         shape = (3,)

@@ -4,13 +4,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
 
-from batches import assert_sound, quick
-from omvfs.baselines import ColumnSum, Variance
+from batches import assert_sound
+from omvfs.baselines import ColumnSum
 from omvfs.data.read import as_views, rechunk
 from omvfs.data.views import Views
 from stand_ins import Untouchable
@@ -187,47 +185,3 @@ PARTS = {
     "te_": pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=["i", "j"]),
     "image__1": pd.DataFrame({"a": [5.0, 6.0], 7: [8.0, 9.0]}, index=["i", "j"]),
 }
-
-
-def test_the_first_level_of_columns_makes_views():
-    frame = pd.concat(PARTS, axis=1)
-    views, expected = (
-        as_views(frame),
-        as_views({name: X.rename(columns=str) for name, X in PARTS.items()}),
-    )
-    assert views.schema == expected.schema
-    for view in PARTS:
-        np.testing.assert_array_equal(views[view], expected[view])
-    assert list(views.index) == ["i", "j"]
-    assert as_views(frame, views="prefix").schema == expected.schema
-
-
-@quick
-@given(st.permutations(range(6)))
-def test_levels_of_columns_in_any_order_are_supported_in_that_order(order):
-    columns = pd.MultiIndex.from_product([["text", "image"], list("xyz")])[list(order)]
-    X = counts(np.random.default_rng(0), 20, 6)
-    frame = pd.DataFrame(X, columns=columns)
-    selector = Variance(n_features_per_view=1).fit(frame)
-    names = ["__".join(columns[j]) for j in selector.get_support(indices=True)]
-    assert sorted(names) == sorted(selector.get_feature_names_out())
-    out = selector.set_output(transform="pandas").transform(frame)
-    for name in out.columns:
-        np.testing.assert_array_equal(out[name], frame[tuple(name.split("__"))])
-    with pytest.raises(ValueError, match="Feature names must be in the same order"):
-        selector.transform(frame[columns[::-1]])
-
-
-def test_levels_of_columns_within_a_view_are_joined():
-    columns = pd.MultiIndex.from_tuples([("a", "mean"), ("a", "std"), ("b", 1)])
-    frame = pd.DataFrame(np.ones((2, 3)), columns=columns)
-    assert list(as_views({"v": frame}).feature_names["v"]) == ["a__mean", "a__std", "b__1"]
-    one = as_views(frame, views={"v": slice(0, 3)})
-    assert list(one.feature_names["v"]) == ["a__mean", "a__std", "b__1"]
-    three = pd.concat({"t": frame}, axis=1)
-    assert list(as_views(three).feature_names["t"]) == ["a__mean", "a__std", "b__1"]
-    twice = pd.DataFrame(
-        np.ones((1, 2)), columns=pd.MultiIndex.from_tuples([("a__b", "c"), ("a", "b__c")])
-    )
-    with pytest.raises(ValueError, match=r"Expected unique column names, got 'a__b__c' 2 times"):
-        as_views({"v": twice})

@@ -7,11 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs import Views
-from omvfs.data.read import dominant, labels, row_numbers
+from omvfs.data.read import find_suspects
 from support import counts
 
 KINDS = {"dense": np.asarray, "sparse": sp.csr_array}
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+
+
+def row_numbers(views):
+    return find_suspects(views, ["row number"])
+
+
+def dominant(views):
+    return find_suspects(views, ["dominant"])
+
+
+def labels(views):
+    return find_suspects(views, ["label"])
 
 
 def rows(n=60, width=12, seed=0):

@@ -48,17 +48,12 @@ def named_rows(names=NAMES):
     return pd.DataFrame(counts(np.random.default_rng(0), 40, 4), columns=names)
 
 
-@pytest.mark.parametrize(
-    ("views", "names"),
-    [("prefix", NAMES), (None, pd.MultiIndex.from_tuples([n.split("__") for n in NAMES]))],
-    ids=["prefix", "levels"],
-)
-def test_views_by_the_names_of_columns_are_saved(tmp_path, views, names):
-    frame = named_rows(names)
-    model = OMVFS(2, views=views, n_features_per_view=1, random_state=0).fit(frame)
+def test_views_by_the_names_of_columns_are_saved(tmp_path):
+    frame = named_rows(NAMES)
+    model = OMVFS(2, views="prefix", n_features_per_view=1, random_state=0).fit(frame)
     model.save(tmp_path / "model")
     again = OMVFS.load(tmp_path / "model")
-    assert again.views == views
+    assert again.views == "prefix"
     assert again.schema_.names == ("text", "image")
     assert list(again.get_feature_names_out()) == list(model.get_feature_names_out())
     np.testing.assert_array_equal(again.transform(frame), model.transform(frame))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from omvfs import SuspectColumnWarning
 from omvfs.cli._messages import say
-from omvfs.data.read import Suspect, dominant, labels, named_once, row_numbers
+from omvfs.data.read import Suspect, find_suspects
 from omvfs.data.views import Views
 from omvfs.formats.opening import ROWS, read_input
 from omvfs.formats.registry import is_table
@@ -93,8 +93,7 @@ def remarks(views: Views, inputs: Sequence[str]) -> list[str]:
                 f"View {name!r} has rows over 100 times as heavy as others: --prepare {name}:l2 "
                 "gives each the same say."
             )
-    suspects = named_once([*labels(views), *row_numbers(views), *dominant(views)])
-    return found + [remark(each, inputs) for each in suspects]
+    return found + [remark(each, inputs) for each in find_suspects(views)]
 
 
 def remark(suspect: Suspect, inputs: Sequence[str]) -> str:

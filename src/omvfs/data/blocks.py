@@ -26,7 +26,6 @@ _BY_PARTS = (
 )
 # How what is not in memory is asked to come there.
 _FETCH = {"to_pandas": ".to_pandas()", "compute": ".compute()", "__getitem__": "[:]"}
-_IN_ROWS = numbers.Number, np.generic, Sequence, type(None)  # a str is a sequence
 
 
 class Labels(NamedTuple):
@@ -35,9 +34,7 @@ class Labels(NamedTuple):
     Attributes
     ----------
     names : ndarray of str objects, or None
-        Of the columns, if they are strings; those of several levels are joined by ``__``.
-    views : list of str, or None
-        The first level of every column, where there are several.
+        Of the columns, if they are strings.
     index : object or None
         Of the rows, as pandas has it.
     present : bool array, or None
@@ -47,7 +44,6 @@ class Labels(NamedTuple):
     """
 
     names: Names | None = None
-    views: list[str] | None = None
     index: Any = None
     present: NDArray[np.bool_] | None = None
     by_name: bool = False
@@ -59,18 +55,14 @@ def labels_of(X: Any) -> Labels:
     Examples
     --------
     >>> import pandas as pd
-    >>> frame = pd.DataFrame([[1, 2]], index=["a"], columns=["x", "y"])
-    >>> labels_of(frame).names, labels_of(pd.concat({"text": frame}, axis=1)).views
-    (array(['x', 'y'], dtype=object), ['text', 'text'])
+    >>> labels_of(pd.DataFrame([[1, 2]], index=["a"], columns=["x", "y"])).names
+    array(['x', 'y'], dtype=object)
     """
-    columns, index = _axes(X)
-    if columns is None:
-        return Labels(index=index)
-    columns, views = tuple(columns), None
-    if set(map(type, columns)) == {tuple}:
-        views = [str(column[0]) for column in columns]
-        columns = tuple("__".join(map(str, column)) for column in columns)
-    return Labels(checked_names(columns), views, index)
+    if _is_annotated(X):
+        return Labels(checked_names(tuple(X.var_names)), X.obs_names)
+    if (frame := _frame(X)) is None:
+        return Labels()
+    return Labels(checked_names(tuple(frame.columns)), nw.maybe_get_index(frame))
 
 
 @lru_cache(maxsize=8)
@@ -81,6 +73,11 @@ def checked_names(columns: tuple[Any, ...]) -> Names | None:
     before, and not looked at again.
     """
     n_strings = sum(issubclass(kind, str) for kind in map(type, columns)) if columns else 0
+    if columns and isinstance(columns[0], tuple):
+        raise ValueError(
+            f"Got columns of several levels, such as {columns[0]!r}; expected names. Pass views as "
+            "a dict of frames: {view: X[view] for view in X.columns.levels[0]}."
+        )
     if 0 < n_strings < len(columns):
         raise TypeError(
             "Feature names are only supported if all input features have string names, but only "
@@ -96,14 +93,6 @@ def checked_names(columns: tuple[Any, ...]) -> Names | None:
             "var_names_make_unique does that."
         )
     return as_names(columns)
-
-
-def _axes(X: Any) -> tuple[Any, Any]:
-    """Return the labels of the columns and the index of the rows, None where there are none."""
-    if _is_annotated(X):
-        return X.var_names, X.obs_names
-    frame = _frame(X)
-    return (None, None) if frame is None else (frame.columns, nw.maybe_get_index(frame))
 
 
 def _frame(X: Any) -> Any:
@@ -125,40 +114,6 @@ def _any_frame(X: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
 
 
-def values_of(X: Any) -> Any:
-    """Return what the numbers of a block can be read from, or say why nothing is.
-
-    Examples
-    --------
-    >>> values_of([[1, 2]])
-    [[1, 2]]
-    >>> values_of({1, 2})
-    Traceback (most recent call last):
-    TypeError: Got set; expected an array, a sparse matrix, a data frame, rows of numbers, AnnData,
-    MuData, or a dict or list of such by view. Pass its numbers as one of them.
-    """
-    if _is_annotated(X):
-        return _annotated_values(X)
-    if _frame(X) is None:
-        _check_known(X)
-    return X
-
-
-def columns_of_texts(X: Any) -> list[str]:
-    """Return the names of the columns of a frame that hold texts or categories.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> columns_of_texts(pd.DataFrame({"width": [1.0, 2.0], "title": ["a", "b"]}))
-    ['title']
-    """
-    frame = _frame(X)
-    kinds = {} if frame is None else frame.schema
-    texts = nw.String, nw.Categorical, nw.Enum
-    return [str(name) for name, kind in kinds.items() if isinstance(kind, texts)]
-
-
 def modalities_of(X: Any) -> Mapping[str, Any] | None:
     """Return the blocks of MuData by view, None if it is something else."""
     if not _has(X, "mod", "obs_names", "var_names"):
@@ -172,16 +127,10 @@ def modalities_of(X: Any) -> Mapping[str, Any] | None:
 
 
 def for_sklearn(X: Any) -> Any:
-    """Return X, or a frame of no rows that has the names of its columns, if only we know them."""
-    labels = labels_of(X)
-    if labels.names is not None and _is_annotated(X):
-        columns, _ = _axes(X)
-        empty = columns.to_frame().iloc[:, :0].T
-    elif labels.views is not None:
-        empty = X.iloc[:0]
-    else:
+    """Return X, or of AnnData a frame of no rows that has the names of its columns."""
+    if not _is_annotated(X):
         return X
-    return empty.set_axis(labels.names, axis=1)
+    return X.var_names.to_frame().iloc[:, :0].T.set_axis(labels_of(X).names, axis=1)
 
 
 def _has(X: Any, *names: str) -> bool:
@@ -193,31 +142,31 @@ def _is_annotated(X: Any) -> bool:
     return _has(X, "X", "obs_names", "var_names")
 
 
-def _annotated_values(X: Any) -> Any:
-    # Of rows of a file, adata[:1000], these rows; of all of it, something that is not here.
-    values = X.X
-    if values is None:
-        raise ValueError(f"Got {_called(type(X))} without X; pass one of its layers.")
-    path = getattr(X, "filename", None)
-    if path is not None and not (isinstance(values, np.ndarray) or sp.issparse(values)):
-        raise TypeError(
-            f"Got {_called(type(X))} backed by {os.fspath(path)}; expected values in memory. Pass "
-            f"X.to_memory(), or rows of it, X[:1000], {_BY_PARTS}."
-        )
-    return values_of(values)
-
-
-def _check_known(X: Any) -> None:
-    """Refuse what is neither an array nor rows of numbers."""
-    if isinstance(X, Sequence) and not isinstance(X, str | bytes | memoryview):
-        for kind in _kinds_within(X):
-            _check_here(kind)
-            if not (issubclass(kind, _IN_ROWS) or _offers_array(kind)):
-                raise TypeError(f"Got {_called(type(X))} that holds {_called(kind)}; {_EXPECTED}.")
-        return
-    _check_here(type(X))
-    if sp.issparse(X) or _offers_array(type(X)):
-        return
+def _values_of(X: Any) -> Any:
+    """Return what the numbers of a block can be read from, or say why nothing is."""
+    if _is_annotated(X):
+        # Of rows of a file, adata[:1000], these rows; of all of it, something that is not here.
+        values, path = X.X, getattr(X, "filename", None)
+        if values is None:
+            raise ValueError(f"Got {_called(type(X))} without X; pass one of its layers.")
+        if path is not None and not (isinstance(values, np.ndarray) or sp.issparse(values)):
+            raise TypeError(
+                f"Got {_called(type(X))} backed by {os.fspath(path)}; expected values in memory. "
+                f"Pass X.to_memory(), or rows of it, X[:1000], {_BY_PARTS}."
+            )
+        return _values_of(values)
+    if _frame(X) is not None or sp.issparse(X) or isinstance(X, np.ndarray):
+        return X
+    rows = isinstance(X, Sequence) and not isinstance(X, str | bytes | memoryview)
+    for kind in set(map(type, X)) if rows else {type(X)}:
+        if hasattr(kind, "chunks"):
+            how = next((how for name, how in _FETCH.items() if hasattr(kind, name)), " in memory")
+            raise TypeError(
+                f"Got {_called(kind)}, whose values are not in memory; expected values that are. "
+                f"Pass X{how}, or X {_BY_PARTS}."
+            )
+    if rows or _has(X, "__array__") or _has(X, "__array_interface__") or type(X) is memoryview:
+        return X
     remedy = "Pass its numbers as one of them"
     if isinstance(X, str | os.PathLike):
         remedy = "Read files with omvfs.formats.open_source"
@@ -226,31 +175,6 @@ def _check_known(X: Any) -> None:
     elif modalities_of(X) is not None:
         remedy = "It holds views itself: pass it alone"
     raise TypeError(f"Got {_called(type(X))}; {_EXPECTED}. {remedy}.")
-
-
-def _kinds_within(rows: Sequence[Any]) -> set[type]:
-    """Return the types of rows, and of what plain rows hold."""
-    kinds = set(map(type, rows))
-    for row in rows:
-        if type(row) in (list, tuple):
-            kinds.update(map(type, row))
-    return kinds
-
-
-def _check_here(kind: type) -> None:
-    """Refuse what has its values on a disk, or yet to be computed: what is in chunks."""
-    if not hasattr(kind, "chunks"):
-        return
-    how = next((how for name, how in _FETCH.items() if hasattr(kind, name)), " in memory")
-    raise TypeError(
-        f"Got {_called(kind)}, whose values are not in memory; expected values that are. Pass "
-        f"X{how}, or X {_BY_PARTS}."
-    )
-
-
-def _offers_array(kind: type) -> bool:
-    offers = hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")
-    return offers or kind is memoryview
 
 
 def _called(kind: type) -> str:
@@ -507,7 +431,7 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Labels]:
         # Emptiness in a view gets our own message, which knows the other views.
         least = 1 if view is None else 0
         array = check_array(
-            values_of(X),
+            _values_of(X),
             accept_sparse=True,
             order="C",
             ensure_all_finite=False,
@@ -528,13 +452,15 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Labels]:
 
 def _of_texts(X: Any) -> str:
     """Tell which columns of a frame are no numbers, and what to do; nothing if all are."""
-    found = columns_of_texts(X)
+    schema = {} if (frame := _frame(X)) is None else frame.schema
+    texts = nw.String, nw.Categorical, nw.Enum
+    found = [str(name) for name, kind in schema.items() if isinstance(kind, texts)]
     if not found:
         return ""
-    named = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5:,} more" * (len(found) > 5))
+    more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
     return (
-        f". Of its columns, {named} hold texts or categories: leave them out, or make numbers of "
-        "them with omvfs.ViewTransformer."
+        f". Of its columns, {listed(found[:5])}{more} hold texts or categories: leave them out, or "
+        "make numbers of them with omvfs.ViewTransformer."
     )
 
 
@@ -544,7 +470,6 @@ def check_unmasked(X: Any, what: str) -> None:
     Parameters
     ----------
     X : array-like or sparse matrix
-        Or a list of rows, any of which may be masked.
     what : str
         What errors call it.
 
@@ -555,12 +480,9 @@ def check_unmasked(X: Any, what: str) -> None:
     ValueError: View 'text' has masked values, 1 of 2; expected values that are all there. Pass \
 what they stand for, such as X.filled(0), or leave these rows out.
     """
-    parts = X if isinstance(X, list | tuple) else [getattr(X, "data", X) if sp.issparse(X) else X]
-    masked = [part for part in parts if isinstance(part, np.ma.MaskedArray)]
-    if hidden := sum(np.count_nonzero(np.ma.getmaskarray(part)) for part in masked):
-        size = sum(part.size for part in masked)
+    if isinstance(X, np.ma.MaskedArray) and (hidden := np.count_nonzero(np.ma.getmaskarray(X))):
         raise ValueError(
-            f"{what} has masked values, {hidden:,} of {size:,}; expected values that are all "
+            f"{what} has masked values, {hidden:,} of {X.size:,}; expected values that are all "
             "there. Pass what they stand for, such as X.filled(0), or leave these rows out."
         )
 

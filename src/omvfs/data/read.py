@@ -41,7 +41,6 @@ from omvfs.data.views import (
     FINITE,
     NONNEGATIVE,
     READ,
-    Read,
     Views,
     aligned,
     check_shapes,
@@ -49,28 +48,6 @@ from omvfs.data.views import (
     matched,
 )
 from omvfs.model.arrays import column_sums, dense, squared_entries
-
-
-def read_one(X: Any, views: Columns | None, remainder: Remainder = "error") -> Read:
-    """Read one 2-D X, and split it into views.
-
-    Examples
-    --------
-    >>> read_one([[1, 2, 3]], [2, 1]).blocks
-    {'view_0': array([[1., 2.]]), 'view_1': array([[3.]])}
-    """
-    block, (names, _, rows, _, _) = read_block(X)
-    _, index = aligned({}, {"X": rows})
-    columns = columns_by_view(views, X, block.shape[1], remainder)
-    if columns is None:
-        return Read({"X": block}, {"X": names}, index, {})
-    blocks = {view: take_columns(block, key) for view, key in columns.items()}
-    if names is None:
-        return Read(blocks, dict.fromkeys(columns), index, {})
-    own: dict[str, Names | None] = {
-        view: own_names(view, names[key]) for view, key in columns.items()
-    }
-    return Read(blocks, own, index, {})
 
 
 def as_views(
@@ -98,7 +75,7 @@ def as_views(
         How to split one 2-D X: by column names ``view__feature``, by the widths of consecutive
         views, or by view name the columns as indices, slice, boolean mask, column names, or a
         callable that finds them in X, such as scikit-learn's `make_column_selector`. By default X
-        is one view, named ``X``; where columns have levels, the first of them makes the views.
+        is one view, named ``X``.
         A ``view__`` that all features of a view begin with is no part of their names.
     remainder : {"error", "drop"}, default="error"
         Refuse columns of one 2-D X that are in no view, or leave them out.
@@ -203,8 +180,7 @@ def mark_missing(views: Views) -> Views:
     blocks = {
         view: blanked(X, present[view]) if view in found else X for view, X in views._blocks.items()
     }
-    names, by_name = views._feature_names, views._by_name
-    return Views._of(blocks, names, views._known, views._index, present, by_name)
+    return views._with(blocks=blocks, present=present)
 
 
 def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
@@ -215,8 +191,7 @@ def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
             name: check_values(block, name, views._feature_names[name], negative)
             for name, block in views.blocks.items()
         }
-        names, index, by_name = views._feature_names, views._index, views._by_name
-        views = Views._of(blocks, names, needed, index, views._present, by_name)
+        views = views._with(blocks=blocks, known=needed)
     if views._present:
         if missing == "error":
             refuse_missing(views._present)
@@ -227,15 +202,25 @@ def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
 def _read(X: Any, views: Columns | None, remainder: Remainder) -> Views:
     if are_mappings(X):
         X = {"X": X}
-    if not isinstance(X, Views) and not holds_views(X):
-        blocks, names, index, present, _ = read_one(X, views, remainder)
-        return Views._of(blocks, names, READ, index, present)
-    if views is not None:
-        raise ValueError(
-            "Got views= and an X that already is a collection of views; expected one 2-D X to "
-            "split. Pass views=None."
-        )
-    return X if isinstance(X, Views) else Views(X)
+    if isinstance(X, Views) or holds_views(X):
+        if views is not None:
+            raise ValueError(
+                "Got views= and an X that already is a collection of views; expected one 2-D X to "
+                "split. Pass views=None."
+            )
+        return X if isinstance(X, Views) else Views(X)
+    block, labels = read_block(X)
+    _, index = aligned({}, {"X": labels.index})
+    columns = columns_by_view(views, X, block.shape[1], remainder)
+    if columns is None:
+        return Views._of({"X": block}, {"X": labels.names}, index)
+    blocks = {view: take_columns(block, key) for view, key in columns.items()}
+    names = labels.names
+    return Views._of(
+        blocks,
+        {v: None if names is None else own_names(v, names[key]) for v, key in columns.items()},
+        index,
+    )
 
 
 def columns_by_view(
@@ -248,7 +233,7 @@ def columns_by_view(
     views : "prefix", sequence of int, or mapping of str to columns
         By column names ``view__feature``; widths of consecutive views; or columns as indices,
         slice, boolean mask, names, or a callable that returns any of them for X. None for one
-        view, or the views that are the first level of the columns.
+        view.
     X : 2-D data
         That is to be split.
     width : int
@@ -272,8 +257,10 @@ def columns_by_view(
     >>> columns_by_view("prefix", pd.DataFrame({"text__cat": [1], "image__x": [2]}), 2)
     {'text': array([0]), 'image': array([1])}
     """
-    if views is None or isinstance(views, str):
-        return _by_name(views, X)
+    if views is None:
+        return None
+    if isinstance(views, str):
+        return _by_prefix(views, X)
     if not isinstance(views, Mapping):
         return _by_width(views, width)
     check_view_names(views)
@@ -323,39 +310,32 @@ def depends_on_x(views: Columns | None) -> bool:
     """
     if isinstance(views, Mapping):
         return any(map(callable, views.values()))
-    return views is None or isinstance(views, str)
+    return isinstance(views, str)
 
 
-def _by_name(views: str | None, X: Any) -> dict[str, Any] | None:
-    """Return the columns of each view by what they are called, None if they are of one."""
-    labels = labels_of(X)
-    if views not in (None, "prefix"):
+def _by_prefix(views: str, X: Any) -> dict[str, Any]:
+    """Return the columns of each view by what they are called."""
+    if views != "prefix":
         raise ValueError(
             f"Got views={views!r}; expected 'prefix', widths, or columns by view name."
         )
-    told: Sequence[str | None] | None = labels.views
-    if told is None:
-        if views is None:
-            return None
-        if labels.names is None:
-            raise ValueError(
-                'Got views="prefix", but X has no column names; expected names "view__feature". '
-                'Pass a data frame, as ColumnTransformer gives by set_output(transform="pandas"), '
-                "or views, as omvfs.ViewTransformer gives in its place."
-            )
-        told = [view_of(name) for name in labels.names]
-        odd = [name for name, view in zip(labels.names, told, strict=True) if view is None]
-        if odd:
-            more = f" and {len(odd) - 5:,} more" if len(odd) > 5 else ""
-            raise ValueError(
-                f'Got views="prefix", but X has columns that are not called "view__feature": '
-                f"{listed(odd[:5])}{more}. Leave them out or rename them; of a ColumnTransformer, "
-                "keep verbose_feature_names_out=True."
-            )
-    found: dict[str, list[int]] = {}
-    for column, view in enumerate(told):
-        found.setdefault(str(view), []).append(column)
-    return {view: np.array(columns, np.intp) for view, columns in found.items()}
+    if (names := labels_of(X).names) is None:
+        raise ValueError(
+            'Got views="prefix", but X has no column names; expected names "view__feature". '
+            'Pass a data frame, as ColumnTransformer gives by set_output(transform="pandas"), '
+            "or views, as omvfs.ViewTransformer gives in its place."
+        )
+    found: dict[str | None, list[int]] = {}
+    for column, name in enumerate(names):
+        found.setdefault(view_of(name), []).append(column)
+    if odd := [names[j] for j in found.pop(None, [])]:
+        more = f" and {len(odd) - 5:,} more" if len(odd) > 5 else ""
+        raise ValueError(
+            f'Got views="prefix", but X has columns that are not called "view__feature": '
+            f"{listed(odd[:5])}{more}. Leave them out or rename them; of a ColumnTransformer, "
+            "keep verbose_feature_names_out=True."
+        )
+    return {str(view): np.array(columns, np.intp) for view, columns in found.items()}
 
 
 def _by_width(views: Sequence[int], width: int) -> dict[str, Any]:
@@ -494,7 +474,7 @@ def _rechunk(
         yield joined(pending)
 
 
-# Of fewer rows nothing is said, and of so many the first are looked at to tell who is asked more.
+# Fewer rows tell nothing; of so many, the first tell which columns to look at.
 _FEWEST = 20
 # A column outweighs the others of its view if it holds so much of the variance; of a few columns,
 # of which one always holds much, so many times the even share, or nearly all.
@@ -503,6 +483,8 @@ _ROUNDING = 1e-6
 # What labels are called, and how many different ones there are at most.
 _CALLED = {"label", "labels", "class", "classes", "target", "y"}
 _MOST_LABELS = 100
+
+Kind = Literal["label", "row number", "dominant"]
 
 
 class SuspectColumnWarning(UserWarning):
@@ -527,7 +509,7 @@ class Suspect:
     view : str
     column : str or int
         Its name, or its number if it has none.
-    kind : {"row number", "dominant", "label"}
+    kind : {"label", "row number", "dominant"}
     share : float
         Of the variance of its view.
 
@@ -539,7 +521,7 @@ class Suspect:
 
     view: str
     column: str | int
-    kind: Literal["row number", "dominant", "label"]
+    kind: Kind
     share: float
 
     def __str__(self) -> str:
@@ -560,93 +542,38 @@ class Suspect:
         return "Leave it out, if it is no feature."
 
 
-def row_numbers(views: Views) -> list[Suspect]:
-    """Return the columns whose whole numbers only rise or only fall from row to row.
+def find_suspects(
+    views: Views, kinds: Iterable[Kind] = get_args(Kind), scaled: Views | None = None
+) -> list[Suspect]:
+    """Return the columns that are hardly features, each once.
 
     Parameters
     ----------
     views : Views
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).random((50, 3))
-    >>> X[:, 1] = np.arange(50)
-    >>> [each.column for each in row_numbers(Views({"rows": X}))]
-    [1]
-    """
-    return [
-        _suspect(views, view, j, "row number")
-        for view, X in views.blocks.items()
-        if X.shape[0] >= _FEWEST
-        for j in _monotone(X[:_FEWEST], np.arange(X.shape[1]))
-        if len(_monotone(X, np.array([j])))
-    ]
-
-
-def dominant(views: Views) -> list[Suspect]:
-    """Return the columns that hold most of the variance of their view.
-
-    Not of ‖X‖²: a column that is large in all rows alike tells none of them apart.
-
-    Parameters
-    ----------
-    views : Views
+        The first rows of a stream.
+    kinds : iterable of {"label", "row number", "dominant"}
+        Called like labels, with few different whole numbers; whole numbers that only rise or only
+        fall; most of the variance of the view. Not of its squares: a column that is large in all
+        rows alike tells none of them apart.
+    scaled : Views, default=None
+        The same rows as the model sees them, of which the variance is taken; by default `views`.
 
     Examples
     --------
     >>> X = np.random.default_rng(0).random((50, 12)) * ([100.0] + 11 * [1.0])
-    >>> print(dominant(Views({"shape": X}))[0])
+    >>> print(*find_suspects(Views({"shape": X})))
     Column 0 of view 'shape' holds 99.9% of the variance of its view: clusters will follow it.
     """
-    found = []
-    for view, X in views.blocks.items():
-        shares = _shares(X)
-        n, width = X.shape[0], np.count_nonzero(shares)
-        if n < _FEWEST or width < 2:
-            continue
-        j = int(shares.argmax())
-        much = max(_MOST, min(_NEARLY_ALL, _TIMES_EVEN / width))
-        if shares[j] > much:
-            found.append(_suspect(views, view, j, "dominant"))
-    return found
-
-
-def labels(views: Views) -> list[Suspect]:
-    """Return the columns that are called like labels and have few different whole numbers.
-
-    Parameters
-    ----------
-    views : Views
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).integers(0, 3, (50, 2)).astype(float)
-    >>> [each.column for each in labels(Views({"rows": X}, feature_names={"rows": ["a", "y"]}))]
-    ['y']
-    """
-    found = []
-    for view, names in views.feature_names.items():
-        if names is None or len(views) < _FEWEST:
-            continue
-        for j in np.flatnonzero([name.lower() in _CALLED for name in names]):
-            values = np.unique(_column(views[view], int(j)))
-            if _are_whole(values) and len(values) <= min(_MOST_LABELS, len(views) // 2):
-                found.append(_suspect(views, view, int(j), "label"))
-    return found
-
-
-def named_once(suspects: Iterable[Suspect]) -> list[Suspect]:
-    """Return suspects, of each column the first.
-
-    Examples
-    --------
-    >>> twice = [Suspect("rows", "id", kind, 0.99) for kind in ("row number", "dominant")]
-    >>> [each.kind for each in named_once(twice)]
-    ['row number']
-    """
-    found: dict[tuple[str, str | int], Suspect] = {}
-    for each in suspects:
-        found.setdefault((each.view, each.column), each)
+    found: dict[tuple[str, int], Suspect] = {}
+    finders = {"label": _labels, "row number": _row_numbers, "dominant": _dominant}
+    for kind in kinds:
+        rows = views if kind != "dominant" or scaled is None else scaled
+        for view, X in rows.blocks.items() if len(rows) >= _FEWEST else ():
+            names = rows.feature_names[view]
+            for j in finders[kind](X, names):
+                column = j if names is None else names[j]
+                suspect = Suspect(view, column, kind, float(_shares(X)[j]))
+                found.setdefault((view, j), suspect)
     return list(found.values())
 
 
@@ -655,18 +582,31 @@ def warn_of(found: Sequence[Suspect]) -> None:
     if not found:
         return
     frame, level = sys._getframe(), 1
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+    ours = "omvfs", "contextlib", "functools"
+    while (
+        frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours
+    ):
         frame, level = frame.f_back, level + 1
     warnings.warn(SuspectColumnWarning(found), stacklevel=level)
 
 
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] in ("omvfs", "contextlib", "functools")
+def _labels(X: Block, names: Names | None) -> list[int]:
+    called = [j for j, name in enumerate(() if names is None else names) if name.lower() in _CALLED]
+    few = min(_MOST_LABELS, X.shape[0] // 2)
+    values = {j: np.unique(dense(take_columns(X, [j]))) for j in called}
+    return [j for j, own in values.items() if _are_whole(own) and len(own) <= few]
 
 
-def _suspect(views: Views, view: str, j: int, kind: Any) -> Suspect:
-    names = views.feature_names[view]
-    return Suspect(view, j if names is None else names[j], kind, float(_shares(views[view])[j]))
+def _row_numbers(X: Block, names: Names | None) -> list[int]:
+    some = _monotone(X[:_FEWEST], np.arange(X.shape[1]))
+    return [j for j in some if _monotone(X, np.array([j]))]
+
+
+def _dominant(X: Block, names: Names | None) -> list[int]:
+    shares = _shares(X)
+    width = int(np.count_nonzero(shares))
+    much = max(_MOST, min(_NEARLY_ALL, _TIMES_EVEN / max(1, width)))
+    return [int(j) for j in np.flatnonzero(shares > much) if width > 1]
 
 
 def _shares(X: Block) -> NDArray[np.float64]:
@@ -692,10 +632,6 @@ def _monotone(X: Any, columns: NDArray[np.intp]) -> list[int]:
         steps = np.diff(values, axis=0)
     only = np.flatnonzero((steps > 0).all(axis=0) | (steps < 0).all(axis=0))
     return [int(columns[i]) for i in only if _are_whole(values[:, i])]
-
-
-def _column(X: Block, j: int) -> NDArray[Any]:
-    return dense(take_columns(X, np.array([j]))).ravel()
 
 
 def _are_whole(values: NDArray[Any]) -> bool:

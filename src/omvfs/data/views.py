@@ -1,9 +1,10 @@
 """The data of one batch, as named views."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from types import EllipsisType, MappingProxyType
-from typing import Any, NamedTuple, NoReturn, Self, TypeAlias, overload
+from typing import Any, NoReturn, Self, TypeAlias, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -175,30 +176,31 @@ def aligned(
     >>> aligned(blocks, {"a": pd.Index(["x", "y"]), "b": pd.Index(["y", "x"])})[0]["b"].tolist()
     [[1.0], [2.0]]
     """
-    told = {view: index for view, index in indices.items() if not _is_counted(index)}
-    if not told:
+    labelled = {view: index for view, index in indices.items() if not _is_counted(index)}
+    if not labelled:
         return dict(blocks), None
-    (first, like), *others = told.items()
-    found = {view: _order(view, index, first, like) for view, index in others}
-    orders = {view: order for view, order in found.items() if order is not None}
-    for view in [view for view in indices if view not in told]:
+    (first, like), *others = labelled.items()
+    orders = {view: _order(view, own, first, like) for view, own in others if not like.equals(own)}
+    for view, index in indices.items():
+        if view in labelled:
+            continue
         if orders:
             raise ValueError(
                 f"View {next(iter(orders))!r} has the rows of view {first!r} in another order by "
                 f"their labels, and view {view!r} has no labels to tell its order. Put all of them "
                 f"in one order before, such as by frame.loc[other.index]; or, {_BY_PLACE}."
             )
-        _check_counted(view, indices[view], first, like)
+        same = index is not None and len(index) == len(like) and like.is_unique
+        if same and not like.equals(index) and (index.get_indexer(like) >= 0).all():
+            raise ValueError(
+                f"View {view!r} numbers its rows, and view {first!r} has these numbers in another "
+                "order; whether they go together by number or by place is not told. Pass "
+                f"frame.loc[other.index]; or, {_BY_PLACE}."
+            )
     return {
         view: take_rows(block, orders[view]) if view in orders else block
         for view, block in blocks.items()
     }, like
-
-
-def joined(indices: Sequence[Any]) -> Any:
-    """Return the labels of rows below each other, None if some have none."""
-    first, *rest = indices
-    return None if any(index is None for index in indices) else first.append(rest)
 
 
 def _is_counted(index: Any) -> bool:
@@ -208,10 +210,8 @@ def _is_counted(index: Any) -> bool:
     return type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
 
 
-def _order(view: str, index: Any, first: str, like: Any) -> NDArray[np.intp] | None:
-    """Return which rows to take for labels to be those of the first view, None if they are."""
-    if like.equals(index):
-        return None
+def _order(view: str, index: Any, first: str, like: Any) -> NDArray[np.intp]:
+    """Return which rows to take for labels to be those of the first view."""
     for name, each in ((first, like), (view, index)):
         if not each.is_unique:
             twice = each[each.duplicated()].tolist()[0]
@@ -221,93 +221,16 @@ def _order(view: str, index: Any, first: str, like: Any) -> NDArray[np.intp] | N
                 f"labels that tell which rows go together. Make them unique; or, {_BY_PLACE}."
             )
     order: NDArray[np.intp] = index.get_indexer(like)
-    _check_same(first, like[order < 0], view)
-    _check_same(view, index[like.get_indexer(index) < 0], first)
-    return None if np.array_equal(order, np.arange(len(order))) else order
-
-
-def _check_same(view: str, lacking: Any, other: str) -> None:
-    if len(lacking):
-        raise ValueError(
-            f"Views {view!r} and {other!r} are of different rows by their labels: {len(lacking):,} "
-            f"of {view!r} are not in {other!r}, such as {lacking.tolist()[0]!r}; expected the same "
-            "in every view. Keep the rows that all have: frame.loc[common], adata[common]; or, "
-            f"{_BY_PLACE}."
-        )
-
-
-def _check_counted(view: str, index: Any, first: str, like: Any) -> None:
-    """Refuse rows that are counted beside others that have the same numbers in another order."""
-    if index is None or len(index) != len(like) or not like.is_unique or like.equals(index):
-        return
-    if (index.get_indexer(like) >= 0).all():
-        raise ValueError(
-            f"View {view!r} numbers its rows, and view {first!r} has these numbers in another "
-            "order; whether they go together by number or by place is not told. Pass "
-            f"frame.loc[other.index]; or, {_BY_PLACE}."
-        )
-
-
-class Read(NamedTuple):
-    """What was read of a batch.
-
-    Attributes
-    ----------
-    blocks : dict of str to Block
-    feature_names : dict of str to (ndarray of str objects, or None)
-    index : object or None
-        Labels of the rows.
-    present : dict of str to bool array
-        By view that rows lack, which rows have it.
-    by_name : frozenset of str
-        Views whose rows are mappings.
-    """
-
-    blocks: dict[str, Block]
-    feature_names: dict[str, Names | None]
-    index: Any
-    present: dict[str, BoolArray]
-    by_name: frozenset[str] = frozenset()
-
-
-def read_blocks(given: Any, index: Any = None) -> Read:
-    """Read a collection of blocks, each a view, and put their rows in one order.
-
-    Parameters
-    ----------
-    given : mapping of str to 2-D block, sequence of 2-D blocks, or MuData
-    index : object or None
-        Labels of the rows, where these are in one order already.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> a, b = pd.DataFrame({"x": [1, 2]}, ["i", "j"]), pd.DataFrame({"y": [4, 3]}, ["j", "i"])
-    >>> read_blocks([a, b]).blocks["view_1"].tolist()
-    [[3.0], [4.0]]
-    """
-    read = {name: read_block(X, name) for name, X in named_blocks(given).items()}
-    rows = {name: labels.index for name, (_, labels) in read.items()}
-    blocks = {name: block for name, (block, _) in read.items()}
-    present = {name: own.present for name, (_, own) in read.items() if own.present is not None}
-    by_name = frozenset(name for name, (_, own) in read.items() if own.by_name)
-    if modalities_of(given) is not None:
-        # The order of the whole goes first; cells may lack a modality.
-        whole = given.obs_names
-        for name, own in rows.items():
-            # Rows of other labels are for others to tell of.
-            if len(own) < len(whole) and whole.is_unique and own.isin(whole).all():
-                blocks[name], present[name] = _among(blocks[name], own, whole)
-                rows[name] = whole
-        rows = {"MuData": whole, **rows}
-    if index is None:
-        blocks, index = aligned(blocks, rows)
-    blocks = fitting(blocks, by_name)
-    n_rows = next(iter(blocks.values())).shape[0]
-    if index is not None and len(index) != n_rows:
-        raise ValueError(f"Got an index of {len(index):,} labels for {n_rows:,} rows.")
-    names = {name: each.names for name, (_, each) in read.items()}
-    return Read(blocks, names, index, present, by_name)
+    alone = [(first, view, like[order < 0]), (view, first, index[like.get_indexer(index) < 0])]
+    for own, other, lacking in alone:
+        if len(lacking):
+            raise ValueError(
+                f"Views {own!r} and {other!r} are of different rows by their labels: "
+                f"{len(lacking):,} of {own!r} are not in {other!r}, such as "
+                f"{lacking.tolist()[0]!r}; expected the same in every view. Keep the rows that all "
+                f"have: frame.loc[common], adata[common]; or, {_BY_PLACE}."
+            )
+    return order
 
 
 def _among(block: Block, own: Any, whole: Any) -> tuple[Block, BoolArray]:
@@ -385,29 +308,47 @@ class Views:
         index: Any = None,
         present: Mapping[str, Any] | None = None,
     ) -> None:
-        self._blocks, names, self._index, own, self._by_name = read_blocks(blocks, index)
+        read = {name: read_block(X, name) for name, X in named_blocks(blocks).items()}
+        found = {name: block for name, (block, _) in read.items()}
+        rows = {name: labels.index for name, (_, labels) in read.items()}
+        own = {name: each.present for name, (_, each) in read.items() if each.present is not None}
+        if modalities_of(blocks) is not None:
+            # The order of the whole goes first; cells may lack a modality.
+            whole = blocks.obs_names  # type: ignore[union-attr]
+            for name, labels in rows.items():
+                # Rows of other labels are refused below.
+                if len(labels) < len(whole) and whole.is_unique and labels.isin(whole).all():
+                    found[name], own[name] = _among(found[name], labels, whole)
+                    rows[name] = whole
+            rows = {"MuData": whole, **rows}
+        if index is None:
+            found, index = aligned(found, rows)
+        self._by_name = frozenset(name for name, (_, each) in read.items() if each.by_name)
+        self._blocks, self._index, self._known = fitting(found, self._by_name), index, READ
+        if index is not None and len(index) != self.n_rows:
+            raise ValueError(f"Got an index of {len(index):,} labels for {self.n_rows:,} rows.")
+        names = {name: each.names for name, (_, each) in read.items()}
         self._feature_names = {**names, **given_names(feature_names or {}, self.widths)}
-        self._known, self._present = READ, own
+        self._present = {**own, **given_presence(present or {}, self.names, self.n_rows)}
         if present is not None:
-            self._present = {**own, **given_presence(present, self.names, self.n_rows)}
             for view, has in self._present.items():
                 self._blocks[view] = blanked(self._blocks[view], has)
 
     @classmethod
     def _of(
-        cls,
-        blocks: dict[str, Block],
-        feature_names: dict[str, Names | None],
-        known: int,
-        index: Any,
-        present: dict[str, BoolArray],
-        by_name: frozenset[str] = frozenset(),
+        cls, blocks: dict[str, Block], feature_names: dict[str, Names | None], index: Any
     ) -> Self:
-        """Put together what has been checked already."""
+        """Put together blocks of the same rows that have been read already."""
         self = cls.__new__(cls)
-        self._blocks, self._feature_names, self._known = blocks, feature_names, known
-        self._index, self._present, self._by_name = index, present, by_name
+        self._blocks, self._feature_names, self._index = blocks, feature_names, index
+        self._known, self._present, self._by_name = READ, {}, frozenset()
         return self
+
+    def _with(self, **changes: Any) -> Self:
+        """Return a copy with other attributes, which have been checked already."""
+        new = copy(self)
+        vars(new).update({f"_{name}": value for name, value in changes.items()})
+        return new
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -457,12 +398,7 @@ class Views:
         return self._by_name
 
     def has(self, view: str) -> BoolArray:
-        """Return which rows have a view.
-
-        Parameters
-        ----------
-        view : str
-        """
+        """Return which rows have a view."""
         own = self._present.get(view)
         return np.ones(len(self), bool) if own is None else own
 
@@ -535,11 +471,11 @@ class Views:
         >>> Views({"text": [[1.0, 2.0]]}).named({"text": ["cat", "dog"]}).feature_names
         {'text': array(['cat', 'dog'], dtype=object)}
         """
-        names = {**self._feature_names, **given_names(feature_names, self.widths)}
-        return self._of(self._blocks, names, self._known, self._index, self._present)
+        given = given_names(feature_names, self.widths)
+        return self._with(feature_names={**self._feature_names, **given}, by_name=frozenset())
 
     @classmethod
-    def beside(cls, parts: Iterable["Views"]) -> Self:
+    def beside(cls, parts: Iterable["Views"]) -> "Views":
         """Put the views of several batches of the same rows beside each other.
 
         They have been read, and are not read again.
@@ -566,12 +502,15 @@ class Views:
         }
         if masks:
             masks, _ = aligned(masks, indices)
-        feature_names = {name: part._feature_names[name] for name, part in whose.items()}
-        known = min(part._known for part in parts)
-        present = {view: has[:, 0] for view, has in masks.items()}
         by_name = frozenset().union(*(part._by_name for part in parts))
-        made = fitting(blocks, by_name)
-        return cls._of(made, feature_names, known, index, present, by_name)
+        return parts[0]._with(
+            blocks=fitting(blocks, by_name),
+            feature_names={name: part._feature_names[name] for name, part in whose.items()},
+            known=min(part._known for part in parts),
+            index=index,
+            present={view: has[:, 0] for view, has in masks.items()},
+            by_name=by_name,
+        )
 
     def replaced(self, blocks: Mapping[str, Block]) -> Self:
         """Return other blocks in the place of these, of which they were worked out.
@@ -597,7 +536,7 @@ class Views:
             name: self._feature_names[name] if X.shape == self[name].shape else None
             for name, X in made.items()
         }
-        new = self._of(made, names, READ, self._index, self._present)
+        new = self._with(blocks=made, feature_names=names, known=READ, by_name=frozenset())
         if len(new) != len(self):
             raise ValueError(f"Got {len(new):,} rows in the place of {len(self):,}.")
         return new
@@ -637,9 +576,10 @@ class Views:
         blocks = {name: vstack([part[name] for part in alike]) for name in first.names}
         lacking = [view for view in first.names if any(view in part._present for part in alike)]
         present = {view: np.concatenate([part.has(view) for part in alike]) for view in lacking}
-        index = joined([part._index for part in alike])
+        rows = [part._index for part in alike]
+        index = None if any(each is None for each in rows) else rows[0].append(rows[1:])
         # The sum of squares may overflow though that of each part does not.
-        return cls._of(blocks, first._feature_names, READ, index, present, first._by_name)
+        return first._with(blocks=blocks, known=READ, index=index, present=present)
 
     def with_features(self, features: Mapping[str, Vocabulary]) -> Self:
         """Return the same rows with other features, matched by name.
@@ -665,7 +605,7 @@ class Views:
                 places = wanted.known_places(own.tolist())
                 blocks[view] = place_columns(self[view], places, len(wanted))
                 names[view] = wanted.array
-        return self._of(blocks, names, self._known, self._index, self._present, self._by_name)
+        return self._with(blocks=blocks, feature_names=names)
 
     def with_blocks(self, blocks: Mapping[str, Block], nameless: Sequence[str]) -> Self:
         """Return the same values in other columns.
@@ -683,7 +623,7 @@ class Views:
             view: None if view in nameless else own for view, own in self.feature_names.items()
         }
         by_name = self._by_name.difference(nameless)
-        return self._of(dict(blocks), names, self._known, self._index, self._present, by_name)
+        return self._with(blocks=dict(blocks), feature_names=names, by_name=by_name)
 
     def _by_names_of(self, like: Schema) -> Self:
         """Return rows by name with the features of an earlier batch; it must have all of them."""
@@ -710,12 +650,13 @@ class Views:
         >>> Views({"text": [[1.0]], "image": [[2.0]]}).only(["image"])
         Views(1 rows; image: 1; float64)
         """
-        names = list(names)
         blocks = {name: self[name] for name in names}
-        own = {name: self._feature_names[name] for name in names}
-        present = {view: has for view, has in self._present.items() if view in blocks}
-        by_name = self._by_name & blocks.keys()
-        return self._of(blocks, own, self._known, self._index, present, by_name)
+        return self._with(
+            blocks=blocks,
+            feature_names={name: self._feature_names[name] for name in blocks},
+            present={view: has for view, has in self._present.items() if view in blocks},
+            by_name=self._by_name & blocks.keys(),
+        )
 
     def spread(self, places: Any, n_rows: int) -> Self:
         """Return the rows in certain places among others, which lack all of these views.
@@ -739,14 +680,14 @@ class Views:
             present[view] = np.zeros(n_rows, bool)
             present[view][places] = self.has(view)
         blocks = {view: spread(X, places, n_rows) for view, X in self._blocks.items()}
-        return self._of(blocks, self._feature_names, self._known, None, present, self._by_name)
+        return self._with(blocks=blocks, index=None, present=present)
 
     def shown(self) -> Self:
         """Return the same views as others see them: NaN in rows that lack one, if it is dense."""
         if not self._present:
             return self
         blocks = {view: shown(X, self._present.get(view)) for view, X in self._blocks.items()}
-        return self._of(blocks, self._feature_names, READ, self._index, self._present)
+        return self._with(blocks=blocks, known=READ)
 
     @overload
     def __getitem__(self, key: str) -> Block: ...
@@ -762,11 +703,9 @@ class Views:
         rows = row_key(key)
         blocks = {name: take_rows(block, rows) for name, block in self._blocks.items()}
         index = None if self._index is None else self._index[rows]
-        present = {}
-        for view, has in self._present.items():
-            if not (own := has[rows]).all():
-                present[view] = own
-        return self._of(blocks, self._feature_names, self._known, index, present, self._by_name)
+        some = {view: has[rows] for view, has in self._present.items()}
+        present = {view: has for view, has in some.items() if not has.all()}
+        return self._with(blocks=blocks, index=index, present=present)
 
 
 def _some(parts: Iterable[Views]) -> list[Views]:
@@ -786,9 +725,10 @@ def matched(batch: Views, like: Schema, new_features: NewFeatures = "error") -> 
     for view, known in zip(like.names, like.feature_names, strict=True):
         if names[view] is None and known and not grows:
             names[view] = as_names(known)
-    ordered = {view: batch[view] for view in like.names}
-    own = {view: names[view] for view in ordered}
-    return Views._of(ordered, own, batch._known, batch._index, batch._present, batch._by_name)
+    return batch._with(
+        blocks={view: batch[view] for view in like.names},
+        feature_names={view: names[view] for view in like.names},
+    )
 
 
 @lru_cache(maxsize=2)
