@@ -158,7 +158,6 @@ FORMS = {
     "a frame and an array": lambda data: {**data, "image": data["image"].to_numpy()},
     "Views": Views,
     "a list": lambda data: list(data.values()),
-    "levels of columns": lambda data: pd.concat(data, axis=1),
     "AnnData": lambda data: {
         view: AnnData(X.to_numpy(), ROWS[:6], list(X.columns)) for view, X in data.items()
     },
