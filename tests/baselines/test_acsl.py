@@ -1,18 +1,13 @@
 """ACSL: every update against the objective as written, and what it finds."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.preprocessing import normalize
 
 from omvfs.baselines.acsl import ACSL, Collaboration, centred_features
 from omvfs.baselines.factors import Centred
 from omvfs.baselines.graphs import neighbour_graph, shares
-from omvfs.datasets import make_planted
 from support import KINDS, clustered, counts, dense
 
 UPDATES = ("update_s", "update_w", "update_f_and_p")
@@ -122,26 +117,6 @@ def test_f_and_p_are_the_best_together_for_the_reweighted_norm(problem):
     np.testing.assert_allclose(P, np.linalg.solve(Q, Y.T @ F), rtol=1e-5, atol=1e-8)
 
 
-def test_all_views_have_a_say_in_the_graph():
-    rng = np.random.default_rng(0)
-    one, other = (sp.csr_array(np.eye(6)[rng.permutation(6)]) for _ in range(2))
-    X = Centred.of(counts(rng, 6, 4))
-    found = Collaboration([X], [one, other], 2, 0.0, 1.0, 0.1)
-    found.w = np.tile([0.25, 0.75], (6, 1))
-    found.update_s()
-    np.testing.assert_allclose(found.S, 0.25 * one.toarray() + 0.75 * other.toarray())
-
-
-def test_rows_of_a_view_that_agree_with_the_graph_weigh_more():
-    rng = np.random.default_rng(0)
-    A = [sp.csr_array(rng.dirichlet(np.ones(8), size=8)) for _ in range(2)]
-    found = Collaboration([Centred.of(counts(rng, 8, 4))], A, 2, 1.0, 1.0, 0.1)
-    found.S = np.vstack([A[0].toarray()[:4], A[1].toarray()[4:]])
-    found.update_w()
-    np.testing.assert_allclose(found.w[:4], np.tile([1, 0], (4, 1)), atol=0.01)
-    np.testing.assert_allclose(found.w[4:], np.tile([0, 1], (4, 1)), atol=0.01)
-
-
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 def test_centred_rows_are_those_less_their_mean(kind):
     rng = np.random.default_rng(0)
@@ -172,93 +147,3 @@ def test_at_the_end_all_constraints_are_met_and_the_objective_has_fallen():
     # What F says of the rows is mostly their class.
     means = np.stack([F[labels == label].mean(axis=0) for label in range(3)])
     assert np.sum((F - means[labels]) ** 2) < 0.2 * np.sum((F - F.mean(axis=0)) ** 2)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_planted_features_are_found_far_above_chance(seed):
-    data = make_planted(400, n_features=(150, 100), n_informative=(15, 10), random_state=seed)
-    views = {name: normalize(X.astype(float)) for name, X in data.views.items()}
-    model = ACSL(5).fit(views)
-    for view, truth in data.informative.items():
-        assert truth[model.view_ranking_[view] <= truth.sum()].mean() > 0.6  # chance: 0.1
-
-
-def test_features_are_found_also_where_they_are_more_than_rows():
-    rng = np.random.default_rng(0)
-    X, _ = clustered(rng, 60, 30)
-    model = ACSL(3).fit(np.hstack([X, rng.random((60, 70))]))
-    assert (np.argsort(model.ranking_)[:30] < 30).mean() > 0.5  # chance: 0.3
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_kind_and_precision_change_no_more_than_rounding(dtype):
-    rng = np.random.default_rng(0)
-    for width in (8, 60):
-        views = {"a": clustered(rng, 40, 12)[0], "b": counts(rng, 40, width)}
-        views = {name: X.astype(np.float32).astype(np.float64) for name, X in views.items()}
-        expected = ACSL(3).fit(views).scores_
-        for kind in KINDS.values():
-            own = {name: kind(X.astype(dtype)) for name, X in views.items()}
-            scores = ACSL(3).fit(own).scores_
-            np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5 * expected.max())
-
-
-def test_many_features_take_no_matrix_of_features_by_features():
-    X = sp.random_array((40, 30_000), density=0.01, rng=np.random.default_rng(0), format="csr")
-    tracemalloc.start()
-    try:
-        ACSL(3, max_iter=2).fit(X)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 4 * X.shape[0] * X.shape[1] * 8  # one of features by features: 7.2e9
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_a_constant_feature_comes_last(kind):
-    X, _ = clustered(np.random.default_rng(0), 60, 9)
-    X[:, [0, 4]] = 100.0, 0.1
-    for rows in (60, 6):
-        model = ACSL(3).fit(kind(X[:rows]))
-        assert not model.scores_[[0, 4]].any()
-        assert model.scores_.any()
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        np.zeros((5, 3)),
-        np.ones((5, 3)),
-        np.eye(5),
-        np.array([[1.0, 2.0]]),
-        np.vstack([np.eye(3), np.zeros((3, 3))]),
-        -1e6 * np.eye(4),
-        1e6 * np.random.default_rng(0).random((4, 9)),
-    ],
-    ids=["zero", "ones", "identity", "one row", "empty rows", "large, negative", "large, wide"],
-)
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_degenerate_rows_give_finite_scores(X, kind):
-    model = ACSL(8).fit({"a": kind(X), "b": kind(X)})
-    assert np.isfinite(model.scores_).all()
-    assert model.embedding_.shape == (len(X), min(8, len(X)))
-    np.testing.assert_allclose(model.graph_.sum(axis=1), 1)
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"n_clusters": 0},
-        {"n_neighbors": 0},
-        {"max_iter": 0},
-        {"sparsity": 0.0},
-        {"graph_weight": np.inf},
-        {"regression_weight": 0.0},
-        {"tol": -1.0},
-    ],
-)
-def test_a_bad_parameter_is_refused_before_anything_is_learned(params):
-    model = ACSL(**params)
-    with pytest.raises(ValueError, match=next(iter(params))):
-        model.fit(np.eye(4))
-    assert not [name for name in vars(model) if name.endswith("_")]

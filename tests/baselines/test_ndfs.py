@@ -6,12 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.baselines import ndfs
-from omvfs.baselines.factors import indicator, unit_columns
-from omvfs.baselines.ndfs import NDFS, Analysis, conjugate_gradients
+from omvfs.baselines.factors import unit_columns
+from omvfs.baselines.ndfs import Analysis, conjugate_gradients
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian
-from omvfs.model.objective import orthogonality_gap
-from support import KINDS, clustered, counts, dense
+from support import KINDS, counts, dense
 
 SOLVERS = {"features": (10**6, 10**6), "rows": (0, 10**6), "conjugate gradients": (0, 0)}
 problems = st.fixed_dictionaries(
@@ -55,7 +54,7 @@ def naive_objective(X, L, analysis, beta, gamma):
 
 
 @given(problem=problems)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_half_step_raises_the_objective(problem):
     X, L, analysis = draw(**problem)
     beta, gamma = problem["beta"], problem["gamma"]
@@ -71,7 +70,7 @@ def test_no_half_step_raises_the_objective(problem):
 
 
 @given(problem=problems, pull=st.sampled_from([1e-3, 1.0, 1e3]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_f_does_not_raise_the_objective_whatever_the_regression_says(problem, pull):
     _, _, analysis = draw(**problem)
     rng = np.random.default_rng(problem["seed"])
@@ -81,28 +80,6 @@ def test_f_does_not_raise_the_objective_whatever_the_regression_says(problem, pu
         analysis.update_f()
         now = analysis._objective_of(analysis.F)
         assert now <= before + 1e-12 * (before + problem["gamma"])
-
-
-def test_half_the_power_would_not_do():
-    # A small F, pulled strongly: the square root of the fraction overshoots.
-    F, XW, gamma = np.array([[0.02]]), np.array([[437.0]]), 495.0
-    analysis = Analysis(np.ones((1, 1)), np.zeros((1, 1)), F, 0.1, gamma)
-    analysis._XW = XW
-    before = analysis._objective_of(F)
-    fraction = (XW + gamma * F) / (F + gamma * F**3)
-    assert analysis._objective_of(F * fraction**0.5) > before
-    analysis.update_f()
-    assert analysis._objective_of(analysis.F) < before
-    np.testing.assert_allclose(analysis.F, F * fraction**0.25)
-
-
-def test_entries_on_their_way_to_zero_do_not_overflow():
-    F = np.array([[1.0, 1e-310], [0.0, 1.0]])
-    analysis = Analysis(np.ones((2, 1)), np.zeros((2, 2)), F, 0.1, 1.0)
-    analysis._XW = np.full((2, 2), 1e3)
-    analysis.update_f()
-    assert np.isfinite(analysis.F).all()
-    assert (analysis.F > 0).tolist() == [[True, False], [False, True]]
 
 
 @pytest.mark.parametrize("shape", [(12, 6), (6, 15)])
@@ -121,15 +98,6 @@ def test_w_is_the_reweighted_closed_form(solver, shape, kind, beta):
         D = np.diag(1 / (2 * np.maximum(norms, 1e-12)))
         analysis.update_w()
     assert not analysis.W[1].any()
-
-
-def test_kind_changes_no_more_than_rounding_where_gradients_are_used(monkeypatch):
-    monkeypatch.setattr(ndfs, "_ROWS", 50)
-    X, _ = clustered(np.random.default_rng(0), 60, 90)
-    expected = NDFS(3, random_state=0).fit(X).scores_
-    for kind in KINDS.values():
-        scores = NDFS(3, random_state=0).fit(kind(X)).scores_
-        np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-7 * expected.max())
 
 
 @pytest.mark.parametrize("steps", [1, 3])
@@ -169,39 +137,3 @@ def test_the_printed_update_raises_the_objective_where_ours_does_not():
     analysis.F = F
     analysis.update_f()
     assert analysis.objective() < 1e-3 * before
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_f_is_nearly_orthonormal_at_the_end(seed):
-    X, _ = clustered(np.random.default_rng(seed), 120, 30, n_clusters=4)
-    selector = NDFS(4, random_state=0).fit(X)
-    (F,) = selector.embeddings_.values()
-    assert (F >= 0).all()
-    assert orthogonality_gap(F) < 1e-5
-    start = unit_columns(indicator(X, 4, np.random.default_rng(0)) + 0.2)
-    assert orthogonality_gap(start) > 0.1
-
-
-def test_a_smaller_gamma_lets_f_follow_the_graph():
-    rng = np.random.default_rng(0)
-    X, _ = clustered(rng, 80, 20)
-    L = laplacian(neighbours(X, 5), normalised=True)
-    rough = {}
-    for gamma in (1.0, 1e8):
-        selector = NDFS(3, orthogonality=gamma, graph_weight=10.0, random_state=0).fit(X)
-        (F,) = selector.embeddings_.values()
-        # From 0.2 outside its cluster, a row can come to belong to several.
-        assert ((F > 1e-3).sum(axis=1) > 1).any() == (gamma == 1.0)
-        F = F / np.linalg.norm(F, axis=0)
-        rough[gamma] = np.trace(F.T @ L @ F)
-    assert rough[1.0] < 0.9 * rough[1e8]
-
-
-def test_sparsity_concentrates_the_weights():
-    X, _ = clustered(np.random.default_rng(0), 100, 40)
-    shares = []
-    for sparsity in (0.001, 0.1, 1.0):
-        scores = NDFS(3, sparsity=sparsity, random_state=0).fit(X).scores_
-        shares.append(np.sort(scores)[-10:].sum() / scores.sum())
-    assert shares == sorted(shares)
-    assert shares[-1] > 1.2 * shares[0]

@@ -1,12 +1,5 @@
-"""EUFS: clusters and features learned together under a robust loss, by alternating directions.
+"""EUFS: clusters and features learned together under a robust loss, by alternating directions."""
 
-The n × d arrays E and Y2 of the method are never formed. Let M = X − UVᵀ + Y2/μ and G = M − E. As E
-is M with its rows shrunk, G is M with its rows cut to a norm of at most 1/μ; X − E + Y2/μ is
-G + UVᵀ; and after an iteration Y2/μ is G plus the change of −UVᵀ. So G stands for both, and it is
-diag(c) X plus one matrix of rank K for each iteration past: `Cut`.
-"""
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +13,16 @@ from omvfs.baselines.factors import (
     unit_columns,
 )
 from omvfs.baselines.graphs import FloatArray
-from omvfs.model.arrays import Block, squared_row_norms
+from omvfs.model.arrays import Array, Block, dense, squared_row_norms
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian
+from omvfs.model.objective import row_norms
 from omvfs.parameters import number
 
 # What μ grows by, and how far.
 _GROWTH, _MU_MAX = 1.1, 1e10
-_EPS = float(np.finfo(np.float64).eps)
+# Rows of the dense array that are worked on at a time.
+_STRIP = 1000
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -71,9 +66,7 @@ class EUFS(FactorSelector):
     -----
     The updates and the growth of μ are the paper's. Ours are the graph, which joins a row with its
     nearest by cosine and weights them so; the start, U from k-means and V = XᵀU; the stopping rule;
-    the default weights; and how the updates are computed. That takes (n_rows + n_features) × K
-    numbers an iteration, most of which fade again, or two arrays of n_rows × n_features if those
-    are smaller.
+    and the default weights. One dense array of n_rows × n_features is held.
 
     Rows are taken as they come, and best given unit norm: μ begins at `penalty` whatever their
     size, and beside long rows it is too small to bring U near its constraints.
@@ -122,6 +115,10 @@ class Directions:
     They lower ‖E‖_{2,1} + α‖V‖_{2,1} + β tr(ZᵀLU) + ⟨Y1, Z − U⟩ + ⟨Y2, X − UVᵀ − E⟩
     + (μ/2)(‖Z − U‖² + ‖X − UVᵀ − E‖²) over UᵀU = I and Z ≥ 0.
 
+    Let M = X − UVᵀ + Y2/μ and G = M − E. As E is M with its rows shrunk, G is M with its rows cut
+    to a norm of at most 1/μ; X − E + Y2/μ is G + UVᵀ; and after an iteration Y2/μ is G plus the
+    change of −UVᵀ. So G stands for both E and Y2.
+
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
@@ -136,7 +133,7 @@ class Directions:
     ----------
     U, V, Z, Y1, mu
         As in the formula.
-    G : Cut
+    G : array of shape (n, d)
         M − E of the last `update_e`.
     kept : array of shape (n,)
         What G has of each row of M, so that E = (1 / kept − 1) G.
@@ -150,7 +147,8 @@ class Directions:
         self.X, self.L, self.alpha, self.beta, self.mu = X, L, alpha, beta, mu
         self.U, self.Z, self.Y1 = U, U, np.zeros_like(U)
         self.V: FloatArray = np.asarray(X.T @ U)
-        self.G, self.kept, self.fitted = Cut(X), np.ones(len(U)), (U, self.V)
+        self.G, self.kept, self.fitted = np.zeros(X.shape), np.ones(len(U)), (U, self.V)
+        self._xx, self._xg = squared_row_norms(X), np.zeros(len(U))
         # Y2 is zero at first, then μ_before (G + the change of −UVᵀ).
         self._mu_before = 0.0
 
@@ -168,11 +166,20 @@ class Directions:
         """E = shrink(X − UVᵀ + Y2/μ, 1/μ), by way of G."""
         w = self._mu_before / self.mu
         (U, V), self.fitted = self.fitted, (self.U, self.V)
-        self.kept = self.G.advance(w, [(w * U, V), (-(1 + w) * self.U, self.V)], 1 / self.mu)
+        left, right = np.hstack([w * U, -(1 + w) * self.U]), np.hstack([V, self.V])
+        for start in range(0, len(U), _STRIP):
+            rows = slice(start, start + _STRIP)
+            X, G = dense(self.X[rows]), self.G[rows]
+            G *= w
+            G += left[rows] @ right.T
+            G += X
+            self.kept[rows] = 1 / np.maximum(1, self.mu * row_norms(G))
+            G *= self.kept[rows, np.newaxis]
+            self._xg[rows] = _dots(X, G)
 
     def update_v(self) -> None:
         """V = shrink((X − E + Y2/μ)ᵀU, α/μ)."""
-        self.V = shrink(self.G.transposed_times(self.U) + self.V, self.alpha / self.mu)
+        self.V = shrink(self.G.T @ self.U + self.V, self.alpha / self.mu)
 
     def update_z(self) -> None:
         """Z = max(U − Y1/μ − (β/μ)LU, 0)."""
@@ -183,7 +190,7 @@ class Directions:
         """U = PQᵀ of the singular vectors of Y1/μ + Z − (β/μ)LZ + (X − E + Y2/μ)V."""
         U, V = self.fitted
         N = self.Z + (self.Y1 - self.beta * (self.L @ self.Z)) / self.mu
-        self._GV = self.G.times(self.V)
+        self._GV: FloatArray = self.G @ self.V
         N += self._GV + U @ (V.T @ self.V)
         self.U = orthonormal(N, self.U)
 
@@ -197,126 +204,15 @@ class Directions:
         G, U, V = self.G, self.U, self.V
         # Row by row, ‖x − uVᵀ‖² − 2⟨x − uVᵀ, e⟩ + ‖e‖².
         times = 1 / self.kept - 1
-        squares = G.xx + _dots(U, U @ (V.T @ V) - 2 * (self.X @ V))
-        squares += times * (times * G.gg - 2 * (G.xg - _dots(U, self._GV)))
-        total = float(G.xx.sum())
+        squares = self._xx + _dots(U, U @ (V.T @ V) - 2 * (self.X @ V))
+        squares += times * (times * _dots(G, G) - 2 * (self._xg - _dots(U, self._GV)))
+        total = float(self._xx.sum())
         of_x = float(squares.sum()) / total if total > 0 else 0.0
         of_u = float(np.sum(np.square(self.Z - U))) / U.shape[1]
         return float(np.sqrt(max(of_x, of_u)))
 
 
-class Cut:
-    """Rows G of some norm at most, kept as diag(c) X + Σ PQᵀ + R, where R is None or n × d.
-
-    Zero at first. What is below the rounding error of G is dropped from the sum, and R takes it up
-    where it would outgrow R.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-
-    Attributes
-    ----------
-    xx, xg, gg : array of shape (n,)
-        ‖x‖², ⟨x, g⟩ and ‖g‖² of each row.
-
-    Examples
-    --------
-    >>> X, ones = np.array([[3.0, 3.0], [1.0, 1.0]]), np.ones((2, 1))
-    >>> G = Cut(X)
-    >>> G.advance(0.0, [(ones, np.array([[0.0], [1.0]]))], 2.5)
-    array([0.5, 1. ])
-    >>> G.times(np.eye(2))
-    array([[1.5, 2. ],
-           [1. , 2. ]])
-    """
-
-    def __init__(self, X: Block) -> None:
-        n = X.shape[0]
-        self.xx, self.xg, self.gg = squared_row_norms(X), np.zeros(n), np.zeros(n)
-        self._X, self._c = X, np.zeros(n)
-        self._terms: list[tuple[FloatArray, FloatArray]] = []
-        self._rest: FloatArray | None = None
-
-    def times(self, B: FloatArray) -> FloatArray:
-        """Return G B."""
-        product: FloatArray = _scaled(self._c, self._X @ B)
-        for P, Q in self._terms:
-            product += P @ (Q.T @ B)
-        return product if self._rest is None else product + self._rest @ B
-
-    def transposed_times(self, U: FloatArray) -> FloatArray:
-        """Return Gᵀ U."""
-        product: FloatArray = np.asarray(self._X.T @ _scaled(self._c, U))
-        for P, Q in self._terms:
-            product += Q @ (P.T @ U)
-        return product if self._rest is None else product + self._rest.T @ U
-
-    def advance(
-        self, w: float, terms: Sequence[tuple[FloatArray, FloatArray]], radius: float
-    ) -> FloatArray:
-        """Make G the rows of M = X + wG + Σ ABᵀ, cut to a norm of at most the radius.
-
-        Parameters
-        ----------
-        w : float
-        terms : sequence of pair of array of shape (n, K) and (d, K)
-            A and B. B is kept, and the same B twice running makes one term.
-        radius : float
-
-        Returns
-        -------
-        array of shape (n,)
-            What is kept of each row of M, between 0 and 1.
-        """
-        A, B = (np.hstack(parts) for parts in zip(*terms, strict=True))
-        of_x = _dots(A, self._X @ B)
-        squares = self.xx + w * (w * self.gg + 2 * (self.xg + _dots(A, self.times(B))))
-        squares += 2 * of_x + _dots(A, A @ (B.T @ B))
-        norms = np.sqrt(np.maximum(squares, 0))
-        kept: FloatArray = np.ones_like(norms)
-        np.divide(radius, norms, out=kept, where=norms > radius)
-        self.xg = kept * (self.xx + w * self.xg + of_x)
-        self.gg = np.square(kept * norms)
-        self._c = kept * (1 + w * self._c)
-        self._scale(w * kept)
-        for A, B in terms:
-            if self._terms and self._terms[-1][1] is B:
-                self._terms[-1][0][:] += _scaled(kept, A)
-            else:
-                self._terms.append((_scaled(kept, A), B))
-        self._tidy()
-        return kept
-
-    def _scale(self, factors: FloatArray) -> None:
-        for P, _ in self._terms:
-            P *= factors[:, np.newaxis]
-        if self._rest is not None:
-            self._rest *= factors[:, np.newaxis]
-
-    def _tidy(self) -> None:
-        size = _EPS * float(np.sqrt(self.gg.sum()))
-        *old, last = self._terms  # the next terms add to the last
-        old = [(P, Q) for P, Q in old if np.linalg.norm(P) * np.linalg.norm(Q) > size]
-        n, d = self._X.shape
-        if sum(P.shape[1] for P, _ in old) * (n + d) > n * d:
-            if self._rest is None:
-                self._rest = np.zeros((n, d))
-            for P, Q in old:
-                for start in range(0, n, 1000):  # strips, as a whole product is as large as R
-                    rows = slice(start, start + 1000)
-                    self._rest[rows] += P[rows] @ Q.T
-            old = []
-        self._terms = [*old, last]
-
-
-def _scaled(factors: FloatArray, M: FloatArray) -> FloatArray:
-    """Return diag(factors) M."""
-    scaled: FloatArray = factors[:, np.newaxis] * M
-    return scaled
-
-
-def _dots(A: FloatArray, B: FloatArray) -> FloatArray:
+def _dots(A: Array, B: Array) -> FloatArray:
     """Return the inner product of every row of A with that of B."""
     dots: FloatArray = np.einsum("ik,ik->i", A, B)
     return dots

@@ -1,0 +1,183 @@
+"""What all comparison methods have in common, each property once over all of them."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
+
+from omvfs.baselines import (
+    ACSL,
+    EUFS,
+    FSDS,
+    JMVFG,
+    MCFS,
+    MVUFS,
+    NDFS,
+    SPEC,
+    TIMEFS,
+    LaplacianScore,
+    RandomScore,
+)
+from omvfs.datasets import make_planted
+from support import KINDS, clustered, counts
+
+# Little data: there is nothing to converge to.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+SEEDED = (MCFS, SPEC, EUFS, NDFS, MVUFS, JMVFG, TIMEFS, RandomScore)
+METHODS = (LaplacianScore, FSDS, ACSL, *SEEDED)
+
+
+def make(method, n_clusters, **params):
+    if method not in (LaplacianScore, RandomScore):
+        params["n_clusters"] = n_clusters
+    if method in SEEDED:
+        params["random_state"] = 0
+    return method(**params)
+
+
+def by_name(methods):
+    return pytest.mark.parametrize("method", methods, ids=lambda method: method.__name__)
+
+
+@pytest.mark.parametrize(
+    ("method", "least"),
+    [
+        (LaplacianScore, 0.9),
+        (SPEC, 0.9),
+        (MCFS, 0.6),
+        (EUFS, 0.25),
+        (NDFS, 0.8),
+        (MVUFS, 0.8),
+        (JMVFG, 0.6),
+        (ACSL, 0.6),
+        (TIMEFS, 0.6),
+        (FSDS, 0.7),
+    ],
+)
+def test_planted_features_are_found_far_above_chance(method, least):
+    data = make_planted(400, n_features=(150, 100), n_informative=(15, 10), random_state=0)
+    views = {name: normalize(X.astype(float)) for name, X in data.views.items()}
+    model = make(method, 5).fit(views)
+    for view, truth in data.informative.items():
+        assert truth[model.view_ranking_[view] <= truth.sum()].mean() >= least  # chance: 0.1
+
+
+@by_name([method for method in METHODS if method is not RandomScore])
+def test_kind_and_precision_change_no_more_than_rounding(method):
+    rng = np.random.default_rng(0)
+    views = {"a": clustered(rng, 40, 12)[0], "b": counts(rng, 40, 60)}
+    views = {name: X.astype(np.float32).astype(np.float64) for name, X in views.items()}
+    expected = make(method, 3).fit(views).scores_
+    # MVUFS ends its steps before they have converged, which lets rounding grow.
+    atol = (1e-2 if method is MVUFS else 1e-5) * np.abs(expected).max()
+    for kind in KINDS.values():
+        own = {name: kind(X.astype(np.float32)) for name, X in views.items()}
+        scores = make(method, 3).fit(own).scores_
+        assert scores.dtype == np.float64
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=atol)
+
+
+@by_name([LaplacianScore, SPEC, MCFS, JMVFG, ACSL, TIMEFS])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_a_constant_feature_comes_last(method, kind):
+    X, _ = clustered(np.random.default_rng(0), 60, 9)
+    X[:, 0], X[:, 4] = 100.0, 0.1
+    if method is not JMVFG:  # which scales columns by their range
+        X[:, 4] *= 1 + 2e-16 * np.arange(60)
+    model = make(method, 3).fit(kind(X))
+    assert set(np.argsort(model.ranking_)[-2:]) == {0, 4}
+    assert model.scores_[0] == model.scores_[4] < np.delete(model.scores_, [0, 4]).min()
+
+
+ODD = {
+    "zeros": np.zeros((5, 3)),
+    "ones": np.ones((5, 3)),
+    "one row": np.array([[1.0, 0.0, 2.0]]),
+    "one column": np.arange(5.0)[:, np.newaxis],
+    "two different rows": np.repeat([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], 5, axis=0),
+    "orthogonal rows": np.eye(5),
+    "empty rows": np.vstack([np.eye(3), np.zeros((3, 3))]),
+    "large": 1e6 * counts(np.random.default_rng(0), 4, 9),
+    "small": 1e-6 * counts(np.random.default_rng(0), 12, 6),
+    "negative": np.random.default_rng(0).standard_normal((12, 6)),
+}
+
+
+@by_name(METHODS)
+@pytest.mark.parametrize("X", ODD.values(), ids=ODD.keys())
+def test_odd_views_give_finite_scores(method, X):
+    if method is MVUFS:
+        X = np.abs(X)
+    few = {"max_iter": 20} if method in (EUFS, NDFS) else {}
+    for kind in (np.asarray, sp.csr_array):
+        model = make(method, 8, **few).fit({"a": kind(X), "b": kind(X)})
+        assert np.isfinite(model.scores_).all()
+        if hasattr(model, "embedding_"):
+            assert np.isfinite(model.embedding_).all()
+            assert model.embedding_.shape[1] <= min(8, len(X))
+
+
+@by_name(SEEDED)
+def test_the_seed_decides(method):
+    X = counts(np.random.default_rng(0), 60, 20)
+    few = {"max_iter": 2} if method in (TIMEFS, MVUFS, JMVFG) else {}
+    first, again = (make(method, 5, **few).fit(X).scores_ for _ in range(2))
+    np.testing.assert_array_equal(again, first)
+    others = [make(method, 5, **few).set_params(random_state=seed) for seed in range(1, 4)]
+    differ = [not np.allclose(other.fit(X).scores_, first, atol=1e-7) for other in others]
+    # Of MCFS and SPEC it decides nothing but the rounding of eigenvectors.
+    assert any(differ) == (method not in (MCFS, SPEC))
+
+
+@pytest.mark.parametrize(
+    ("method", "shape", "most"),
+    [
+        (LaplacianScore, (2500, 30_000), 0.17),
+        (SPEC, (2500, 30_000), 0.17),
+        (MCFS, (2500, 30_000), 0.17),
+        (TIMEFS, (2500, 30_000), 0.17),
+        (JMVFG, (40, 30_000), 4),
+        (ACSL, (40, 30_000), 4),
+    ],
+)
+def test_memory_is_far_from_that_of_rows_or_features_squared(method, shape, most):
+    X = sp.random_array(shape, density=5e-4, format="csr", rng=np.random.default_rng(0))
+    few = {"max_iter": 2} if method in (TIMEFS, JMVFG, ACSL) else {}
+    tracemalloc.start()
+    try:
+        make(method, 2, **few).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < most * shape[0] * shape[1] * 8
+
+
+@pytest.mark.parametrize(
+    ("method", "bad"),
+    [
+        (LaplacianScore, {"n_neighbors": (0, 2.0, True), "weights": ("dot",), "width": (0, -1.0)}),
+        (SPEC, {"n_clusters": (0,), "style": (0, True), "width": (0, np.inf)}),
+        (MCFS, {"n_clusters": (0,), "n_nonzero": (0, 0.5), "weights": (None,)}),
+        (FSDS, {"n_clusters": (0, 2.0), "sketch_size": (1, 1.5), "ridge_exponent": (-1, np.nan)}),
+        (EUFS, {"n_clusters": (0,), "sparsity": (-1.0,), "penalty": (0.0,), "max_iter": (0,)}),
+        (NDFS, {"graph_weight": (np.nan,), "orthogonality": (-1.0,), "tol": (-1.0,)}),
+        (MVUFS, {"n_neighbors": (0,), "regression_weight": (0.0, np.inf), "graph_weight": ("m",)}),
+        (MVUFS, {"label_view": ("sound",), "negative": ("allow",), "orthogonality": (-1.0,)}),
+        (
+            JMVFG,
+            {"sparsity": (0.0,), "smoothness": (np.inf,), "graph_weight": (0.0,), "tol": (-1,)},
+        ),
+        (ACSL, {"sparsity": (0.0,), "graph_weight": (np.inf,), "regression_weight": (0.0,)}),
+        (TIMEFS, {"sparsity": (-1.0,), "smoothness": (0.0,), "view_power": (1.0,)}),
+    ],
+)
+def test_a_bad_parameter_is_refused_before_anything_is_learned(method, bad):
+    for name, values in bad.items():
+        for value in values:
+            model = method(**{name: value})
+            with pytest.raises(ValueError, match=name):
+                model.fit({"a": np.eye(4), "b": np.eye(4)})
+            assert not [each for each in vars(model) if each.endswith("_")]
