@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import make_planted
-from streams import every_dtype, every_solver, learned, taken, two_views
+from streams import learned, taken, two_views
 from support import clustered
 
 RULES = ["separation", "balanced", "information", "contrast", "norm"]
@@ -17,7 +17,7 @@ RULES = ["separation", "balanced", "information", "contrast", "norm"]
 
 @pytest.fixture(scope="module")
 def data():
-    return make_planted(1500, n_features=(200, 150), n_informative=(40, 30), random_state=0)
+    return make_planted(1000, n_features=(200, 150), n_informative=(40, 30), random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +98,15 @@ def test_an_even_feature_stands_for_no_cluster_however_frequent():
     assert set(listed) == set(range(9))
 
 
-@every_solver
-@every_dtype
 @pytest.mark.parametrize(
-    "params",
-    [{}, {"scale_columns": True}, {"diversity": 0.0}, {"half_life": 600}, {"sample_size": 0}],
-    ids=["default", "scaled", "not discounted", "fading", "no sample"],
+    ("make", "dtype", "params"),
+    [
+        (OMVFS, np.float32, {}),
+        (OMVFS, np.float64, {"scale_columns": True, "diversity": 0.0}),
+        (OMVFS, np.float32, {"half_life": 600}),
+        (OMVFS, np.float64, {"sample_size": 0}),
+        (OMVFSPaper, np.float32, {"scale_columns": True, "half_life": 600}),
+    ],
 )
 def test_it_agrees_with_the_ranking_and_changes_nothing(make, dtype, params):
     X = two_views(3, 60, dtype, sp.csr_array)
@@ -145,14 +148,13 @@ def test_it_agrees_with_the_ranking_and_changes_nothing(make, dtype, params):
     assert learned(model) == before
 
 
-@pytest.mark.parametrize("params", [{}, {"scale_columns": True}], ids=["default", "scaled"])
-def test_ranks_by_each_rule_are_those_of_the_model_with_that_rule(params):
-    _, _, model = named(1, **params)
+def test_ranks_by_each_rule_are_those_of_the_model_with_that_rule():
+    _, _, model = named(1, scale_columns=True)
     model.fit(two_views(1, 60))
     for rule in RULES:
         plain = clone(model).set_params(criterion=rule, diversity=0.0).fit(two_views(1, 60))
-        for j in range(12):
-            assert model.explain("text", j).ranks[rule] == plain.view_ranking_["text"][j]
+        ranks = [model.explain("text", j).ranks[rule] for j in range(12)]
+        assert ranks == plain.view_ranking_["text"].tolist()
 
 
 def test_repeats_is_what_corrcoef_says():
@@ -199,19 +201,17 @@ def test_the_order_of_views_and_columns_changes_nothing():
     }
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_of_raised_columns_the_value_as_it_came_must_not_be_0(dtype):
+def test_of_raised_columns_the_value_as_it_came_must_not_be_0():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.6)
-    X = (X * (1 + np.arange(60) // 20)[:, np.newaxis]).astype(dtype)  # raised again and again
-    model = OMVFS(2, negative="shift", batch_size=20, random_state=0).fit({"only": X})
-    clip = OMVFS(2, negative="clip", batch_size=20, random_state=0).fit({"only": X})
-    for j in range(5):
-        assert model.explain("only", j).share_of_rows == pytest.approx((X[:, j] != 0).mean())
-        assert clip.explain("only", j).share_of_rows == pytest.approx((X[:, j] > 0).mean())
+    X = (X * (1 + np.arange(60) // 20)[:, np.newaxis]).astype(np.float32)  # raised again and again
+    for negative, shares in (("shift", (X != 0).mean(axis=0)), ("clip", (X > 0).mean(axis=0))):
+        model = OMVFS(2, negative=negative, batch_size=20, random_state=0).fit({"only": X})
+        found = [model.explain("only", j).share_of_rows for j in range(5)]
+        np.testing.assert_allclose(found, shares)
 
 
-@pytest.mark.parametrize("criterion", ["auto", "signal", "norm"])
+@pytest.mark.parametrize("criterion", ["auto", "norm"])
 def test_when_the_stream_has_drifted_it_agrees_with_the_ranking(criterion):
     data = make_planted(
         3000,
@@ -241,14 +241,6 @@ def test_when_the_stream_has_drifted_it_agrees_with_the_ranking(criterion):
     np.testing.assert_array_equal(recent, own > of_all)
 
 
-def test_a_model_that_was_saved_explains_alike(tmp_path):
-    blocks, names, model = named(2)
-    model.fit(views_of(blocks, names)).save(tmp_path / "model.omvfs")
-    again = OMVFS.load(tmp_path / "model.omvfs")
-    assert again.explain("text", "text4") == model.explain("text", "text4")
-    assert again.cluster_features() == model.cluster_features()
-
-
 def test_one_cluster_is_about_nothing_in_particular():
     model = OMVFS(1, random_state=0).fit(two_views(0, 40))
     assert model.cluster_features() == {0: []}
@@ -268,9 +260,7 @@ def test_a_wrong_question_says_what_was_expected():
         ("txt", 0, ValueError, "Got view 'txt'; the views are 'text', 'image'."),
         (0, 0, ValueError, "Got view 0; the views are 'text', 'image'"),
         ("text", "txt3", ValueError, "View 'text' has no feature 'txt3'; .*Did you mean 'text3'"),
-        ("text", "?", ValueError, "View 'text' has no feature '\\?'.* from 0 to 11.$"),
         ("text", 12, ValueError, "View 'text' has 12 features; got 12, .* from 0 to 11"),
-        ("text", -1, ValueError, "View 'text' .*got -1"),
         ("text", 1.0, TypeError, "view 'text' as float; expected a name or a number from 0"),
         ("text", True, TypeError, "view 'text' as bool"),
         ("image", "x", ValueError, "view 'image' have no names; got 'x', expected a number"),

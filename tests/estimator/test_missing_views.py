@@ -9,28 +9,23 @@ from hypothesis import strategies as st
 
 import omvfs
 from omvfs import OMVFS, OMVFSPaper, Views, as_views
+from omvfs.baselines import Variance
 from omvfs.datasets import make_planted
 from streams import two_views
 from support import KINDS, dense, fingerprint
 
-FEW = settings(max_examples=10, deadline=None)
+FEW = settings(max_examples=5, deadline=None)
 QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10}
 # Of solver, forgetting, scaling and the rest, all that a stream may be learned by.
 WAYS = [
     {},
     {"half_life": 20.0},
-    {"scale_columns": True},
     {"scale_columns": True, "half_life": 15.0},
-    {"graph": "none"},
-    {"graph": "gaussian"},
-    {"sample_size": 0},
-    {"sample_size": 12},
-    {"view_weight": None},
-    {"view_weight": {"text": 2.0, "image": 0.5}},
-    {"prepare": ["tfidf", "l2"]},
-    {"prepare": "scale"},
-    {"criterion": "signal"},
-    {"criterion": "information"},
+    {"graph": "none", "view_weight": None},
+    {"graph": "gaussian", "criterion": "information"},
+    {"sample_size": 0, "prepare": "scale"},
+    {"sample_size": 12, "view_weight": {"text": 2.0, "image": 0.5}},
+    {"prepare": ["tfidf", "l2"], "criterion": "signal"},
 ]
 
 
@@ -64,26 +59,19 @@ def test_rows_that_have_all_views_are_learned_from_as_ever(seed, params):
     )
 
 
-@given(st.integers(0, 50))
-@FEW
-def test_rows_of_nan_are_rows_that_lack_the_view(seed):
-    views, present = two_views(seed, 45), masks(seed, 45)
-    nan = {}
-    for v, (name, X) in enumerate(views.items()):
-        nan[name] = np.where(present[:, [v]], X, np.nan)
-    told = OMVFS(3, **QUICK).fit(lacking(views, present))
-    found = OMVFS(3, **QUICK).fit(nan)
-    assert fingerprint(told._fitted.state) == fingerprint(found._fitted.state)
-    np.testing.assert_array_equal(told.predict(nan), found.predict(lacking(views, present)))
-
-
 @given(st.integers(0, 50), st.sampled_from(list(KINDS)))
 @FEW
-def test_what_a_block_holds_in_rows_that_lack_the_view_does_not_matter(seed, kind):
+def test_rows_that_lack_a_view_may_be_nan_or_hold_anything(seed, kind):
     views, present = two_views(seed, 45), masks(seed, 45)
+    told = OMVFS(3, **QUICK).fit(lacking(views, present, kind))
     other = {name: X + (~present[:, [v]]) for v, (name, X) in enumerate(views.items())}
-    one, two = (OMVFS(3, **QUICK).fit(lacking(X, present, kind)) for X in (views, other))
-    assert fingerprint(one._fitted.state) == fingerprint(two._fitted.state)
+    anything = OMVFS(3, **QUICK).fit(lacking(other, present, kind))
+    assert fingerprint(told._fitted.state) == fingerprint(anything._fitted.state)
+    nan = {name: np.where(present[:, [v]], X, np.nan) for v, (name, X) in enumerate(views.items())}
+    found, dense_rows = OMVFS(3, **QUICK).fit(nan), lacking(views, present)
+    plain = OMVFS(3, **QUICK).fit(dense_rows)
+    assert fingerprint(found._fitted.state) == fingerprint(plain._fitted.state)
+    np.testing.assert_array_equal(plain.predict(nan), found.predict(dense_rows))
 
 
 @given(st.integers(0, 50))
@@ -132,6 +120,7 @@ def test_it_resumes_to_the_same_bits(seed, params):
         again.partial_fit(rows[start : start + 10])
     assert fingerprint(again._fitted.state) == fingerprint(whole._fitted.state)
     np.testing.assert_array_equal(scores(again), scores(whole))
+    np.testing.assert_array_equal(again.predict(rows), whole.predict(rows))
 
 
 @given(st.integers(0, 50), st.permutations(range(3)), st.sampled_from(WAYS))
@@ -169,10 +158,7 @@ def test_raised_columns_do_not_raise_rows_that_lack_the_view():
     model = OMVFS(3, **QUICK, negative="shift").fit(lacking(views, present))
     held = model._fitted.state.reservoir
     assert not dense(held.blocks[1])[~held.present[:, 1]].any()
-    again = OMVFS(3, **QUICK, negative="shift")
-    for start in range(0, 60, 20):
-        again.partial_fit(lacking(views, present)[start : start + 20])
-    assert np.isfinite(scores(again)).all()
+    assert np.isfinite(scores(model)).all()
 
 
 def test_the_paper_solver_fits_each_view_to_the_rows_that_have_it():
@@ -185,12 +171,10 @@ def test_the_paper_solver_fits_each_view_to_the_rows_that_have_it():
         has = present[:, v]
         np.testing.assert_allclose(found[v].masses, U[has].T @ U[has], atol=1e-9)
         np.testing.assert_allclose(found[v].B, X[has].T @ U[has], atol=1e-9)
-    # A row that lacks a view is not told from others by it.
-    for part in (0, 1):
-        assert np.isfinite(model.view_scores_[list(views)[part]]).all()
+    assert np.isfinite(scores(model)).all()
 
 
-def test_a_single_nan_and_rows_without_any_view_are_refused():
+def test_what_lacks_too_much_is_refused():
     views = two_views(0, 30)
     views["image"][4, 2] = np.nan
     with pytest.raises(ValueError, match=r"contains NaN: view 'image', row 4, column 2"):
@@ -200,26 +184,15 @@ def test_a_single_nan_and_rows_without_any_view_are_refused():
         OMVFS(3, **QUICK).fit(views)
     with pytest.raises(ValueError, match="NaN"):
         OMVFS(3, **QUICK).fit(np.full((20, 4), np.nan))
-
-
-def test_a_failed_call_changes_nothing():
     rows = lacking(two_views(0, 60), masks(0, 60))
     model = OMVFS(3, **QUICK).fit(rows[:30])
     before = fingerprint(model._fitted.state)
-    bad = two_views(1, 10)
-    bad["text"][3], bad["image"][3] = np.nan, np.nan
     with pytest.raises(ValueError, match="lacks every view"):
-        model.partial_fit(bad)
+        model.partial_fit(views)
     with pytest.raises(ValueError, match="start_U or start_V with rows that lack views"):
         model.partial_fit(rows[30:40], start_U=np.ones((10, 3)))
     assert fingerprint(model._fitted.state) == before
-
-
-def test_selectors_that_need_every_view_say_so():
-    from omvfs.baselines import Variance
-
-    rows = lacking(two_views(0, 30), masks(0, 30))
-    with pytest.raises(ValueError, match=r"of 30 rows lack view 'text'.*use OMVFS"):
+    with pytest.raises(ValueError, match=r"of 60 rows lack view 'text'.*use OMVFS"):
         Variance().fit(rows)
     with pytest.raises(ValueError, match="lack view"):
         as_views(rows)
@@ -314,13 +287,3 @@ def test_a_view_that_two_classes_lack_makes_no_false_features(planted):
         for lacking in (gone, rng.permutation(gone))
     )
     assert by_class >= at_random - 0.05
-
-
-def test_a_model_saved_with_rows_that_lack_views_is_read_and_checked():
-    rows = lacking(two_views(0, 30), masks(0, 30))
-    model = OMVFS(3, **QUICK).fit(rows)
-    again = OMVFS.from_bytes(model.to_bytes())
-    np.testing.assert_array_equal(
-        again._fitted.state.reservoir.present, model._fitted.state.reservoir.present
-    )
-    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))

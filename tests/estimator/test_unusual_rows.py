@@ -1,4 +1,6 @@
-"""Rows that are unusual, and welcome."""
+"""Rows that are unusual, and welcome; columns that are suspect, and warned of."""
+
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -6,9 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from faults import every_solver, everything, good
-from omvfs import OMVFS, OMVFSPaper, Views
-from streams import every_dtype, two_views
-from support import counts, fingerprint
+from omvfs import OMVFS, OMVFSPaper, SuspectColumnWarning, Views
+from streams import two_views
+from support import clustered, counts, fingerprint
 
 
 def result(model):
@@ -54,39 +56,36 @@ UNUSUAL = {
 }
 
 
-@pytest.mark.parametrize("form", UNUSUAL)
 @every_solver
-def test_unusual_forms_of_the_same_numbers_give_the_same_bits(make, form):
-    changes = UNUSUAL[form]
-    plain, unusual = (make(3, random_state=0) for _ in range(2))
-    for seed in range(3):
-        chunk = good(seed)
-        plain.partial_fit(chunk)
-        unusual.partial_fit({v: changes.get(v, lambda X: X)(X) for v, X in chunk.items()})
-        assert result(unusual) == result(plain)
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, bool])
-@every_solver
-def test_whole_numbers_are_read_as_doubles(make, dtype):
-    X = np.random.default_rng(0).integers(0, 2, (20, 6)).astype(dtype)
-    model = make(2, random_state=0).fit(X)
-    assert everything(model) == everything(make(2, random_state=0).fit(X.astype(float)))
-    assert model.V_["X"].dtype == np.float64
+def test_unusual_forms_of_the_same_numbers_give_the_same_bits(make):
+    plain = make(3, random_state=0).partial_fit(good(0)).partial_fit(good(1))
+    for form, changes in UNUSUAL.items():
+        unusual = make(3, random_state=0)
+        for seed in range(2):
+            chunk = {v: changes.get(v, lambda X: X)(X) for v, X in good(seed).items()}
+            unusual.partial_fit(chunk)
+        assert result(unusual) == result(plain), form
 
 
 @every_solver
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_rows", [1, 2, 15])
+def test_whole_numbers_are_read_as_doubles(make):
+    X = np.random.default_rng(0).integers(0, 2, (20, 6))
+    expected = everything(make(2, random_state=0).fit(X.astype(float)))
+    for dtype in (np.int8, np.int64, np.uint16, bool):
+        model = make(2, random_state=0).fit(X.astype(dtype))
+        assert everything(model) == expected
+        assert model.V_["X"].dtype == np.float64
+
+
+@every_solver
 @pytest.mark.parametrize("when", ["first", "later"])
-def test_empty_short_and_single_row_chunks_are_allowed(make, sparse, n_rows, when):
-    for value in (0.0, 1.0):
+def test_empty_short_and_single_row_chunks_are_allowed(make, when):
+    rows = counts(np.random.default_rng(0), 20, 6)
+    for n_rows, value, kind in ((1, 0.0, sp.csr_array), (2, 1.0, np.asarray), (15, 0.0, np.array)):
         odd = np.full((n_rows, 6), value)
-        rows = counts(np.random.default_rng(0), 20, 6)
-        chunks = [odd, rows] if when == "first" else [rows, odd]
         model = make(5, random_state=0)
-        for chunk in chunks:
-            model.partial_fit(sp.csr_array(chunk) if sparse else chunk)
+        for chunk in (odd, rows) if when == "first" else (rows, odd):
+            model.partial_fit(kind(chunk))
         assert model.n_samples_seen_ == n_rows + 20
         assert np.isfinite(model.scores_).all()
         # As printed, V once zero is zero for ever.
@@ -102,12 +101,82 @@ def test_a_stream_of_nothing_but_zeros_ranks_by_place(make):
     assert model.explained_share(zeros) == model.score(zeros) == 0
 
 
-@every_dtype
-@pytest.mark.parametrize("sample_size", [0, 50, 2000])
-@pytest.mark.parametrize("half_life", [1e-300, 0.02, 0.3])
+@pytest.mark.parametrize(
+    ("half_life", "sample_size", "dtype"),
+    [
+        (1e-300, 0, np.float32),
+        (1e-300, 2000, np.float64),
+        (0.02, 50, np.float64),
+        (0.3, 2000, "f4"),
+    ],
+)
 def test_what_is_forgotten_altogether_leaves_finite_answers(half_life, sample_size, dtype):
     model = OMVFS(3, half_life=half_life, sample_size=sample_size, random_state=0)
     for seed in range(4):
         model.partial_fit(two_views(seed, 20, dtype))
     assert all(np.isfinite(V).all() for V in model.V_.values())
     assert np.isfinite(model.scores_).all()
+
+
+# What is hardly a feature is warned of, once, where the library is called.
+
+
+def frame(n=60):
+    X, _ = clustered(np.random.default_rng(0), n, 12)
+    return pd.DataFrame(X, columns=list("abcdefghijkl"))
+
+
+def model(**params):
+    return OMVFS(**{"n_clusters": 3, "batch_size": 30, "random_state": 0, **params})
+
+
+def test_a_row_number_is_warned_of_by_name_and_where_fit_was_called():
+    X = frame()
+    X.insert(2, "id", np.arange(60.0))
+    with pytest.warns(SuspectColumnWarning, match=r"'id' of view 'X' counts the rows") as told:
+        model().fit(X)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    assert [each.column for each in told[0].message.suspects] == ["id"]
+
+
+def test_a_dominant_column_is_warned_of_unless_columns_are_brought_to_one_scale():
+    X = frame()
+    X["c"] *= 100
+    with pytest.warns(SuspectColumnWarning, match=r"'c' of view 'X' holds 99.*prepare='scale'"):
+        model().fit(X)
+    model(prepare="scale").fit(X)
+    model(scale_columns=True).fit(X)
+
+
+def test_a_column_that_is_large_in_all_rows_alike_is_not_warned_of():
+    X = frame()
+    X["c"] += 1000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model().fit(X)
+        model(negative="shift").fit(X - 2000)
+
+
+def test_a_stream_is_warned_of_in_its_first_chunk_only():
+    X = frame(90)
+    X["id"] = np.arange(90.0)
+    fitted = model()
+    with pytest.warns(SuspectColumnWarning):
+        fitted.partial_fit(X[:30])
+    fitted.partial_fit(X[30:60])
+    fitted.predict(X), fitted.transform(X), fitted.ranking_
+    with pytest.warns(SuspectColumnWarning):
+        fitted.fit(X)
+
+
+def test_a_warning_that_is_an_error_leaves_the_model_as_it_was():
+    X = frame()
+    X["id"] = np.arange(60.0)
+    fresh = model(random_state=np.random.RandomState(0))
+    for learn in (fresh.fit, fresh.partial_fit):
+        with pytest.raises(SuspectColumnWarning):
+            learn(X)
+        assert not hasattr(fresh, "schema_")
+    expected = model(random_state=np.random.RandomState(0)).fit(frame())
+    np.testing.assert_array_equal(fresh.fit(frame()).scores_, expected.scores_)
