@@ -1,7 +1,5 @@
 """Which rows are alike, by some features and by others: agreement beyond chance."""
 
-import itertools
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -151,45 +149,6 @@ def test_features_that_tell_are_better_than_others_and_than_all(one_view):
     by_choice = [concordance(X, [each] * len(X)) for each in (poor, mixed, good)]
     assert abs(by_choice[0]) < 0.05
     assert by_choice[0] + 0.4 < by_choice[1] < by_choice[2] - 0.02
-
-
-def noise_rows(rng, n=300, widths=(200, 100)):
-    """Return words without clusters, in rows of very unequal length that views share."""
-    lengths = 1 + rng.lognormal(3, 1, n).astype(int)
-    frequencies = [1 / (np.arange(width) + 5) for width in widths]
-    return [
-        sp.csr_array(np.stack([rng.multinomial(k, p / p.sum()) for k in lengths]).astype(float))
-        for p in frequencies
-    ]
-
-
-def test_noise_is_worth_nothing_however_many_features():
-    draws = [noise_rows(np.random.default_rng(seed)) for seed in range(5)]
-    for n_chosen, n_views in itertools.product([2, 10, 50, None], [1, 2]):
-        found = []
-        for X in (each[:n_views] for each in draws):
-            chosen = [np.arange(X_v.shape[1])[:n_chosen] for X_v in X]  # the most frequent
-            found.append(concordance(X, chosen))
-        assert max(np.abs(found)) < 0.02
-        assert abs(np.mean(found)) < 0.01
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_units_and_the_order_of_rows_and_columns_do_not_matter(kind):
-    X, chosen = planted(0), [np.arange(4), np.arange(3, 9)]
-    expected = concordance([kind(X_v) for X_v in X], chosen)
-    scales = np.random.default_rng(1).uniform(0.5, 2, (120, 1)) * 1e-160
-    order = np.random.default_rng(2).permutation(120)
-    for other in (
-        [X[0] * scales, X[1] * 1e160],
-        [X_v[order] for X_v in X],
-        [X_v.astype(np.float32) for X_v in X],
-    ):
-        assert concordance([kind(X_v) for X_v in other], chosen) == pytest.approx(
-            expected, abs=1e-6
-        )
-    moved = [kind(X[0][:, ::-1]), kind(X[1])]
-    assert concordance(moved, [15 - chosen[0], chosen[1]]) == pytest.approx(expected)
 
 
 def test_where_nothing_can_be_told_it_is_0():

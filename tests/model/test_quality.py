@@ -82,19 +82,6 @@ def test_features_are_judged_on_rows_they_were_not_ranked_by():
     assert honest < 0.05 < 0.15 < cheating
 
 
-def test_more_of_the_good_features_reproduce_more():
-    rows, rng = clustered(0, n=300, noise=3.0, widths=(60, 60))
-    noise = Rows([np.hstack([X, rng.random((300, 60))]) for X in rows.X], rows.labels)
-    scores = [np.r_[np.ones(60), np.zeros(60)]] * 2
-    split = halves(noise.labels, 3, 2, rng)
-    found = agreements(noise, lambda half: scores, [3, 12, 60], 3, split)
-    assert found.shape == (4, 3, 3)
-    everything = found.mean(axis=0)[0]
-    assert everything[0] < everything[1] < everything[2]
-    # Two views tell more than one.
-    assert (everything >= found.mean(axis=0)[1:] - 0.02).all()
-
-
 def _halves(n):
     return slice(0, n, 2), slice(1, n, 2)
 

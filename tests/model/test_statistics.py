@@ -133,15 +133,6 @@ def test_relabelling_to_any_number_of_clusters_loses_nothing(a, b, seed, now):
     assert_same((a + b).relabel(moves), moved + b.relabel(moves))
 
 
-def test_relabelling_moves_whole_masses_on_both_sides():
-    U = np.random.default_rng(0).random((20, K))
-    known = Statistics.of_products([U.T @ U], [U.sum(axis=0)], [np.ones((5, K))])
-    permutation = [2, 0, 1]
-    V = np.empty_like(U)
-    V[:, permutation] = U
-    np.testing.assert_allclose(known.relabel(np.eye(K)[permutation]).masses, V.T @ V)
-
-
 @given(seed=seeds, n=st.integers(1, 12), rho=st.sampled_from([1.0, 0.5]))
 @laws
 def test_raised_statistics_are_those_of_raised_rows(seed, n, rho):

@@ -112,13 +112,6 @@ def test_seeds_are_different_rows(seed):
         assert len(set(rows)) == 4
 
 
-def test_seeds_prefer_what_is_unexplained():
-    # Nine rows along one direction and one along another: two seeds are always one of each.
-    X = np.vstack([np.tile([1.0, 0.0], (9, 1)), [0.0, 1.0]])
-    for drawn in race.kmeans_plusplus_directions(X, 2, np.random.default_rng(0), 50):
-        assert sorted(drawn.argmax(axis=1)) == [0, 1]
-
-
 def cliques(n_cliques, size, isolated=0):
     """Return the graph of rows that are near all of their own clique, and none else."""
     W = np.kron(np.eye(n_cliques), np.ones((size, size)) - np.eye(size)) / (size - 1)

@@ -97,18 +97,6 @@ def two_parts():
     return [part(seed, [60, 60]) for seed in (1, 2)]
 
 
-def test_a_cluster_whose_rows_are_all_gone_goes_to_the_one_most_like_it(two_parts):
-    common, _ = common_of(two_parts)
-    known = two_parts[0].state
-    # The sample has rows of cluster 0 no more.
-    left = np.flatnonzero(known.reservoir.counted.labels != 0)
-    reservoir = replace(known.reservoir.take(left), capacity=20)
-    moved = common.moved(KeyedPart(replace(known, reservoir=reservoir), 1))
-    V = np.vstack([view.B for view in known.statistics.views])[:, 0]
-    goes_to = int((V @ np.vstack(common._directions)).argmax())
-    assert moved.masses[goes_to] >= known.statistics.masses[0] * (1 - 1e-9)
-
-
 def test_where_a_row_goes_depends_on_no_other(two_parts):
     common, _ = common_of(two_parts)
     X = chunk(9, 30)

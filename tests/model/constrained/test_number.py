@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from omvfs.model.concordance import chance_error
 from omvfs.model.constrained.number import ClusterCurve, cluster_curve, numbers_to_try
 from short_stream import SETTINGS
-from support import clustered, fingerprint
+from support import fingerprint
 
 ASKED = replace(SETTINGS, n_clusters="auto", n_init=24)
 
@@ -44,15 +44,6 @@ def test_neither_rows_nor_generator_are_changed_and_features_may_come_in_any_ord
     np.testing.assert_allclose(curve.criterion, other.criterion, atol=1e-9)
 
 
-def test_rows_that_lack_views_do_not_make_clusters_of_who_lacks_what():
-    X, rng = rows(3, 400, 3), np.random.default_rng(3)
-    present = np.ones((400, 2), bool)
-    some = np.flatnonzero(rng.random(400) < 0.5)
-    present[some, rng.integers(0, 2, len(some))] = False
-    X = [X_v * present[:, [v]] for v, X_v in enumerate(X)]
-    assert cluster_curve(X, rng, ASKED, present=present).best == 3
-
-
 @given(st.integers(0, 5000))
 def test_numbers_rise_to_the_root_of_the_rows(n):
     tried = numbers_to_try(n).tolist()
@@ -71,16 +62,6 @@ def test_clusters_that_one_view_alone_knows_do_not_count():
     )
     assert cluster_curve([one, other], rng, ASKED).best == 3
     assert cluster_curve([one, one[:, ::-1].copy()], rng, ASKED).best == 6
-
-
-def test_of_views_that_have_nothing_to_do_with_each_other_halves_of_the_features_tell():
-    rng = np.random.default_rng(0)
-    X, noise = rows(0, 400, 4, widths=(24,))[0], rng.random((400, 24))
-    assert cluster_curve([X, noise], rng, ASKED).best == 4
-    alone = replace(ASKED, view_weight=(1.0,))
-    assert cluster_curve([X], rng, alone).best == 4
-    X, _ = clustered(np.random.default_rng(0), 200, 20, n_clusters=1)
-    assert cluster_curve([X], np.random.default_rng(0), ASKED).best <= 4
 
 
 @pytest.mark.parametrize("on_the_way", [False, True])

@@ -84,19 +84,6 @@ def test_an_update_committed_is_known_and_rolled_back_is_not(kind):
         state = update.commit()
 
 
-@kinds
-@pytest.mark.parametrize("graph", ["neighbors", "gaussian", "none"])
-def test_a_step_leaves_its_arguments_alone(kind, graph):
-    given_settings = replace(SETTINGS, graph=graph)
-    state = begin(given_settings)
-    for seed in range(3):
-        X = chunk(seed, 12, kind)
-        before = fingerprint(state), fingerprint(X)
-        following, _ = learned(state, X, given_settings)
-        assert (fingerprint(state), fingerprint(X)) == before
-        state = following
-
-
 def classes(n, dtype):
     """Rows of three classes, of which two features each are 1."""
     labels = np.arange(n) % 3
@@ -114,19 +101,6 @@ def test_a_cluster_that_fades_away_takes_nothing_along(dtype, n_chunks):
     masses = np.sort(state.statistics.masses)
     np.testing.assert_allclose(masses[1:], 16, rtol=1e-3)
     assert masses[0] < 1e-30
-
-
-@pytest.mark.parametrize("weight", [None, 1.0])
-@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e-20), (np.float64, 1e-150)])
-def test_rows_of_small_numbers_are_placed_like_others(dtype, size, weight):
-    plain = replace(PLAIN, sparsity=(0.0,), view_weight=(weight,))
-    X, labels = classes(30, dtype)
-    state = State.empty([6], np.dtype(dtype), plain, np.random.default_rng(0))
-    for _ in range(3):
-        state, _ = learned(state, [X * dtype(size)], plain)
-    found = state.window.U[-1].argmax(axis=1)
-    # One cluster a class, and one class a cluster.
-    assert len(set(found)) == len(set(zip(labels, found, strict=True))) == 3
 
 
 @given(

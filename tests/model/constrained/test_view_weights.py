@@ -52,37 +52,14 @@ def test_noise_beside_views_that_have_structure_is_not_heard(noise):
         assert view_weights([nothing, one]) == (UNHEARD, 1.0)
 
 
-@given(st.integers(0, 1000), st.permutations(range(3)))
-@settings(max_examples=10, deadline=None)
-def test_structure_that_no_other_view_shares_is_heard_unless_others_share_one(seed, order):
-    rng = np.random.default_rng(seed)
-    kinds, other_kinds = rng.integers(0, 3, 400), rng.integers(0, 3, 400)
-    one, two, other = views = [of_kinds(rng, each) for each in (kinds, kinds, other_kinds)]
-    assert view_weights([one, other]) == (1.0, 1.0)
-    weights = (1.0, 1.0, UNHEARD)
-    assert view_weights([one, two, other]) == weights
-    assert view_weights([views[v] for v in order]) == tuple(weights[v] for v in order)
-
-
-@pytest.mark.parametrize("n_views", [2, 4])
-def test_where_nothing_tells_anything_nearly_all_are_heard(n_views):
-    """Four standard errors are not beyond chance."""
-    heard = 0
-    for seed in range(20):
+def test_structure_that_no_other_view_shares_is_heard_unless_others_share_one():
+    for seed in range(3):
         rng = np.random.default_rng(seed)
-        X = [SAYS_NOTHING["normal"](rng, 200) for _ in range(n_views)]
-        heard += view_weights(X) == (1.0,) * n_views
-    assert heard >= 18
-
-
-def test_a_weak_relation_is_not_taken_for_none():
-    # So few rows that it is not certain, and so many that it is.
-    rng = np.random.default_rng(0)
-    kinds = rng.integers(0, 3, 2400)
-    strong = [of_kinds(rng, kinds) for _ in range(2)]
-    weak = 0.35 * np.eye(3)[kinds] + rng.random((2400, 3))
-    for n in (100, 400, 2400):
-        assert view_weights([*(X[:n] for X in strong), weak[:n]])[2] == 1.0
+        kinds, other_kinds = rng.integers(0, 3, 400), rng.integers(0, 3, 400)
+        one, two, other = (of_kinds(rng, each) for each in (kinds, kinds, other_kinds))
+        assert view_weights([one, other]) == (1.0, 1.0)
+        assert view_weights([one, two, other]) == (1.0, 1.0, UNHEARD)
+        assert view_weights([other, two, one]) == (UNHEARD, 1.0, 1.0)
 
 
 def test_few_rows_one_view_and_views_that_no_row_has_both_of_decide_nothing():

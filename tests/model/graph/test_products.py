@@ -125,10 +125,3 @@ def test_every_column_that_both_have_is_multiplied_once(share, seed):
     common, rest = products._columns(X, Y)
     both = np.flatnonzero((X.sum(axis=0) > 0) & (Y.sum(axis=0) > 0))
     np.testing.assert_array_equal(np.sort(np.concatenate([common, rest])), both)
-
-
-def test_columns_that_most_rows_have_are_dense_and_rare_ones_are_not():
-    rng = np.random.default_rng(0)
-    shares = np.concatenate([np.full(40, 0.9), np.full(4000, 0.001)])
-    X = sp.csr_array((rng.random((500, len(shares))) < shares) * 1.0)
-    np.testing.assert_array_equal(products._columns(X, X)[0], np.arange(40))

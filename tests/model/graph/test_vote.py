@@ -73,25 +73,6 @@ def test_many_rows_are_asked_as_few_are(monkeypatch, kind, few):
 
 
 @every_kind
-@in_strips_or_at_once
-def test_neither_the_size_of_numbers_nor_the_company_changes_a_vote(monkeypatch, kind, few):
-    monkeypatch.setattr(vote, "_FEW", few)
-    rng = np.random.default_rng(0)
-    rows, labels = clustered(rng, 30, 8)
-    X, U = counts(rng, 9, 8), Indicator(labels, np.ones(30), 3)
-    (plain,) = Electorate([kind(rows)], U, 5).shares([kind(X)])
-    assert plain.any(axis=1)[X.any(axis=1)].all()
-    for size in (1e-150, 1e-30, 1e30, 1e150):
-        (scaled,) = Electorate([kind(rows * size)], U, 5).shares([kind(X * size)])
-        np.testing.assert_allclose(scaled, plain, atol=1e-5)
-    X *= 10.0 ** np.array([-60, 0, 60, -30, 30, 0, -100, 100, 1])[:, np.newaxis]
-    electorate = Electorate([kind(rows)], U, 5)
-    alone = [electorate.shares([kind(X[[i]])])[0] for i in range(9)]
-    for got in (electorate.shares([kind(X)])[0], np.concatenate(alone)):
-        np.testing.assert_allclose(got, plain, atol=1e-5)
-
-
-@every_kind
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 8), n=st.integers(3, 40))
 @quick
 def test_votes_of_rows_found_near_before_are_the_votes(kind, seed, k, n):

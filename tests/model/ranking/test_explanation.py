@@ -14,7 +14,7 @@ from omvfs.model.ranking.explanation import (
     shares_of_rows,
     strengths,
 )
-from omvfs.model.ranking.repetition import Repetition, find_repetition
+from omvfs.model.ranking.repetition import Repetition
 from omvfs.selector import rank
 from support import KINDS, counts
 
@@ -99,32 +99,6 @@ def test_memberships_are_the_textbook_s_correlations(kind, seed, power):
             varied = np.ptp(rows[:, j]) > 0 and np.ptp(own) > 0
             expected = np.corrcoef(rows[:, j], own)[0, 1] if varied else 0.0
             assert found[j, k] == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-@given(seed=seeds, n_steps=st.integers(1, 9))
-@quick
-def test_a_feature_repeats_the_one_before_it_that_it_correlates_with_most(kind, seed, n_steps):
-    rng = np.random.default_rng(seed)
-    rows = counts(rng, 12, 8)
-    rows[:, 3] = 0.7
-    scores = rng.random(8) * (rng.random(8) < 0.9)
-    found = find_repetition(scores, kind(rows), 2.0, n_steps)
-    np.testing.assert_array_equal(found.own, scores)
-    taken = [j for j in np.argsort(-found.scores, kind="stable") if scores[j] > 0][:n_steps]
-    for j in range(8):
-        before = taken[: taken.index(j)] if j in taken else taken
-        r = {
-            i: np.corrcoef(rows[:, j], rows[:, i])[0, 1]
-            for i in before
-            if scores[j] > 0 and np.ptp(rows[:, j]) > 0 and np.ptp(rows[:, i]) > 0
-        }
-        best = max((abs(each) for each in r.values()), default=0.0)
-        assert abs(found.correlations[j]) == pytest.approx(best, abs=1e-6)
-        if best > 1e-6:
-            assert found.correlations[j] == pytest.approx(r[found.repeated[j]], abs=1e-6)
-        lost = scores[j] * (1 - best**2) ** 2
-        assert found.scores[j] == pytest.approx(lost, abs=1e-6)
 
 
 @given(seed=seeds)

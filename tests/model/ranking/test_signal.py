@@ -72,17 +72,6 @@ def test_neither_the_order_of_columns_nor_how_rows_are_held_nor_empty_clusters_m
     np.testing.assert_array_equal(places[found], expected)
 
 
-def test_features_of_no_worth_are_not_taken_and_of_one_cluster_none():
-    X, U, _, _ = drawn(0)
-    X[:, 3] = 1
-    means = means_of(X, U)
-    found = signal_order(X, np.ones(60), means, separation(means), 9)
-    assert sorted(found) == [0, 1, 2, 4, 5, 6, 7, 8]
-    assert not len(signal_order(X, np.ones(60), means, np.zeros(9), 9))
-    even = means_of(X, Indicator(np.zeros(60, np.intp), np.ones(60), 1))
-    assert not len(signal_order(X, np.ones(60), even, separation(even), 9))
-
-
 @given(st.data(), st.integers(1, 12))
 def test_scores_stand_in_an_order_and_behind_it_by_others(data, n):
     first = np.array(data.draw(st.permutations(range(1, n + 1))), float)
@@ -92,27 +81,3 @@ def test_scores_stand_in_an_order_and_behind_it_by_others(data, n):
     np.testing.assert_array_equal(np.argsort(-found), [*order, *rest])
     assert ((found > 0) & (found <= 1)).all()
     assert score_in_order(order, first, np.zeros(n)).max() == 0
-
-
-def test_a_repetition_comes_late():
-    rng = np.random.default_rng(0)
-    labels = np.arange(400) % 2
-    X = labels[:, np.newaxis] * np.array([1.0, 0.9, 0.8]) + rng.random((400, 3))
-    X = np.hstack([X, X[:, :1] * 1.05])
-    means = means_of(X, Indicator(labels, np.ones(400), 2))
-    found = list(signal_order(X, np.ones(400), means, separation(means), 4))
-    assert {found[0], found[3]} == {0, 3}
-
-
-def test_rows_weigh_by_what_is_left_of_them():
-    X, U, _, _ = drawn(3)
-    shares = np.linspace(0.1, 1, 60)
-    faded = Indicator(U.labels, shares, 3)
-    B = transposed_product(X, faded)
-    means = cluster_means(X, U, shares, B, faded.sums)
-    twice = np.repeat(np.arange(60), 2)
-    again = cluster_means(X[twice], U.take(twice), shares[twice], 2 * B, 2 * faded.sums)
-    np.testing.assert_array_equal(
-        signal_order(X, shares, means, separation(means), 9),
-        signal_order(X[twice], shares[twice], again, separation(again), 9),
-    )
