@@ -9,8 +9,6 @@ import pytest
 from changing import BEFORE, stream
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
-from omvfs.formats import ArraySource
-from omvfs.pipeline import run
 
 QUICK = "batch_size = 100\n[parameters]\nsample_size = 200\nn_init = 2\nmax_iter = 3\n"
 
@@ -51,33 +49,3 @@ def test_nothing_is_said_if_nobody_asks_and_that_nothing_changed_if_somebody_doe
     assert select("shares") == 0
     assert "changed" not in capsys.readouterr().out
     assert "drift" not in json.loads(Path("out/run.json").read_text())
-
-
-def test_a_sample_that_is_too_small_is_refused_in_the_words_of_the_command_line(select, capsys):
-    Path("quick.toml").write_text("[parameters]\nsample_size = 20\n")
-    assert select("none", "--detect-drift") == 2
-    said = capsys.readouterr().err
-    assert "Got --detect-drift with sample_size = 20 in [parameters]" in said
-
-
-def test_listeners_hear_of_a_change_in_its_chunk_and_a_run_resumes_with_its_events(tmp_path):
-    rows, common = stream("shares"), {"save_to": tmp_path / "model", "save_every": 3}
-
-    def selector():
-        quick = {"n_init": 2, "max_iter": 3, "sample_size": 200, "random_state": 0}
-        return OMVFS(3, batch_size=100, detect_drift=True, on_drift=told.append, **quick)
-
-    heard, told, left = [], [], [7]
-    whole = run(ArraySource(rows), selector(), listeners=(heard.append,)).selector
-    (status,) = [each for each in heard if each.drift is not None]
-    assert [status.drift] == whole.drift_ == told
-    assert status.n_rows - 100 < status.drift.row <= status.n_rows
-
-    def should_stop():
-        left[0] -= 1
-        return left[0] == 0
-
-    told.clear()
-    run(ArraySource(rows), selector(), should_stop=should_stop, **common)
-    again = run(ArraySource(rows), selector(), resume=True, **common).selector
-    assert again.drift_ == whole.drift_ == told

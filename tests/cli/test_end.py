@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS
-from omvfs.cli import commands
 from omvfs.cli.commands import run_app
 from omvfs.datasets import load_folder
 from support import counts
@@ -146,7 +145,7 @@ def test_a_run_that_is_stopped_before_its_first_row_leaves_no_folder(folder, tmp
     def stopped(*given, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "run", stopped)
+    monkeypatch.setattr("omvfs.pipeline.run", stopped)
     assert run_app(["select", folder, "-o", "new/folder"]) == 130
     assert not (tmp_path / "new").exists()
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-import omvfs.cli._rows
 from omvfs import OMVFS
 from omvfs.cli import commands
 from omvfs.cli.commands import run_app
@@ -29,7 +28,7 @@ def read_nothing(monkeypatch):
     def opened(*args, **named):
         raise AssertionError("opened")
 
-    monkeypatch.setattr(commands, "open_source", opened)
+    monkeypatch.setattr("omvfs.formats.open_source", opened)
 
 
 def said_once(capsys, sentence):
@@ -37,57 +36,6 @@ def said_once(capsys, sentence):
     assert sentence in " ".join(said.err.split())
     assert "Traceback" not in said.err
     assert said.out == ""
-
-
-@pytest.mark.usefixtures("read_nothing")
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["-k", "0"], "'--clusters': Got --clusters 0; expected a whole number"),
-        (["-n", "0"], "'--features': Got --features 0"),
-        (["--batch-size", "0"], "'--batch-size': Got --batch-size 0"),
-        (["--checkpoint-every", "0"], "'--checkpoint-every'"),
-        (["--negative", "foo"], "'--negative': Got --negative foo; expected 'error', 'clip'"),
-        (["--prepare", "foo"], "'--prepare': Got --prepare foo; expected 'l2'"),
-        (["--half-life", "0"], "'--half-life': Got --half-life 0.0"),
-        (["--recency", "-1"], "'--recency': Got --recency -1.0"),
-        (["--seed", "-1"], "'--seed': Got --seed -1"),
-        (["-o", "http://host/out"], "http://host/out cannot be written to: it is of the web"),
-    ],
-)
-def test_a_wrong_option_is_told_before_anything_is_read(
-    rows, tmp_path, options, sentence, capsys, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    assert run_app(["select", rows, *options]) == 2
-    said_once(capsys, sentence)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["x.npy"]
-
-
-@pytest.mark.usefixtures("read_nothing")
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ("sparsity = {x = 1}\nwindow = 0", "Got window = 0 in [parameters]"),
-        ("sparsity = {x = -1}", "Got sparsity.x = -1 in [parameters]"),
-        ("n_features_per_view = {x = 0}", "Got --features x=0"),
-        ("criterion = 'best'", "Got criterion = \"best\" in [parameters]; expected 'separation'"),
-    ],
-)
-def test_wrong_parameters_of_a_file_are_told_before_anything_is_read(
-    rows, tmp_path, parameters, sentence, capsys
-):
-    (tmp_path / "run.toml").write_text(f"[parameters]\n{parameters}\n")
-    assert run_app(["select", rows, "--config", str(tmp_path / "run.toml")]) == 2
-    said_once(capsys, sentence)
-
-
-@pytest.mark.parametrize("command", ["transform", "convert"])
-def test_rows_are_not_written_to_the_web(rows, tmp_path, command, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run_app([command, *["m"] * (command == "transform"), rows, "-o", "https://host/x"]) == 2
-    said_once(capsys, "cannot be written to: it is of the web")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["x.npy"]
 
 
 @pytest.mark.usefixtures("read_nothing")
@@ -144,15 +92,11 @@ def test_a_missing_extra_is_told(tmp_path, capsys, monkeypatch):
 
 
 def test_wide_rows_are_read_few_at_a_time(rows, tmp_path, monkeypatch, capsys):
-    for module in (files, omvfs.cli._rows):
-        monkeypatch.setattr(module, "MAX_CHUNK_BYTES", 16 * 8 * 10)
+    monkeypatch.setattr(files, "MAX_CHUNK_BYTES", 16 * 8 * 10)
     assert run_app(["info", rows]) == 0
     assert "120 rows; figures of the first 10." in capsys.readouterr().out
     assert run_app(["convert", rows, "-o", str(tmp_path / "again.npy")]) == 0
     np.testing.assert_array_equal(np.load(tmp_path / "again.npy"), np.load(rows))
-    monkeypatch.setattr(omvfs.cli._rows, "MAX_CHUNK_BYTES", 1)
-    assert run_app(["info", rows]) == 0
-    assert "figures of the first 1." in capsys.readouterr().out
 
 
 def test_an_error_tells_the_row_of_the_file(tmp_path, capsys):
@@ -199,7 +143,7 @@ def test_stopped_before_the_first_chunk_there_is_no_checkpoint_to_go_on_from(
 
     monkeypatch.setattr(commands.Stop, "__call__", asked)
     if not fitted:
-        monkeypatch.setattr(commands, "open_source", lambda *args, **named: _Silent())
+        monkeypatch.setattr("omvfs.formats.open_source", lambda *args, **named: _Silent())
     assert run_app(["select", rows, "-o", str(tmp_path / "out")]) == 130
     assert (tmp_path / "out/model.omvfs").exists() is fitted
     assert ("--resume" in capsys.readouterr().err) is fitted

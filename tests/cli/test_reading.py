@@ -167,19 +167,13 @@ def test_a_run_goes_on_with_a_file_that_has_more_words(tmp_path, capsys):
     assert "emu" in rankings[0]
 
 
-def test_words_are_hashed_and_forgotten_words_are_told(tmp_path):
+def test_words_are_hashed(tmp_path):
     rows = [json.dumps({"text": [f"w{i}", f"w{i % 5}", "cat"]}) for i in range(60)]
     file = tmp_path / "rows.jsonl"
     file.write_text("\n".join(rows) + "\n")
     given = ["select", str(file), "-k", "2", "-n", "3", "--batch-size", "20"]
     assert run_app([*given, "--prepare", "text:hash:6", "-o", str(tmp_path / "hashed")]) == 0
     assert OMVFS.load(tmp_path / "hashed/model.omvfs").schema_.widths == (64,)
-    (tmp_path / "most.toml").write_text("[parameters]\nmax_features = 20\n")
-    config = ["--config", str(tmp_path / "most.toml")]
-    assert run_app([*given, *config, "-o", str(tmp_path / "most")]) == 0
-    lost = json.loads((tmp_path / "most/run.json").read_text())["features_forgotten"]["text"]
-    assert lost >= 61 - 20
-    assert len(OMVFS.load(tmp_path / "most/model.omvfs").schema_.feature_names[0]) <= 20
 
 
 def test_words_that_a_model_knows_are_transformed_as_they_come(tmp_path):

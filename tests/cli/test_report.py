@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from omvfs.cli._output import write_results
-from omvfs.cli._summary import summarise
 from omvfs.cli.commands import run_app
+from omvfs.cli.output import summarise, write_results
 from omvfs.formats.files import Destination
 from omvfs.pipeline import Result
 from reported import HOSTILE, hostile_model
@@ -147,7 +146,7 @@ def test_what_stands_in_the_way_is_told_before_anything_is_done(run, tmp_path, c
     (tmp_path / "folder.html").mkdir()
     refused(2, "is a folder", model, "-o", tmp_path / "folder.html")
     refused(2, "--resamples", model, "-o", out, "--resamples", "-1")
-    refused(3, "Got --resamples 1", model, "-o", out, "--resamples", "1")
+    refused(3, "Got n_resamples=1", model, "-o", out, "--resamples", "1")
     assert not out.exists()
     for there in (out, out.with_suffix(".json")):
         there.write_text("mine")

@@ -14,9 +14,9 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS, Views
-from omvfs.cli._messages import shown
-from omvfs.cli._output import write_results
 from omvfs.cli.commands import run_app
+from omvfs.cli.output import write_results
+from omvfs.data.schema import shown
 from omvfs.formats import SourceError, open_writer
 from omvfs.pipeline import Result
 from support import counts
@@ -226,7 +226,7 @@ def test_what_nobody_thought_of_is_a_sentence(monkeypatch, capsys):
     def fails(*args, **named):
         raise KeyError("\x1bx")
 
-    monkeypatch.setattr("omvfs.cli.commands.open_source", fails)
+    monkeypatch.setattr("omvfs.formats.open_source", fails)
     assert run_app(["info", "x.npy"]) == 1
     assert capsys.readouterr().err == (
         "omvfs: This should not have happened: KeyError('\\x1bx'). --debug shows where it comes "

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from omvfs import OMVFS, cli
-from omvfs.cli._signals import Interrupted
+from omvfs.cli.errors import Interrupted
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
@@ -86,7 +86,7 @@ def test_a_signal_on_the_way_in_or_out_is_told_too(name, monkeypatch, capsys):
         raise Interrupted(signal.SIGTERM)
 
     monkeypatch.setattr(cli, name, interrupted)
-    monkeypatch.setattr(cli, "_run", lambda: 0)
+    monkeypatch.setattr("omvfs.cli.commands.run_app", lambda _: 0)
     others = {"watch", "let_go"} - {name}
     for other in others:
         monkeypatch.setattr(cli, other, lambda: None)

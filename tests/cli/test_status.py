@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from omvfs import OMVFS
-from omvfs.cli import _report
+from omvfs.cli import output
 from omvfs.cli.commands import run_app
 from streams import two_views
 
@@ -34,8 +34,8 @@ def test_the_report_of_a_run_is_written_at_its_checkpoints_and_changes_nothing(
         pages.append(self.html())
         path.write_text(pages[-1])
 
-    monkeypatch.setattr(_report.PageOnTheWay, "_SHARE", 1.0)
-    monkeypatch.setattr(_report.Report, "save", kept)
+    monkeypatch.setattr(output.PageOnTheWay, "_SHARE", 1.0)
+    monkeypatch.setattr("omvfs.report.Report.save", kept)
     options = "--report", "--checkpoint-every", "2"
     assert select(rows, tmp_path / "with", *options) == 0
     assert len(pages) > 2
@@ -50,7 +50,7 @@ def test_the_page_of_a_run_that_fails_does_not_reload(rows, tmp_path, monkeypatc
     def fails(*given):
         raise OSError(28, "No space left on device", "ranking.csv")
 
-    monkeypatch.setattr(_report.PageOnTheWay, "_SHARE", 1.0)
+    monkeypatch.setattr(output.PageOnTheWay, "_SHARE", 1.0)
     monkeypatch.setattr("omvfs.cli.commands.write_results", fails)
     assert select(rows, tmp_path / "out", "--report", "--checkpoint-every", "2") == 4
     page = (tmp_path / "out" / "report.html").read_text()

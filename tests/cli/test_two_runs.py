@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from omvfs import OMVFS, disk
-from omvfs.cli._signals import Stop
 from omvfs.cli.commands import run_app
+from omvfs.cli.errors import Stop
 from support import counts, fingerprint
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from clusters import inside, saved_parts
 from omvfs import OMVFS
-from omvfs.cli import _workers
+from omvfs.cli import commands
 from omvfs.cli.commands import run_app
 from omvfs.distributed import shards
 from streams import learned
@@ -231,7 +231,7 @@ def test_asked_to_stop_it_keeps_what_is_finished(
 
 
 def test_a_scheduler_that_is_not_there_is_told_soon(folder, capsys, monkeypatch):
-    monkeypatch.setattr(_workers, "_ANSWER", 1)
+    monkeypatch.setattr(commands, "_ANSWER", 1)
     began = time.monotonic()
     out = folder / "out"
     assert select(folder / "p" / "*.npy", "-o", out, "--scheduler", "tcp://127.0.0.1:1") == 1

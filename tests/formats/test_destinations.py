@@ -231,7 +231,7 @@ def test_what_cannot_be_written_is_told_before_anything_is_read(rows, capsys, mo
     def forbidden(self, path, value, **more):
         raise PermissionError(errno.EACCES, "Forbidden", "memory://out")
 
-    monkeypatch.setattr(commands, "open_source", opened)
+    monkeypatch.setattr("omvfs.formats.open_source", opened)
     with monkeypatch.context() as patched:
         patched.setattr(MemoryFileSystem, "pipe_file", forbidden)
         for command in (["select", rows], ["convert", rows]):

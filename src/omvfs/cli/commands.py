@@ -1,44 +1,17 @@
 """The commands, each a few lines over the library."""
 
-import sys
-from collections.abc import Iterator, Sequence
+import contextlib
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-from typer.main import get_command
 
-from omvfs import OMVFS, persistence
-from omvfs.cli._about import COLUMNS, figures, remarked, remarks
-from omvfs.cli._checks import (
-    MODEL,
-    RESULTS,
-    check_free,
-    check_key,
-    check_out,
-    check_parameters,
-    leaving_no_folder,
-    telling_of_checkpoint,
-)
-from omvfs.cli._config import (
-    DEFAULTS,
-    check_one_size,
-    is_given,
-    options_of,
-    parameters_of,
-    resized,
-    table_of,
-)
-from omvfs.cli._ending import ended, said_of
-from omvfs.cli._front import new_app
-from omvfs.cli._logged import saying_what_is_logged
-from omvfs.cli._messages import discreet, say, shown
-from omvfs.cli._models import merge, rank
-from omvfs.cli._options import (
+from omvfs.cli.errors import Stop, discreet, ended, said_of, say, saying_what_is_logged
+from omvfs.cli.options import (
     BatchSize,
     CheckpointEvery,
     Clusters,
@@ -53,11 +26,15 @@ from omvfs.cli._options import (
     Keep,
     Key,
     Layer,
+    MergedOut,
+    Model,
     Negative,
     Order,
     Out,
     Overwrite,
+    PageOut,
     Prepare,
+    Reading,
     Recency,
     ResultsOut,
     Resume,
@@ -72,37 +49,92 @@ from omvfs.cli._options import (
     WithReport,
     Workers,
     WriteData,
+    destination,
+    is_given,
+    parameters_of,
+    table_of,
 )
-from omvfs.cli._output import Bar, StatusFile, write_results
-from omvfs.cli._reading import Reading, of_parts
-from omvfs.cli._report import (
+from omvfs.cli.output import (
+    COLUMNS,
+    MODEL,
     PAGE,
+    RESULTS,
+    VALUES,
+    WRITTEN,
+    Bar,
     PageOnTheWay,
+    StatusFile,
+    as_they_came,
+    chunks_of,
     command_of,
-    pages_for,
-    replace_report,
-    report,
+    figures,
+    leaving_no_folder,
+    no_rows,
+    remarked,
+    remarks,
+    remove_stale,
+    run_of,
+    show_table,
+    summarise,
+    write_report,
+    write_results,
+    write_rows,
 )
-from omvfs.cli._rows import as_they_came, chunks_of, no_rows, write_rows
-from omvfs.cli._signals import Stop
-from omvfs.cli._summary import summarise
-from omvfs.cli._wording import worded
-from omvfs.cli._workers import (
-    PARTS,
-    check_same_kind,
-    check_workers,
-    kept_in,
-    learned,
-    tell_of_damaged,
-)
-from omvfs.data.read import mark_missing
-from omvfs.data.schema import NewFeatures, Schema
-from omvfs.disk import locked, settle, sweep
-from omvfs.formats import Joined, Source, open_source
-from omvfs.formats.files import Destination
-from omvfs.pipeline import Listener, Result, run
 
-app = new_app()
+# Types only, and what a command that runs needs: `--help` is to be quick.
+if TYPE_CHECKING:
+    from omvfs import OMVFS
+    from omvfs.data.schema import NewFeatures
+    from omvfs.distributed.shards import Kept
+    from omvfs.formats import Source
+    from omvfs.formats.files import Destination
+    from omvfs.pipeline import Listener, Result
+
+# Where finished parts of a run with workers are kept in the folder of the results.
+PARTS = "parts"
+# Seconds that a scheduler may take to answer.
+_ANSWER = 10
+
+app = typer.Typer(
+    name="omvfs",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong command or option, 3 data that cannot be used, "
+    "4 a file that cannot be read or written, 130 and 143 stopped by Ctrl-C or SIGTERM.",
+)
+
+
+def run_app(arguments: list[str]) -> int:
+    """Run a command and return its exit code; errors are one sentence on stderr.
+
+    Parameters
+    ----------
+    arguments : list of str
+        Among them, anywhere, ``--debug`` to show where an error comes from.
+    """
+    given = [each for each in arguments if each != "--debug"]
+    with saying_what_is_logged():
+        return ended(lambda: app(given, prog_name="omvfs", standalone_mode=False), arguments)
+
+
+@app.callback(invoke_without_command=True)
+def omvfs(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where in the program an error comes from.")
+    ] = False,
+) -> None:
+    """Pick the informative features of data without labels, in one pass.
+
+    Data have views: several kinds of features of the same rows, such as the words and the pixels
+    of web pages. Begin with: omvfs info DATA. Then: omvfs select DATA -k 20 -n 200 -o out.
+    """
+    if version:
+        from omvfs import __version__
+
+        typer.echo(f"omvfs {__version__}")
+        raise typer.Exit
 
 
 @app.command(cls=Grouped)
@@ -121,21 +153,12 @@ def info(
     layer: Layer = None,
 ) -> None:
     """Show what is in the data, and what is wrong with it."""
-    check_key(inputs, key)
+    from omvfs.data.read import mark_missing
+
     with _opened(Reading.of(context)) as source:
         total = source.n_rows
         views = mark_missing(next(chunks_of(source, inputs, rows)).views)
-    lines = [[shown(cell) for cell in line] for line in figures(views)]
-    if sys.stdout.isatty():
-        table = Table()
-        for name in COLUMNS:
-            table.add_column(name, overflow="fold")
-        for line in lines:
-            table.add_row(*map(Text, line))
-        Console().print(table)
-    else:
-        for line in (list(COLUMNS), *lines):
-            typer.echo("\t".join(line))
+    show_table(figures(views), COLUMNS)
     known = "unknown" if total is None else f"{total:,}"
     say(f"{known} rows; figures of the first {len(views):,}.")
     for sentence in remarks(views, inputs):
@@ -146,12 +169,13 @@ def info(
 def select(
     context: typer.Context,
     inputs: Inputs,
-    clusters: Clusters = DEFAULTS["n_clusters"],
-    features: Features = DEFAULTS["n_features_per_view"],
-    total: Total = DEFAULTS["n_features_to_select"],
+    # Defaults are those of OMVFS, but for the seed: not by default another ranking in every run.
+    clusters: Clusters = 8,
+    features: Features = 100,
+    total: Total = None,
     out: ResultsOut = Path("out"),
-    prepare: Prepare = DEFAULTS["prepare"],
-    negative: Negative = DEFAULTS["negative"],
+    prepare: Prepare = None,
+    negative: Negative = "error",
     write_data: WriteData = False,
     with_report: WithReport = False,
     view: View = None,
@@ -162,11 +186,10 @@ def select(
     tokenize: Tokenize = None,
     vocabulary: Vocabulary = None,
     layer: Layer = None,
-    batch_size: BatchSize = DEFAULTS["batch_size"],
-    half_life: HalfLife = DEFAULTS["half_life"],
-    recency: Recency = DEFAULTS["recency"],
-    detect_drift: DetectDrift = DEFAULTS["detect_drift"],
-    # Not by default another ranking in every run.
+    batch_size: BatchSize = 200,
+    half_life: HalfLife = None,
+    recency: Recency = 0.5,
+    detect_drift: DetectDrift = False,
     seed: Seed = 0,
     workers: Workers = None,
     scheduler: Scheduler = None,
@@ -184,48 +207,41 @@ def select(
     ranking.csv and ranking.json (all features by rank), run.json (how they were made) and
     model.omvfs (for omvfs transform, and to go on if it was stopped).
     """
-    check_one_size(context)
-    selector = OMVFS(**parameters_of(context))
-    check_parameters(selector)
-    check_key(inputs, key)
-    pages = pages_for(with_report)
+    from omvfs.disk import locked, settle, sweep
+
+    _check_one_size(context)
+    selector, reading = _selector(context), Reading.of(context)
+    pages = _pages_for(with_report)
     if resume and overwrite:
         raise typer.BadParameter("--resume goes on, --overwrite begins anew: give one of them.")
-    to: Destination = context.with_resource(Destination(out))
-    out, many = to.here, check_workers(workers, scheduler, context.params, to)
+    to: Destination = context.with_resource(destination(out))
+    out, many = to.here, _check_workers(context.params, reading, to)
+    about: dict[str, Any] = {}
     with ExitStack() as stack:
         stack.enter_context(leaving_no_folder(out))
-        check_out(to, inputs, write_data)
+        _check_out(to, reading, write_data)
         stack.enter_context(locked(out))
-        kept = kept_in(to)
-        check_free(to, resume, overwrite, [PARTS, *pages] if kept else pages)
-        check_same_kind(to, many, resume)
+        kept = _kept_in(to) if many or (out / PARTS).exists() else None
+        _check_free(to, resume, overwrite, [PARTS, *pages] if kept else pages)
+        if resume:
+            _check_same_kind(to, kept, many)
         settle(out)
         sweep(out / "data")
         if resume:
             to.fetch(MODEL)
-        else:
+        elif kept is not None:
             kept.remove()
-        stack.enter_context(telling_of_checkpoint(to))
-        told = stack.enter_context(_telling_end(StatusFile(status), context))
+        stack.enter_context(_telling_of_checkpoint(to))
+        told = stack.enter_context(_telling_end(StatusFile(status), inputs))
         page = stack.enter_context(PageOnTheWay(out / PAGE if pages else None))
         warned: list[str] = []
         if many:
-            result, about = learned(
-                selector,
-                Reading.of(context),
-                to,
-                workers,
-                scheduler,
-                order,
-                skip_damaged,
-                told,
-            )
+            assert kept is not None
+            result, about = _learned_by_workers(context, selector, reading, to, kept, told)
         else:
             with remarked(inputs) as warned:
-                result, about = _learned_here(context, selector, to, (told, page)), {}
+                result = _learned_here(context, selector, reading, to, (told, page))
         told.enter("ranking")
-        reading = Reading.of(context)
         made = {"command": command_of(context), "reading": reading.asked, **about}
         chosen = write_results(out, result, inputs, made)
         if write_data or with_report:
@@ -233,12 +249,16 @@ def select(
         if write_data:
             _write_selected(result.selector, reading, out / "data")
         if pages or resume or overwrite:
-            replace_report(pages, out, result.selector, reading, _opened)
+            remove_stale(out)
+        if pages:
+            write_report(out, result.selector, reading)
         to.publish(*RESULTS, *pages, "data")
-        kept.remove()
+        if kept is not None:
+            kept.remove()
         page.done()
         told.enter("finished")
-    tell_of_damaged(about)
+    for each in about.get("damaged", ()):
+        say(f"Left out {each['part']}: {each['why']}", err=True)
     asked = is_given(context, "clusters")
     summarise(result.selector, chosen, to, warned, asked_clusters=asked, wrote_data=write_data)
     if with_report:
@@ -248,9 +268,7 @@ def select(
 @app.command(cls=Grouped)
 def transform(
     context: typer.Context,
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The file model.omvfs of a run of select.")
-    ],
+    model: Model,
     inputs: Inputs,
     out: Out,
     features: Features = None,
@@ -269,18 +287,149 @@ def transform(
     the ending of another. Values are written as they were prepared for the run. Without -n or
     --total, as many features are written as the run selected.
     """
-    check_one_size(context)
-    check_key(inputs, key)
-    selector = resized(OMVFS.load(model), features, total)
+    reading = Reading.of(context)
+    _check_key(reading)
+    selector = _loaded(context, model)
     to = _free(context, out)
-    n_rows = _write_selected(selector, Reading.of(context), to.here)
+    n_rows = _write_selected(selector, reading, to.here)
     to.publish()
     say(f"{n_rows:,} rows; selected features in {to}")
 
 
-app.command(cls=Grouped)(merge)
-app.command(cls=Grouped)(rank)
-app.command(cls=Grouped)(report)
+@app.command(cls=Grouped)
+def merge(
+    context: typer.Context,
+    models: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL", help="Files model.omvfs of runs of select over parts."),
+    ],
+    out: MergedOut,
+    order: Annotated[
+        bool,
+        typer.Option("--order", help="The parts follow each other in time, as they are given."),
+    ] = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Merge what was learned from parts of the data, each by itself.
+
+    The merged model is one of all rows, the same in whatever order the parts are given.
+    """
+    from omvfs.disk import locked, sweep
+    from omvfs.parts import merge_files
+
+    to: Destination = context.with_resource(destination(out))
+    here = to.here
+    if here.is_dir():
+        raise typer.BadParameter(f"{to} is a folder; expected a file, as {to / 'all.omvfs'}.")
+    given: set[Path] = set()
+    for model in models:
+        if model.resolve() in given:
+            raise typer.BadParameter(f"{model} is given twice: its rows would count twice.")
+        given.add(model.resolve())
+    if here.resolve() in given:
+        raise typer.BadParameter(f"{to} is one of the parts: take another file for -o.")
+    if not overwrite:
+        to.check_free()
+        if here.exists():
+            raise typer.BadParameter(f"{to} is there already: take another file, or --overwrite.")
+    with leaving_no_folder(here.parent):
+        _check_writable(here.parent)
+        to.check_writable()
+        with locked(here):
+            sweep(here)
+            merged = merge_files(models, order)
+            merged.save(here)
+        to.publish()
+    parts = f"{len(models):,} part{'s' if len(models) > 1 else ''}"
+    say(f"{parts}, {merged.n_samples_seen_:,} rows; merged in {to}")
+
+
+@app.command(cls=Grouped)
+def rank(
+    context: typer.Context,
+    model: Model,
+    features: Features = None,
+    total: Total = None,
+    out: ResultsOut = Path("out"),
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the ranking of a model, as a run does at its end.
+
+    Without -n or --total, as many features are selected as the run was asked for.
+    """
+    from omvfs.disk import locked, settle
+    from omvfs.pipeline import Result
+
+    selector = _loaded(context, model)
+    to: Destination = context.with_resource(destination(out))
+    here = to.here
+    with leaving_no_folder(here):
+        _check_writable(here, str(to))
+        to.check_writable()
+        with locked(here):
+            there = next((to / name for name in WRITTEN if to.has(name)), None)
+            if there is not None and not overwrite:
+                raise typer.BadParameter(
+                    f"{there} is there already: take another folder for -o, or --overwrite."
+                )
+            settle(here)
+            chosen = write_results(here, Result(selector, finished=True), [str(model)])
+            if overwrite:
+                remove_stale(here)
+            to.publish(*WRITTEN)
+    summarise(selector, chosen, to)
+
+
+@app.command(cls=Grouped)
+def report(
+    context: typer.Context,
+    model: Model,
+    out: PageOut = PAGE,
+    features: Features = None,
+    total: Total = None,
+    resamples: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Draw rows N times to tell how much of the selection is chance; 0 for not at all; "
+            "by default 5 times, 2 of many views and clusters.",
+            show_default=False,
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a page on what a model has learned.
+
+    It tells of clusters and features, why they are, and how far to trust them, in one file that
+    needs nothing else. Without -n or --total, as many features are selected as the run was asked
+    for.
+    """
+    from omvfs.disk import locked, replacing_text, sweep
+
+    _pages_for(True)
+    page, values = (context.with_resource(each) for each in out)
+    for each in (page, values):
+        if each.here.is_dir():
+            raise typer.BadParameter(f"{each} is a folder; expected a file, as {each / PAGE}.")
+        if not overwrite:
+            each.check_free()
+            if each.here.exists():
+                raise typer.BadParameter(
+                    f"{each} is there already: take another file, or --overwrite."
+                )
+    selector = _loaded(context, model)
+    with leaving_no_folder(page.here.parent):
+        _check_writable(page.here.parent, str(page))
+        page.check_writable()
+        with locked(page.here):
+            sweep(page.here)
+            found = selector.report(resamples, run=run_of(model, selector))
+            for each, text in ((page, found.html()), (values, found.json())):
+                with replacing_text(each.here) as file:
+                    file.write(text)
+                each.publish()
+    say(f"{selector.n_samples_seen_:,} rows; report in {page}")
 
 
 @app.command(cls=Grouped)
@@ -300,9 +449,10 @@ def convert(
 
     Where -o has no ending, it is a folder with a file for each view, which is read fastest.
     """
-    check_key(inputs, key)
+    reading = Reading.of(context)
+    _check_key(reading)
     to = _free(context, out)
-    with _opened(Reading.of(context)) as source:
+    with _opened(reading) as source:
         n_rows = write_rows(source, inputs, {to.here: source.schema.names}, key)
     to.publish()
     say(f"{n_rows:,} rows in {to}")
@@ -316,24 +466,31 @@ def demo() -> None:
     main()
 
 
+# What commands share
+
+
 def _learned_here(
     context: typer.Context,
-    selector: OMVFS,
-    to: Destination,
-    listeners: Sequence[Listener],
-) -> Result:
+    selector: "OMVFS",
+    reading: Reading,
+    to: "Destination",
+    listeners: Sequence["Listener"],
+) -> "Result":
     """Return what was learned from all rows, one after another, in this process."""
+    from omvfs import persistence
+    from omvfs.formats import Joined
+    from omvfs.pipeline import run
+
     given, model = context.params, to.here / MODEL
     if given["resume"] and persistence.kept(model) == persistence.previous(model):
         there = to / MODEL
         say(f"There is no {there}; going on from the one before it, {there}.1.", err=True)
     wanted: NewFeatures = table_of(context).get("new_features", "grow")
-    opened = _opened(Reading.of(context), new_features=wanted)
+    opened = _opened(reading, new_features=wanted)
     if opened.grows:
         # Words that the rows bring later are learned too, those of a longer file among them.
         selector.set_params(new_features=wanted)
-
-    with opened as source, Stop() as stop, Bar(Console(stderr=True), source) as bar:
+    with opened as source, Stop() as stop, Bar(source.n_rows) as bar:
         result = run(
             source,
             selector,
@@ -356,59 +513,347 @@ def _learned_here(
     return result
 
 
-@contextmanager
-def _telling_end(told: StatusFile, context: typer.Context) -> Iterator[StatusFile]:
-    """Have the status file tell how the run ends, if it does not finish."""
-    try:
-        yield told
-    except Exception as error:
-        if isinstance(error, typer.Exit):
-            told.enter("stopped")
-        else:
-            sentence = worded(said_of(error)[0], lambda: options_of(context.find_root().command))
-            told.enter("failed", shown(discreet(sentence, context.params["inputs"])))
-        raise
-    except BaseException:
-        told.enter("stopped")
-        raise
+def _opened(reading: Reading, **how: Any) -> "Source":
+    """Open what is to be read, and say so if files are taken for parts of one table."""
+    from omvfs.formats import Appended, SideBySide
 
-
-def _opened(
-    reading: Reading, schema: Schema | None = None, new_features: NewFeatures = "error"
-) -> Source:
-    source = open_source(*reading.inputs, **reading.options(schema, new_features))
-    reading.check(source)
-    if sentence := of_parts(reading.inputs, source):
-        say(sentence, err=True)
+    _check_key(reading)
+    source = reading.opened(**how)
+    parts = list(source.parts.values()) if isinstance(source, SideBySide) else []
+    if parts and len(parts) < len(reading.inputs) and isinstance(parts[0], Appended):
+        say(
+            f"{len(reading.inputs):,} files of the same columns: their rows are read one after "
+            "another. Name files that are views side by side: view=FILE.",
+            err=True,
+        )
     return source
 
 
-def _free(context: typer.Context, out: Any) -> Destination:
+def _write_selected(selector: "OMVFS", reading: Reading, out: Path) -> int:
+    with _opened(reading, schema=selector.schema_) as source:
+        targets = as_they_came(source, reading.inputs, out)
+        return write_rows(source, reading.inputs, targets, reading.key, selector)
+
+
+def _selector(context: typer.Context) -> "OMVFS":
+    """Return the selector that the options ask for; refuse what no data make sense of."""
+    from omvfs import OMVFS
+    from omvfs.constraints import check_all, check_countable, check_judgeable, check_watched
+
+    params = parameters_of(context)
+    try:
+        selector = OMVFS(**params)
+        # Which views there are is not known yet.
+        for check in (check_all, check_countable, check_judgeable, check_watched):
+            check(selector.get_params())
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    return selector
+
+
+def _loaded(context: typer.Context, model: Path) -> Any:
+    """Return a model that selects as many features as are asked for anew, if any are."""
+    from omvfs import OMVFS
+
+    _check_one_size(context)
+    features, total = context.params["features"], context.params["total"]
+    selector: Any = OMVFS.load(model)
+    own = selector.get_params()
+    if total is not None and "n_features_to_select" not in own:
+        raise typer.BadParameter(
+            f"--total is not for a model of {type(selector).__name__}: give -n instead."
+        )
+    if total is not None:
+        selector.set_params(n_features_to_select=total)
+    elif features is not None:
+        selector.set_params(n_features_per_view=features)
+        if "n_features_to_select" in own:
+            selector.set_params(n_features_to_select=None)
+    return selector
+
+
+def _free(context: typer.Context, out: Any) -> "Destination":
     """Return where to write, while a command runs; if not here, it can be written, and is free."""
-    to: Destination = context.with_resource(Destination(out))
+    to: Destination = context.with_resource(destination(out))
     to.check_free()
     to.check_writable()
     return to
 
 
-def _write_selected(selector: OMVFS, reading: Reading, out: Path) -> int:
-    with _opened(reading, selector.schema_) as source:
-        targets = as_they_came(source, reading.inputs, out)
-        return write_rows(source, reading.inputs, targets, reading.key, selector)
+def _pages_for(asked: bool) -> list[str]:
+    """Return the files that a report takes, none if none is asked for; see that it can be made."""
+    if not asked:
+        return []
+    from omvfs.report import check_can_be_made
+
+    check_can_be_made()
+    return [PAGE, VALUES]
 
 
-def run_app(arguments: list[str]) -> int:
-    """Run a command and return its exit code; errors are one sentence on stderr.
+# What can be told to be wrong with a command before anything is read
 
-    Parameters
-    ----------
-    arguments : list of str
-        Among them, anywhere, ``--debug`` to show where an error comes from.
-    """
-    given = [each for each in arguments if each != "--debug"]
 
-    def options() -> dict[str, str]:
-        return options_of(get_command(app))
+def _check_one_size(context: typer.Context) -> None:
+    if is_given(context, "features") and is_given(context, "total"):
+        raise typer.BadParameter(
+            "-n is of each view, --total of all views together: give one of them."
+        )
 
-    with saying_what_is_logged(options):
-        return ended(lambda: app(given, standalone_mode=False), arguments, options)
+
+def _check_key(reading: Reading) -> None:
+    """Refuse a key for a folder of a file a view, which has none."""
+    folders = [each for each in reading.inputs if reading.key is not None and Path(each).is_dir()]
+    if not folders:
+        return
+    from omvfs.formats.opening import read_input
+
+    if any(read_input(each).folder is not None for each in folders):
+        raise typer.BadParameter("--key is for files; the views of a folder are aligned by row.")
+
+
+def _check_out(out: "Destination", reading: Reading, write_data: bool) -> None:
+    """Make the folder of the results, and see that all of them can be written."""
+    _check_key(reading)
+    if write_data and reading.from_stdin:
+        raise typer.BadParameter("--write-data reads the rows again, which standard input cannot.")
+    data = out.here / "data"
+    # What a killed write may have left begins with a dot.
+    there = data.is_dir() and any(not each.name.startswith(".") for each in data.iterdir())
+    if write_data and (there or data.is_file() or (out.remote and out.has("data"))):
+        raise typer.BadParameter(
+            f"{out / 'data'} is there already: remove it for --write-data, or take another folder "
+            "for -o."
+        )
+    _check_writable(out.here, str(out))
+    out.check_writable()
+
+
+def _check_writable(folder: Path, name: str = "") -> None:
+    """Make a folder, which errors call by its name, and see that files can be written to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(
+            f"Results cannot be written to {name or folder}: {error.strerror}."
+        ) from error
+
+
+def _check_free(out: "Destination", resume: bool, overwrite: bool, also: Sequence[str]) -> None:
+    """Refuse to write over what a run before has left, unless told to."""
+    there = next((name for name in (*RESULTS, f"{MODEL}.1", *also) if out.has(name)), None)
+    if there is not None and not resume and not overwrite:
+        raise typer.BadParameter(
+            f"{out / there} is of a run before: go on with --resume, begin anew with --overwrite, "
+            "or take another folder for -o."
+        )
+
+
+@contextmanager
+def _telling_of_checkpoint(out: "Destination") -> Iterator[None]:
+    """If the block fails, have the error tell of the checkpoint that it has left."""
+    model = out.here / MODEL
+    before = _stamp(model)
+    try:
+        yield
+    except BaseException as error:
+        if _stamp(model) not in (None, before):
+            with contextlib.suppress(Exception):
+                out.publish(MODEL)
+            if out.has_brought(MODEL):
+                error.add_note(f"What was learned so far is in {out / MODEL}: go on with --resume.")
+        raise
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Return what tells whether a file was written anew; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@contextmanager
+def _telling_end(told: StatusFile, inputs: Sequence[str]) -> Iterator[StatusFile]:
+    """Have the status file tell how the run ends, if it does not finish."""
+    try:
+        yield told
+    except BaseException as error:
+        if isinstance(error, Exception) and not isinstance(error, typer.Exit):
+            told.enter("failed", discreet(said_of(error)[0], inputs))
+        else:
+            told.enter("stopped")
+        raise
+
+
+# Many files at a time: workers of this machine, or of a cluster that is there
+
+
+def _kept_in(out: "Destination") -> "Kept":
+    """Return the finished parts of a run."""
+    from omvfs.distributed.shards import Kept
+
+    return Kept(out.here / PARTS)
+
+
+def _check_workers(given: Mapping[str, Any], reading: Reading, out: "Destination") -> bool:
+    """Tell whether workers were asked for, and refuse what they cannot do."""
+    if given["workers"] is None and given["scheduler"] is None:
+        for name in ("skip_damaged", "order"):
+            if given[name]:
+                option = f"--{name.replace('_', '-')}"
+                raise typer.BadParameter(f"{option} is for --workers or --scheduler: give one.")
+        return False
+    if given["workers"] is not None and given["scheduler"] is not None:
+        raise typer.BadParameter(
+            "--workers starts some on this machine, --scheduler has its own: give one of them."
+        )
+    if reading.from_stdin:
+        raise typer.BadParameter("Workers read files; standard input is read without --workers.")
+    if given["skip_damaged"] and given["write_data"]:
+        raise typer.BadParameter(
+            "--write-data reads all parts again, also damaged ones: not with --skip-damaged."
+        )
+    if out.remote:
+        raise typer.BadParameter(
+            f"{out} is not of this machine, where finished parts are kept: take a folder for -o."
+        )
+    return True
+
+
+def _check_same_kind(out: "Destination", kept: "Kept | None", workers: bool) -> None:
+    """Refuse to go on with a run of the other kind."""
+    if not workers and kept:
+        raise typer.BadParameter(
+            f"{out / PARTS} is of a run with workers: go on with --workers or --scheduler, or "
+            "begin anew with --overwrite."
+        )
+    if workers and not kept and _is_begun(out.here / MODEL):
+        raise typer.BadParameter(
+            f"{out / MODEL} is of a run without workers: go on without --workers, or begin anew "
+            "with --overwrite."
+        )
+
+
+def _is_begun(model: Path) -> bool:
+    """Tell whether a model is the checkpoint of a run without workers."""
+    from omvfs import persistence
+
+    try:
+        _, meta = persistence.read(model)
+    except (OSError, ValueError):
+        return False
+    extra = meta.get("extra") if isinstance(meta, dict) else None
+    return isinstance(extra, dict) and isinstance(extra.get("cursor"), dict)
+
+
+def _learned_by_workers(
+    context: typer.Context,
+    selector: "OMVFS",
+    reading: Reading,
+    out: "Destination",
+    kept: "Kept",
+    told: StatusFile,
+) -> tuple["Result", dict[str, Any]]:
+    """Return what was learned of all parts, and what is to be told of them."""
+    from omvfs.distributed.dask import run_parts
+    from omvfs.distributed.shards import parts_of
+    from omvfs.pipeline import Result
+
+    given = context.params
+    parts = parts_of(reading.inputs, reading.options())
+    if len(parts) == 1:
+        say("The data are one part: one worker reads them.", err=True)
+    with (
+        Stop() as stop,
+        _quietly(),
+        _client(given["workers"], given["scheduler"]) as client,
+        _telling_of_parts(kept, out),
+        Bar(len(parts), "parts") as bar,
+    ):
+
+        def listener(done: int, total: int) -> None:
+            bar.parts(done, total)
+            told.parts(done, total)
+
+        found = run_parts(
+            client,
+            selector,
+            parts,
+            kept,
+            order=given["order"],
+            skip_damaged=given["skip_damaged"],
+            listener=listener,
+            should_stop=stop,
+        )
+    if not found.finished:
+        there = f"finished parts are in {out / PARTS}. Go on with --resume."
+        say(f"Stopped; {there if kept else 'nothing was read.'}", err=True)
+        raise typer.Exit(stop.code)
+    if found.selector is None:
+        raise no_rows(reading.inputs)
+    found.selector.save(out.here / MODEL)
+    damaged = [
+        {"part": name, "why": str(failure).removeprefix(f"{name}: ")}
+        for name, failure in found.damaged.items()
+    ]
+    about = {"parts": found.n_parts, "damaged": damaged}
+    return Result(found.selector, finished=True), about
+
+
+@contextmanager
+def _client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
+    """Give a client of new workers of this machine, or of a scheduler that is there."""
+    from distributed import Client
+
+    if scheduler is None:
+        from omvfs.distributed.dask import local_workers
+
+        with local_workers(workers or 1, timeout=_ANSWER) as client:
+            yield client
+        return
+    try:
+        client = Client(scheduler, timeout=_ANSWER)
+    except (OSError, ValueError) as error:
+        from omvfs.distributed.steps import ClusterError
+
+        raise ClusterError(
+            f"No scheduler answers at {scheduler}: is it there? It is started by: dask scheduler"
+        ) from error
+    with client:
+        yield client
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Have what Dask logs left out: what matters is told by errors."""
+    # It sets up its loggers, each with a level of its own.
+    import distributed  # noqa: F401
+
+    own = "distributed", "tornado", "bokeh", "asyncio"
+    found = {
+        name: logger
+        for name, logger in logging.root.manager.loggerDict.items()
+        if name.partition(".")[0] in own and isinstance(logger, logging.Logger)
+    }
+    before = {name: logger.level for name, logger in found.items()}
+    for logger in found.values():
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, logger in found.items():
+            logger.setLevel(before[name])
+
+
+@contextmanager
+def _telling_of_parts(kept: "Kept", out: "Destination") -> Iterator[None]:
+    """If the block fails, have the error tell of the parts that are finished."""
+    try:
+        yield
+    except BaseException as error:
+        if kept:
+            error.add_note(f"Finished parts are in {out / PARTS}: go on with --resume.")
+        raise

@@ -1,0 +1,629 @@
+"""The options of the commands, in the groups in which ``--help`` shows them, and a TOML file's."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+# Types only, and what a command that runs needs: `--help` is to be quick.
+if TYPE_CHECKING:
+    from omvfs.data.schema import NewFeatures, Schema
+    from omvfs.formats import Source
+    from omvfs.formats.files import Destination
+
+DATA, LEARNING, RUNS = "Which data to read", "How to learn", "Results and long runs"
+MACHINES = "Many files, many processes"
+# The table of parameters in a TOML file.
+_TABLE = "parameters"
+# Options that are parameters of another name.
+_OTHERWISE = {
+    "clusters": "n_clusters",
+    "features": "n_features_per_view",
+    "total": "n_features_to_select",
+    "seed": "random_state",
+}
+_SIZES = "a whole number of at least 1, a share such as 0.1, auto, all, or text=200,image=50"
+
+
+class Grouped(TyperCommand):
+    """A command whose options are shown in groups, as plain text."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what the line of usage has after the name of the command."""
+        given = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
+        return [self.options_metavar or "", *map(_called, given)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the options of no group, and then group after group."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            name, text = each.get_help_record(ctx) or ("", "")
+            if each.param_type_name == "argument":
+                groups.setdefault("Arguments", []).append((_called(each), text))
+            elif name:
+                group = getattr(each, "rich_help_panel", None) or "Options"
+                groups.setdefault(group, []).append((name, text))
+        order = ["Arguments", "Options", DATA, LEARNING, MACHINES, RUNS]
+        for name in sorted(groups, key=order.index):
+            with formatter.section(name):
+                formatter.write_dl(groups[name])
+
+
+def _called(argument: Any) -> str:
+    return f"{argument.metavar}{'...' if argument.nargs == -1 else ''}"
+
+
+def destination(given: str | Path) -> "Destination":
+    """Return where to write, as typed.
+
+    Examples
+    --------
+    >>> destination("out").here.name
+    'out'
+    """
+    from omvfs.formats.files import Destination
+
+    try:
+        return Destination(given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def both(given: str | Path) -> tuple["Destination", "Destination"]:
+    """Return where the page goes, and what it says, as typed.
+
+    Examples
+    --------
+    >>> [each.here.name for each in both("out/fox.html")]
+    ['fox.html', 'fox.json']
+    """
+    beside, n = re.subn(r"\.html?(?=$|[?#])", ".json", str(given), count=1)
+    if not n:
+        raise typer.BadParameter(f"Got {given}; expected a file that ends in .html.")
+    return destination(given), destination(beside)
+
+
+def how_many(given: Any) -> Any:
+    """Return how many features to select as it was typed: a number, share or word, or by view.
+
+    Examples
+    --------
+    >>> how_many("80"), how_many("0.1"), how_many("auto"), how_many("all")
+    (80, 0.1, 'auto', 1.0)
+    >>> how_many("text=200,image=0.5")
+    {'text': 200, 'image': 0.5}
+    """
+    words = {"auto": "auto", "all": 1.0}
+    if not isinstance(given, str) or "=" not in given:
+        return _number(given, words, _SIZES)
+    sizes: dict[str, Any] = {}
+    for each in given.split(","):
+        view, sign, size = each.rpartition("=")
+        if not sign or view in sizes:
+            raise typer.BadParameter(f"Got {given!r}; expected a number for each view, once.")
+        sizes[view] = _number(size, words, _SIZES, whole=given)
+    return sizes
+
+
+def in_all(given: Any) -> Any:
+    """Return how many features to select in all as it was typed: a number, or a share.
+
+    Examples
+    --------
+    >>> in_all("500"), in_all("0.1")
+    (500, 0.1)
+    """
+    return _number(given, {}, "a whole number of at least 1, or a share such as 0.1")
+
+
+def how_many_clusters(given: Any) -> Any:
+    """Return how many clusters to look for as it was typed: a number, or a word.
+
+    Examples
+    --------
+    >>> how_many_clusters("12"), how_many_clusters("auto")
+    (12, 'auto')
+    """
+    return _number(given, {"auto": "auto"}, "a whole number of at least 1, or auto", (int,))
+
+
+def _number(
+    given: Any,
+    words: Mapping[str, Any],
+    expected: str,
+    kinds: Sequence[Any] = (int, float),
+    whole: str = "",
+) -> Any:
+    """Return a number, or what a word stands for; what is no text is from a file, and as it is."""
+    if not isinstance(given, str) or given in words:
+        return words.get(given, given) if isinstance(given, str) else given
+    for kind in kinds:
+        try:
+            return kind(given)
+        except ValueError:
+            continue
+    raise typer.BadParameter(f"Got {whole or given!r}; expected {expected}.")
+
+
+def parameter(name: str, *flags: str, **how: Any) -> Any:
+    """Return an option that is a parameter of OMVFS, and checked like it.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    *flags : str
+        As the option is typed; by default, its name.
+    **how
+        What else `typer.Option` is to know.
+    """
+
+    def check(context: typer.Context, value: Any) -> Any:
+        # Not while the shell completes what is not typed yet.
+        if not context.resilient_parsing:
+            from omvfs.constraints import checked
+
+            try:
+                checked(name, value)
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
+        return value
+
+    return typer.Option(*flags, callback=check, **how)
+
+
+def read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Make the values of a TOML file the defaults of the options.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    path : Path or None
+        The file; paths within it are as if typed.
+    """
+    if path is None:
+        return None
+    from omvfs.data.schema import listed
+
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{path} is no TOML: {error}") from error
+    except RecursionError as error:
+        raise typer.BadParameter(f"{path} is nested too deeply to be read.") from error
+    except OSError as error:
+        raise typer.BadParameter(f"{path} cannot be read: {error.strerror}.") from error
+    parameters = values.pop(_TABLE, {})
+    values = {name.replace("-", "_"): value for name, value in values.items()}
+    known = {str(each.name) for each in context.command.params} - {"config"}
+    if unknown := sorted(values.keys() - known):
+        expected = listed(sorted({*known, _TABLE}))
+        raise typer.BadParameter(f"{path} has {listed(unknown)}; expected {expected}.")
+    own = _own_parameters()
+    if not isinstance(parameters, dict) or (unknown := sorted(parameters.keys() - own)):
+        got = listed(unknown) if isinstance(parameters, dict) else repr(parameters)
+        raise typer.BadParameter(f"{path} has {_TABLE} {got}; expected {listed(sorted(own))}.")
+    context.default_map = values
+    context.meta[_TABLE] = parameters
+    return path
+
+
+def parameters_of(context: typer.Context) -> dict[str, Any]:
+    """Return the parameters of OMVFS: what was typed, else the file's table, else the options.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    """
+    options = {_OTHERWISE.get(name, name): name for name in context.params}
+    found = {own: context.params[options[own]] for own in options.keys() & _own_parameters()}
+    sources = {own: context.get_parameter_source(options[own]) for own in found}
+    typed = {own for own, source in sources.items() if source and source.name == "COMMANDLINE"}
+    table = table_of(context)
+    return found | {name: value for name, value in table.items() if name not in typed}
+
+
+def table_of(context: typer.Context) -> dict[str, Any]:
+    """Return the parameters of OMVFS that a file gives."""
+    given: dict[str, Any] = context.meta.get(_TABLE, {})
+    return given
+
+
+def is_given(context: typer.Context, option: str) -> bool:
+    """Tell whether an option is not just what it is by default: it was typed, or is in the file."""
+    source = context.get_parameter_source(option)
+    own = _OTHERWISE.get(option, option)
+    return (source is not None and source.name != "DEFAULT") or own in table_of(context)
+
+
+def _own_parameters() -> set[str]:
+    """Return the parameters of OMVFS; which views there are is told by the files."""
+    from omvfs import OMVFS
+
+    return set(OMVFS().get_params()) - {"views"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a command was told to read, by the names of its options."""
+
+    inputs: Sequence[str]
+    view: Sequence[str] | None = None
+    key: str | None = None
+    join: str | None = None
+    drop: Sequence[str] | None = None
+    keep: Sequence[str] | None = None
+    tokenize: Sequence[str] | None = None
+    layer: str | None = None
+    vocabulary: Sequence[str] | None = None
+
+    @classmethod
+    def of(cls, context: typer.Context) -> "Reading":
+        """Return what the options of a command say."""
+        named = {each.name for each in fields(cls)}
+        return cls(**{name: given for name, given in context.params.items() if name in named})
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What was asked for beside the inputs, to be told of a run."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: given for name, given in own.items() if given and name != "inputs"}
+
+    @property
+    def from_stdin(self) -> bool:
+        """Whether rows come from standard input, and so but once."""
+        return any(each.rpartition("=")[2] == "-" for each in self.inputs)
+
+    def opened(
+        self, schema: "Schema | None" = None, new_features: "NewFeatures" = "error"
+    ) -> "Source":
+        """Return the source of the rows.
+
+        Parameters
+        ----------
+        schema : Schema, default=None
+            What a model has learned.
+        new_features : {"error", "grow"}, default="error"
+            Whether words may be read as they come.
+        """
+        from omvfs.data.schema import listed
+        from omvfs.formats import open_source
+
+        source = open_source(*self.inputs, **self.options(schema, new_features))
+        views = known_words(self.vocabulary or ()).names
+        if unknown := [view for view in views if view not in source.schema.names]:
+            raise typer.BadParameter(
+                f"Got words of {listed(unknown)}; the views are {listed(source.schema.names)}.",
+                param_hint="--vocabulary",
+            )
+        return source
+
+    def options(
+        self, schema: "Schema | None" = None, new_features: "NewFeatures" = "error"
+    ) -> dict[str, Any]:
+        """Return them as `open_source` has them."""
+        return {
+            "views": self.view or None,
+            "key": self.key,
+            "join": self.join or "outer",
+            "drop": tuple(self.drop or ()),
+            "keep": tuple(self.keep or ()),
+            "tokenize": tuple(self.tokenize or ()),
+            "layer": self.layer,
+            "schema": schema or (known_words(self.vocabulary) if self.vocabulary else None),
+            "new_features": new_features,
+        }
+
+
+def known_words(given: Sequence[str]) -> "Schema":
+    """Return the views whose words are known, from files of a word a line: ``view=file``."""
+    from omvfs.data.schema import Schema
+
+    found: dict[str, tuple[str, ...]] = {}
+    for each in given:
+        view, sign, path = each.partition("=")
+        if not sign or not view or view in found:
+            raise typer.BadParameter(
+                f"Got {each!r}; expected VIEW=FILE, once for every view.", param_hint="--vocabulary"
+            )
+        try:
+            words = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise typer.BadParameter(
+                f"{path} cannot be read: {error}", param_hint="--vocabulary"
+            ) from error
+        # In the order of the file; blank lines, and words that come again, are none.
+        found[view] = tuple(dict.fromkeys(word for word in words if word.strip()))
+        if not found[view]:
+            raise typer.BadParameter(f"{path} has no words.", param_hint="--vocabulary")
+    return Schema(tuple(found), tuple(map(len, found.values())), tuple(found.values()))
+
+
+def _option(group: str, metavar: str, text: str, *flags: str, **how: Any) -> Any:
+    """Return an option of a group, whose value is shown as `metavar`, none if it is a switch."""
+    named = {"metavar": metavar} if metavar else {}
+    return typer.Option(*flags, rich_help_panel=group, help=text, **named, **how)
+
+
+def _out(metavar: str, text: str, parser: Any = destination) -> Any:
+    return typer.Option("-o", "--out", parser=parser, metavar=metavar, help=text)
+
+
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA",
+        help="A file; a folder that has a file for each view (view_0_text.npz, view_1_image.npy) "
+        "or the parts of a table; a 'glob' of parts; an address. text=FILE names a view; - is"
+        " standard input.",
+    ),
+]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="The file model.omvfs of a run, or merged.")
+]
+Out = Annotated[
+    Any,
+    _out(
+        "PATH",
+        "Folder or file to write, here or at an address (s3://...). The ending of a file, such as "
+        ".parquet, is its format.",
+    ),
+]
+ResultsOut = Annotated[
+    Any, _out("FOLDER", "Folder for the results, here or at an address (s3://...).")
+]
+MergedOut = Annotated[Any, _out("FILE", "For the merged model, here or at an address.")]
+PageOut = Annotated[
+    Any,
+    _out("FILE", "For the page, here or at an address; what it says is beside it as JSON.", both),
+]
+Repeated = list[str] | None
+View = Annotated[
+    Repeated, _option(DATA, "NAME", "Read this view only; repeat it for more.", "--view")
+]
+Key = Annotated[
+    str | None,
+    _option(
+        DATA,
+        "NAME",
+        "Column by which the rows of several files are matched; each file must be sorted by it. A "
+        "row that a file has not lacks its views.",
+    ),
+]
+Join = Annotated[
+    str | None,
+    _option(
+        DATA,
+        "HOW",
+        "With --key: outer, rows that any file has; or inner, rows that all files have.",
+    ),
+]
+Drop = Annotated[
+    Repeated,
+    _option(DATA, "NAME", "Column to leave out, such as a label; repeat it for more."),
+]
+Keep = Annotated[
+    Repeated,
+    _option(
+        DATA,
+        "NAME",
+        "Column that is not learned from but written with the rows, such as a label or an id; "
+        "repeat it for more.",
+    ),
+]
+Tokenize = Annotated[
+    Repeated,
+    _option(
+        DATA,
+        "VIEW",
+        "View of JSON Lines that is raw text: count its words; repeat it for more.",
+    ),
+]
+Vocabulary = Annotated[
+    Repeated,
+    _option(
+        DATA,
+        "VIEW=FILE",
+        "Words of a view to count, one a line, and no others; repeat it for more.",
+    ),
+]
+Layer = Annotated[
+    str | None, _option(DATA, "NAME", "Layer to read instead of X, of .h5ad and .h5mu.")
+]
+Clusters = Annotated[
+    Any,
+    parameter(
+        "n_clusters",
+        "-k",
+        "--clusters",
+        parser=how_many_clusters,
+        metavar="N",
+        help="Groups of rows to look for; features that tell them apart rank first. auto: as many"
+        " as the rows tell.",
+    ),
+]
+Features = Annotated[
+    Any,
+    parameter(
+        "n_features_per_view",
+        "-n",
+        "--features",
+        parser=how_many,
+        metavar="N",
+        help="Features to select in each view: a number (200), a share (0.1), auto (as many as are"
+        " enough), all, or by view (text=200,image=50).",
+    ),
+]
+Total = Annotated[
+    Any,
+    parameter(
+        "n_features_to_select",
+        "--total",
+        parser=in_all,
+        metavar="N",
+        help="Features to select in all instead, the same part of each view, or by what views tell"
+        " where rows prove that better: a number (500), or a share of all features (0.1).",
+    ),
+]
+Prepare = Annotated[
+    Repeated,
+    parameter(
+        "prepare",
+        metavar="STEP",
+        help="Prepare the rows first: l2 (rows of length 1), log1p, tfidf, scale (columns of the "
+        "same size), or hash:20 (names into 2**20 columns); text:l2 for one view. Give it again "
+        "for more steps, done in this order.",
+    ),
+]
+Negative = Annotated[
+    str,
+    parameter(
+        "negative",
+        metavar="error|clip|shift",
+        autocompletion=lambda: ["error", "clip", "shift"],
+        help="Negative values: stop with an error, set them to 0, or raise the column until its "
+        "lowest value is 0.",
+    ),
+]
+BatchSize = Annotated[
+    int,
+    parameter(
+        "batch_size",
+        metavar="N",
+        rich_help_panel=LEARNING,
+        help="Rows to read and learn from at a time: a chunk.",
+    ),
+]
+HalfLife = Annotated[
+    float | None,
+    parameter(
+        "half_life",
+        metavar="ROWS",
+        rich_help_panel=LEARNING,
+        help="Forget slowly: a row counts half after this many more rows. By default nothing is "
+        "forgotten.",
+    ),
+]
+Recency = Annotated[
+    float,
+    parameter(
+        "recency",
+        metavar="X",
+        rich_help_panel=LEARNING,
+        help="If the latest rows differ from those before: the share of the selected features that"
+        " is chosen for them, from 0 (none) to 1 (all).",
+    ),
+]
+DetectDrift = Annotated[
+    bool,
+    parameter(
+        "detect_drift",
+        "--detect-drift",
+        rich_help_panel=LEARNING,
+        help="Notice when the rows change, and tell at which row and what came and went.",
+    ),
+]
+Seed = Annotated[
+    int,
+    parameter(
+        "random_state",
+        metavar="N",
+        rich_help_panel=LEARNING,
+        help="Fixes all random choices: the same number gives the same ranking.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    _option(
+        MACHINES,
+        "N",
+        "Processes of this machine to learn in, each from one file at a time; what they learn is "
+        "merged.",
+        min=1,
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    _option(
+        MACHINES,
+        "ADDRESS",
+        "Learn on the workers of a Dask cluster instead: tcp://host:8786. They must see the files.",
+    ),
+]
+Order = Annotated[
+    bool,
+    _option(
+        MACHINES,
+        "",
+        "The files follow each other in time, as they are read without workers.",
+        "--order",
+    ),
+]
+SkipDamaged = Annotated[
+    bool,
+    _option(
+        MACHINES,
+        "",
+        "Go on without files that cannot be read or used; they are told at the end.",
+        "--skip-damaged",
+    ),
+]
+CheckpointEvery = Annotated[int, _option(RUNS, "N", "Save progress after so many chunks.", min=1)]
+Resume = Annotated[
+    bool,
+    _option(
+        RUNS,
+        "",
+        "Go on with the run that was stopped in this folder; if there is none, begin.",
+        "--resume",
+    ),
+]
+Overwrite = Annotated[
+    bool, _option(RUNS, "", "Replace the results that are in this place.", "--overwrite")
+]
+WriteData = Annotated[
+    bool,
+    _option(
+        RUNS,
+        "",
+        "Also write all rows with the selected features only, to FOLDER/data.",
+        "--write-data",
+    ),
+]
+WithReport = Annotated[
+    bool,
+    _option(
+        RUNS,
+        "",
+        "Also write a page on what was learned, to FOLDER/report.html, at every checkpoint and at "
+        "the end; an open one reloads itself until then.",
+        "--report",
+    ),
+]
+StatusPath = Annotated[
+    Path | None,
+    _option(
+        RUNS,
+        "FILE",
+        "Tell programs where the run stands: a small JSON file that is replaced as it goes.",
+        "--status",
+    ),
+]
+Config = Annotated[
+    Path | None,
+    _option(
+        RUNS,
+        "FILE",
+        "Take options from a TOML file with lines such as clusters = 20, and other parameters of "
+        "OMVFS under its [parameters]. What is typed here wins.",
+        callback=read_config,
+        is_eager=True,
+    ),
+]
