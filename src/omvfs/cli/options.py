@@ -348,8 +348,7 @@ def known_words(given: Sequence[str]) -> "Schema":
 
 def _option(group: str, metavar: str, text: str, *flags: str, **how: Any) -> Any:
     """Return an option of a group, whose value is shown as `metavar`, none if it is a switch."""
-    named = {"metavar": metavar} if metavar else {}
-    return typer.Option(*flags, rich_help_panel=group, help=text, **named, **how)
+    return typer.Option(*flags, rich_help_panel=group, help=text, metavar=metavar or None, **how)
 
 
 def _out(metavar: str, text: str, parser: Any = destination) -> Any:
