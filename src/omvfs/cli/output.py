@@ -476,7 +476,7 @@ def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
     """
     import numpy as np
 
-    from omvfs.data.read import dominant, labels, named_once, row_numbers
+    from omvfs.data.read import find_suspects
 
     found = []
     for name, X in views.blocks.items():
@@ -500,8 +500,7 @@ def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
                 f"View {name!r} has rows over 100 times as heavy as others: --prepare {name}:l2 "
                 "gives each the same say."
             )
-    suspects = named_once([*labels(views), *row_numbers(views), *dominant(views)])
-    return found + [remark(each, inputs) for each in suspects]
+    return found + [remark(each, inputs) for each in find_suspects(views)]
 
 
 def remark(suspect: "Suspect", inputs: Sequence[str]) -> str:
