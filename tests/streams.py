@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from omvfs import OMVFS, OMVFSPaper, as_views
+from omvfs import OMVFS, OMVFSPaper, Views, as_views
 from support import counts, fingerprint
 
 
@@ -38,6 +38,21 @@ def cut(views, *edges):
     views = as_views(views)
     ends = [0, *edges, len(views)]
     return [views[a:b] for a, b in itertools.pairwise(ends)]
+
+
+def presence(seed, n, share=0.5):
+    """Return which of n rows have which of two views; each has one at least."""
+    rng = np.random.default_rng(seed)
+    present = np.ones((n, 2), bool)
+    rows = np.flatnonzero(rng.random(n) < share)
+    present[rows, rng.integers(0, 2, len(rows))] = False
+    return present
+
+
+def lacking(views, present, kind=np.asarray):
+    """Return views of which rows lack some, told by `present`."""
+    made = {name: kind(X) for name, X in views.items()}
+    return Views(made, present=dict(zip(views, present.T, strict=True)))
 
 
 def learned(model):

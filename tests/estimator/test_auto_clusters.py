@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-import omvfs
 from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.datasets import make_planted
 from omvfs.model.constrained.recluster import recluster
 from omvfs.model.statistics import Statistics
-from streams import learned, two_views
+from streams import lacking, presence, two_views
 from support import dense, fingerprint
 
 QUICK = {"n_init": 4, "max_iter": 3, "random_state": 0, "batch_size": 20}
@@ -34,16 +33,6 @@ WAYS = [
     {"window": None},
 ]
 few = settings(max_examples=6, deadline=None)
-
-
-def lacking(views, seed=0, share=0.5):
-    """Return views of which some rows lack one."""
-    n = len(views["text"])
-    rng = np.random.default_rng(seed)
-    present = np.ones((n, 2), bool)
-    rows = np.flatnonzero(rng.random(n) < share)
-    present[rows, rng.integers(0, 2, len(rows))] = False
-    return Views(views, present={"text": present[:, 0], "image": present[:, 1]})
 
 
 def chunks(views, size=20):
@@ -99,31 +88,12 @@ def test_the_curve_tells_what_was_tried_and_a_given_number_has_none():
         given.n_clusters_curve_  # noqa: B018
 
 
-@given(st.integers(0, 50), st.sampled_from(WAYS), st.booleans())
-@few
-def test_it_resumes_to_the_same_bits_whoever_asks_meanwhile(seed, params, lacks):
-    views = two_views(seed, 120)
-    rows = lacking(views, seed) if lacks else Views(views)
-    straight, stopped = OMVFS("auto", **QUICK, **params), OMVFS("auto", **QUICK, **params)
-    for i, chunk in enumerate(chunks(rows)):
-        straight.partial_fit(chunk)
-        if i in (1, 4):
-            stopped = OMVFS.from_bytes(stopped.to_bytes())
-            stopped.n_clusters_, stopped.scores_  # noqa: B018
-        stopped.partial_fit(chunk)
-    assert learned(straight) == learned(stopped)
-    loaded = OMVFS.from_bytes(straight.to_bytes())
-    np.testing.assert_array_equal(straight.scores_, loaded.scores_)
-    assert straight.n_clusters_ == loaded.n_clusters_
-    np.testing.assert_array_equal(straight.predict(rows), loaded.predict(rows))
-
-
 @pytest.mark.parametrize(
     ("params", "lacks"), list(zip(WAYS, cycle([False, True]), strict=False)), ids=str
 )
 def test_every_way_to_learn_leaves_the_number_to_the_rows(params, lacks):
     views = two_views(1, 120)
-    rows = lacking(views) if lacks else Views(views)
+    rows = lacking(views, presence(0, 120)) if lacks else Views(views)
     model = OMVFS("auto", **QUICK, **params).fit(rows)
     K = model.n_clusters_
     assert K >= 1
@@ -194,7 +164,9 @@ def test_parts_of_different_numbers_merge_to_the_same_bits_in_any_order_and_tree
     parts = [
         OMVFS("auto", **QUICK, **params).fit(three_rows),
         OMVFS("auto", **QUICK, **params).fit(six),
-        OMVFS("auto", **QUICK, **params).fit(lacking(growing(20, 60, seed + 1)[0], seed)),
+        OMVFS("auto", **QUICK, **params).fit(
+            lacking(growing(20, 60, seed + 1)[0], presence(seed, 80))
+        ),
     ]
     assert parts[0]._fitted.state.n_clusters == 1 < parts[1]._fitted.state.n_clusters
     merged = [a.merge(b, c) for a, b, c in list(permutations(parts))[::3]]
@@ -206,19 +178,6 @@ def test_parts_of_different_numbers_merge_to_the_same_bits_in_any_order_and_tree
     assert {V.shape[1] for V in merged[0].V_.values()} == {K}
     assert set(merged[0].predict(six)) <= set(range(K))
     assert np.isfinite(merged[0].scores_).all()
-
-
-def test_parts_one_after_the_other_merge_with_their_windows(tmp_path):
-    parts = [OMVFS("auto", **QUICK).fit(growing(*sizes)[0]) for sizes in ((60, 0), (0, 120))]
-    merged = parts[0].merge(parts[1], order=True)
-    state = merged._fitted.state
-    assert {U.shape[1] for U in state.window.U} == {state.n_clusters}
-    for i, part in enumerate(parts):
-        part.save(tmp_path / f"{i}.omvfs")
-    files = omvfs.merge([tmp_path / "0.omvfs", tmp_path / "1.omvfs"], order=True)
-    assert fingerprint(files._fitted.state) == fingerprint(state)
-    files.partial_fit(growing(20, 20, 5)[0])
-    assert OMVFS.from_bytes(files.to_bytes()).n_clusters_ == files.n_clusters_
 
 
 def test_few_rows_or_none_with_a_value_are_enough_to_begin():

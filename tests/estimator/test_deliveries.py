@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from omvfs import OMVFS, OMVFSPaper, as_views, rechunk
 from omvfs.baselines import FSDS
-from streams import SOLVERS, cut, every_solver, learned, taken, two_views
+from streams import SOLVERS, cut, every_solver, lacking, learned, presence, taken, two_views
 from support import KINDS, dense
 
 
@@ -71,14 +71,43 @@ def test_the_same_seed_gives_the_same_bits_and_partial_fit_continues_fit(make):
     whole = make(3, batch_size=20, random_state=5).fit(views)
     assert learned(make(3, batch_size=20, random_state=5).fit(views)) == learned(whole)
     continued = make(3, batch_size=20, random_state=5).fit(views[:40])
+    continued = pickle.loads(pickle.dumps(continued))
     for chunk in rechunk([views[40:]], 20):
         continued.partial_fit(chunk)
     assert learned(continued) == learned(whole)
-    resumed = make(3, batch_size=20, random_state=5).fit(views[:40])
-    resumed = pickle.loads(pickle.dumps(resumed))
-    for chunk in rechunk([views[40:]], 20):
-        resumed.partial_fit(chunk)
-    assert learned(resumed) == learned(whole)
+
+
+# Of clusters, forgetting, scaling and the rest, all that a stream may be learned by.
+WAYS = [
+    {},
+    {"n_clusters": "auto", "half_life": 20.0},
+    {"n_clusters": "auto", "sample_size": 12},
+    {"view_weight": "auto", "scale_columns": True},
+    {"scale_columns": True, "half_life": 15.0, "graph": "gaussian"},
+    {"sample_size": 0, "prepare": "scale", "window": None},
+    {"graph": "none", "view_weight": None, "negative": "shift"},
+    {"prepare": ["tfidf", "l2"], "criterion": "signal"},
+    {"detect_drift": True},
+]
+
+
+@given(st.integers(0, 50), st.sampled_from(WAYS), st.booleans(), st.integers(1, 5))
+@settings(max_examples=20, deadline=None)
+def test_saved_anywhere_and_asked_meanwhile_it_goes_on_to_the_same_bits(seed, params, lacks, stop):
+    views = two_views(seed, 120)
+    rows = lacking(views, presence(seed, 120)) if lacks else as_views(views)
+    quick = {"n_clusters": 3, "n_init": 2, "max_iter": 3, "random_state": 0}
+    straight, stopped = (OMVFS(**{**quick, **params}) for _ in range(2))
+    for i in range(6):
+        chunk = rows[20 * i : 20 * i + 20]
+        if i == stop:
+            stopped = OMVFS.from_bytes(stopped.to_bytes())
+            stopped.n_clusters_, stopped.scores_  # noqa: B018
+        straight.partial_fit(chunk)
+        stopped.partial_fit(chunk)
+    assert learned(stopped) == learned(straight)
+    np.testing.assert_array_equal(stopped.scores_, straight.scores_)
+    np.testing.assert_array_equal(stopped.predict(rows), straight.predict(rows))
 
 
 @every_solver

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from changing import BEFORE, BETWEEN, changing_rows, chunks_of, stacked, stream, watching
-from omvfs import OMVFS, Views
-from streams import learned, two_views
+from omvfs import OMVFS
+from streams import lacking, learned, two_views
 from support import fingerprint
 
 
@@ -152,21 +152,17 @@ def test_columns_that_are_raised_on_the_way_are_no_change(kind):
     assert learned(OMVFS.from_bytes(model.to_bytes())) == learned(model)
 
 
-def lacking(views, share, seed=0):
-    """Rows of which so many lack the second view."""
-    n = len(views["text"])
+def without_image(n, share, seed):
+    """Return which rows have which views, of which so many lack the second."""
     has = np.random.default_rng(seed).random(n) >= share
-    image = np.where(has[:, np.newaxis], views["image"], 0)
-    return Views(
-        {"text": views["text"], "image": image}, present={"text": np.ones(n, bool), "image": has}
-    )
+    return np.stack([np.ones(n, bool), has], axis=1)
 
 
 @pytest.mark.parametrize("kind", ["none", "shares"])
 def test_rows_may_lack_views(kind):
     model = watching()
     for i, chunk in enumerate(chunks_of(stream(kind))):
-        model.partial_fit(lacking(chunk, 0.3, i))
+        model.partial_fit(lacking(chunk, without_image(100, 0.3, i)))
     assert [event.kind for event in model.drift_] == [kind] * (kind != "none")
     assert learned(OMVFS.from_bytes(model.to_bytes())) == learned(model)
 
@@ -174,17 +170,11 @@ def test_rows_may_lack_views(kind):
 def test_views_that_fewer_rows_have_are_a_change_of_views():
     model = watching()
     for i, chunk in enumerate(chunks_of(stream("none"))):
-        model.partial_fit(lacking(chunk, 0.1 if i < BEFORE // 100 else 0.6, i))
+        share = 0.1 if i < BEFORE // 100 else 0.6
+        model.partial_fit(lacking(chunk, without_image(100, share, i)))
     (event,) = model.drift_
     assert event.kind == "views"
     assert set(map(len, [*event.came.values(), *event.went.values()])) == {0}
-
-
-def test_any_chunks_will_do():
-    rows = stream("shares")
-    for size in (37, 250):
-        (event,) = learn(watching(), rows, size).drift_
-        assert BEFORE < event.row <= BEFORE + 600
 
 
 def test_what_makes_no_sense_is_refused():

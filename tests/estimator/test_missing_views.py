@@ -7,11 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import omvfs
 from omvfs import OMVFS, OMVFSPaper, Views, as_views
 from omvfs.baselines import Variance
 from omvfs.datasets import make_planted
-from streams import two_views
+from streams import lacking, presence, two_views
 from support import KINDS, dense, fingerprint
 
 FEW = settings(max_examples=5, deadline=None)
@@ -27,21 +26,6 @@ WAYS = [
     {"sample_size": 12, "view_weight": {"text": 2.0, "image": 0.5}},
     {"prepare": ["tfidf", "l2"], "criterion": "signal"},
 ]
-
-
-def masks(seed, n, share=0.5):
-    """Return which rows have which of two views; each has one at least."""
-    rng = np.random.default_rng(seed)
-    present = np.ones((n, 2), bool)
-    lacking = np.flatnonzero(rng.random(n) < share)
-    present[lacking, rng.integers(0, 2, len(lacking))] = False
-    return present
-
-
-def lacking(views, present, kind="dense"):
-    """Return views of which rows lack some, told by `present`."""
-    made = {name: KINDS[kind](X) for name, X in views.items()}
-    return Views(made, present={"text": present[:, 0], "image": present[:, 1]})
 
 
 def scores(model):
@@ -62,10 +46,10 @@ def test_rows_that_have_all_views_are_learned_from_as_ever(seed, params):
 @given(st.integers(0, 50), st.sampled_from(list(KINDS)))
 @FEW
 def test_rows_that_lack_a_view_may_be_nan_or_hold_anything(seed, kind):
-    views, present = two_views(seed, 45), masks(seed, 45)
-    told = OMVFS(3, **QUICK).fit(lacking(views, present, kind))
+    views, present = two_views(seed, 45), presence(seed, 45)
+    told = OMVFS(3, **QUICK).fit(lacking(views, present, KINDS[kind]))
     other = {name: X + (~present[:, [v]]) for v, (name, X) in enumerate(views.items())}
-    anything = OMVFS(3, **QUICK).fit(lacking(other, present, kind))
+    anything = OMVFS(3, **QUICK).fit(lacking(other, present, KINDS[kind]))
     assert fingerprint(told._fitted.state) == fingerprint(anything._fitted.state)
     nan = {name: np.where(present[:, [v]], X, np.nan) for v, (name, X) in enumerate(views.items())}
     found, dense_rows = OMVFS(3, **QUICK).fit(nan), lacking(views, present)
@@ -78,7 +62,7 @@ def test_rows_that_lack_a_view_may_be_nan_or_hold_anything(seed, kind):
 @FEW
 def test_the_sums_of_a_view_are_over_the_rows_that_have_it(seed):
     """Against the slow and obvious: all rows are in the reservoir, so their U is known."""
-    views, present = two_views(seed, 60), masks(seed, 60)
+    views, present = two_views(seed, 60), presence(seed, 60)
     model = OMVFS(3, **QUICK).fit(lacking(views, present))
     reservoir = model._fitted.queries.state.reservoir
     assert len(reservoir) == 60
@@ -95,7 +79,7 @@ def test_the_sums_of_a_view_are_over_the_rows_that_have_it(seed):
 @given(st.integers(0, 50), st.sampled_from([{}, {"graph": "none"}, {"half_life": 20.0}]))
 @FEW
 def test_the_order_of_the_views_does_not_matter(seed, params):
-    views, present = two_views(seed, 45), masks(seed, 45)
+    views, present = two_views(seed, 45), presence(seed, 45)
     turned = Views(
         {name: views[name] for name in ("image", "text")},
         present={"text": present[:, 0], "image": present[:, 1]},
@@ -106,43 +90,9 @@ def test_the_order_of_the_views_does_not_matter(seed, params):
         np.testing.assert_allclose(two.view_scores_[name], one.view_scores_[name], atol=1e-9)
 
 
-@given(st.integers(0, 50), st.sampled_from(WAYS))
-@FEW
-def test_it_resumes_to_the_same_bits(seed, params):
-    rows = lacking(two_views(seed, 60), masks(seed, 60))
-    whole, first = OMVFS(3, **QUICK, **params), OMVFS(3, **QUICK, **params)
-    for start in range(0, 60, 10):
-        whole.partial_fit(rows[start : start + 10])
-    for start in range(0, 30, 10):
-        first.partial_fit(rows[start : start + 10])
-    again = OMVFS.from_bytes(first.to_bytes())
-    for start in range(30, 60, 10):
-        again.partial_fit(rows[start : start + 10])
-    assert fingerprint(again._fitted.state) == fingerprint(whole._fitted.state)
-    np.testing.assert_array_equal(scores(again), scores(whole))
-    np.testing.assert_array_equal(again.predict(rows), whole.predict(rows))
-
-
-@given(st.integers(0, 50), st.permutations(range(3)), st.sampled_from(WAYS))
-@FEW
-def test_parts_merge_to_the_same_bits_in_any_order(seed, order, params):
-    rows = lacking(two_views(seed, 60), masks(seed, 60))
-    parts = [OMVFS(3, **QUICK, **params).fit(rows[20 * i : 20 * i + 20]) for i in range(3)]
-    one = omvfs.merge(parts)
-    other = omvfs.merge([parts[i] for i in order])
-    np.testing.assert_array_equal(scores(one), scores(other))
-    found = one._fitted.state.statistics
-    assert found.n_rows == 60
-    assert [view.decayed_n_rows for view in found.views] == [
-        sum(part._fitted.state.statistics.views[v].decayed_n_rows for part in parts)
-        for v in range(2)
-    ] or "half_life" in params
-    np.testing.assert_array_equal(one.predict(rows), other.predict(rows))
-
-
 @pytest.mark.parametrize(("params", "kind"), list(zip(WAYS, cycle(KINDS), strict=False)), ids=str)
 def test_every_way_to_learn_takes_rows_that_lack_views(params, kind):
-    rows = lacking(two_views(0, 60), masks(0, 60), kind)
+    rows = lacking(two_views(0, 60), presence(0, 60), KINDS[kind])
     model = OMVFS(3, **QUICK, **params).fit(rows)
     assert np.isfinite(scores(model)).all()
     assert set(model.predict(rows)) <= set(range(3))
@@ -153,7 +103,7 @@ def test_every_way_to_learn_takes_rows_that_lack_views(params, kind):
 
 
 def test_raised_columns_do_not_raise_rows_that_lack_the_view():
-    views, present = two_views(0, 60), masks(0, 60)
+    views, present = two_views(0, 60), presence(0, 60)
     views["image"] = views["image"] - 0.5
     model = OMVFS(3, **QUICK, negative="shift").fit(lacking(views, present))
     held = model._fitted.state.reservoir
@@ -162,7 +112,7 @@ def test_raised_columns_do_not_raise_rows_that_lack_the_view():
 
 
 def test_the_paper_solver_fits_each_view_to_the_rows_that_have_it():
-    views, present = two_views(0, 40), masks(0, 40)
+    views, present = two_views(0, 40), presence(0, 40)
     rows = lacking(views, present)
     model = OMVFSPaper(3, random_state=0, batch_size=40, max_iter=5).fit(rows)
     found = model._fitted.state.statistics.views
@@ -184,7 +134,7 @@ def test_what_lacks_too_much_is_refused():
         OMVFS(3, **QUICK).fit(views)
     with pytest.raises(ValueError, match="NaN"):
         OMVFS(3, **QUICK).fit(np.full((20, 4), np.nan))
-    rows = lacking(two_views(0, 60), masks(0, 60))
+    rows = lacking(two_views(0, 60), presence(0, 60))
     model = OMVFS(3, **QUICK).fit(rows[:30])
     before = fingerprint(model._fitted.state)
     with pytest.raises(ValueError, match="lacks every view"):
@@ -199,7 +149,7 @@ def test_what_lacks_too_much_is_refused():
 
 
 def test_what_is_selected_is_nan_where_the_row_lacks_the_view():
-    views, present = two_views(0, 30), masks(0, 30)
+    views, present = two_views(0, 30), presence(0, 30)
     rows = lacking(views, present)
     model = OMVFS(3, **QUICK, n_features_per_view=2).fit(rows)
     chosen = model.transform(rows)
@@ -208,12 +158,12 @@ def test_what_is_selected_is_nan_where_the_row_lacks_the_view():
     assert (
         np.isnan(model.transform_views(rows)["image"]).any(axis=1).sum() == (~present[:, 1]).sum()
     )
-    sparse = lacking(views, present, "csr_array")
+    sparse = lacking(views, present, KINDS["csr_array"])
     assert np.isfinite(model.transform(sparse).data).all()
 
 
 def test_views_keep_who_has_what_through_all_they_do():
-    views, present = two_views(0, 30), masks(0, 30)
+    views, present = two_views(0, 30), presence(0, 30)
     rows = lacking(views, present)
     np.testing.assert_array_equal(rows.presence, present)
     np.testing.assert_array_equal(rows[5:15].presence, present[5:15])
@@ -225,13 +175,6 @@ def test_views_keep_who_has_what_through_all_they_do():
     np.testing.assert_array_equal(Views.concat(whole).presence[3:], present[3:])
     assert Views.concat(whole).presence[:3].all()
     assert "without text" in repr(rows)
-
-
-def test_a_mask_that_fits_no_row_is_refused():
-    with pytest.raises(ValueError, match=r"present of view 'image'; the views are 'text'"):
-        Views({"text": np.eye(2)}, present={"image": [True, True]})
-    with pytest.raises(ValueError, match=r"expected True or False for each of 2 rows"):
-        Views({"text": np.eye(2)}, present={"text": [1, 0]})
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +209,7 @@ def test_planted_features_are_found_though_half_of_the_rows_lack_a_view(planted)
     """On the average of some draws: filled with zeros, one draw in many is as good by luck."""
     names, found = list(planted.views), []
     for seed in range(3):
-        present = masks(seed, 1_200)
+        present = presence(seed, 1_200)
         told = {view: present[:, v] for v, view in enumerate(names)}
         known = Views(planted.views, present=told)
         zeros = Views({view: known[view] for view in names})

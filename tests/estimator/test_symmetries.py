@@ -162,17 +162,6 @@ def test_large_and_small_numbers_are_clustered_alike(dtype, power):
         assert clustering_accuracy(labels, model.predict(rows)) > 0.95
 
 
-@pytest.mark.parametrize("scale", [1.0, 1000.0])
-def test_column_scaling_takes_the_scale_out_of_the_result(scale):
-    X, _ = clustered(np.random.default_rng(0), 80, 12)
-    factors = np.linspace(1, scale, 12)
-    params = {"scale_columns": True, "batch_size": 80, "diversity": 0.0, "random_state": 0}
-    model = OMVFS(3, sparsity=0.0, **params).fit(X)
-    scaled = OMVFS(3, sparsity=0.0, **params).fit(X * factors)
-    np.testing.assert_allclose(scaled.scores_, model.scores_, rtol=1e-8)
-    np.testing.assert_allclose(model._fitted.state.statistics.views[0].squares, (X**2).sum(axis=0))
-
-
 def test_scaled_columns_have_no_units_though_the_reservoir_lacks_some():
     rng = np.random.default_rng(0)
     X = rng.poisson(0.03, (600, 120)).astype(float)
