@@ -10,7 +10,6 @@ from hypothesis.extra.numpy import arrays
 from omvfs.model import concordance as module
 from omvfs.model.concordance import (
     between_views,
-    chance_error,
     concordance,
     likeness,
     rows_alone,
@@ -79,14 +78,6 @@ def test_rows_alone_are_compared_with_each_other_only(X, seed):
     shift = rng.random(len(X))
     other = L + np.add.outer(shift, shift) * (1 - np.eye(len(X)))
     np.testing.assert_allclose(rows_alone(other, some), own, atol=1e-9)
-
-
-def test_by_chance_clusters_vary_about_0_as_foretold():
-    rng = np.random.default_rng(0)
-    L = likeness(rng.random((60, 400)))
-    found = [together(rng.integers(4, size=60), L) for _ in range(400)]
-    assert abs(np.mean(found)) < 4 * chance_error(60) / 20
-    assert np.std(found) == pytest.approx(chance_error(60), rel=0.2)
 
 
 @given(rows, st.integers(0, 2**32 - 1))

@@ -12,6 +12,7 @@ from omvfs.model.partitions import shared_information
 from omvfs.model.quality import Rows, agreements, halves, reproduced
 
 seeds = st.integers(0, 2**32 - 1)
+HALVES = slice(0, 60, 2), slice(1, 60, 2)
 
 
 def clustered(seed, n=60, K=3, widths=(8, 5), noise=0.6):
@@ -40,14 +41,14 @@ def slow_and_obvious(known, asked, K):
 @given(seeds)
 def test_it_is_k_means_from_the_centres_of_other_rows(seed):
     rows, _ = clustered(seed)
-    known, asked = (Rows([X[half] for X in rows.X], rows.labels[half]) for half in _halves(60))
+    known, asked = (Rows([X[half] for X in rows.X], rows.labels[half]) for half in HALVES)
     assert reproduced(known, asked, 3) == pytest.approx(slow_and_obvious(known, asked, 3))
 
 
 @given(seeds, st.permutations(range(3)))
 def test_neither_the_numbers_of_clusters_nor_how_rows_are_held_matter(seed, numbers):
     rows, _ = clustered(seed, noise=2.0)
-    known, asked = (Rows([X[half] for X in rows.X], rows.labels[half]) for half in _halves(60))
+    known, asked = (Rows([X[half] for X in rows.X], rows.labels[half]) for half in HALVES)
     renamed = [Rows(each.X, np.array(numbers)[each.labels]) for each in (known, asked)]
     sparse = [Rows([sp.csr_array(X) for X in each.X], each.labels) for each in (known, asked)]
     expected = reproduced(known, asked, 3)
@@ -80,10 +81,6 @@ def test_features_are_judged_on_rows_they_were_not_ranked_by():
     honest = agreements(rows, by_looking, [10], 2, split).mean()
     cheating = agreements(rows, lambda half: by_looking(slice(None)), [10], 2, split).mean()
     assert honest < 0.05 < 0.15 < cheating
-
-
-def _halves(n):
-    return slice(0, n, 2), slice(1, n, 2)
 
 
 # Partitions

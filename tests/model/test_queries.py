@@ -60,14 +60,6 @@ def test_views_that_are_worth_the_same_give_the_same_part(widths, part, lean):
         assert abs(n - total * width / sum(widths)) <= len(widths)
 
 
-def test_half_the_way_is_between_both():
-    told, noise = np.linspace(1, 0.5, 60), np.linspace(0.1, 0, 60)
-    by_part, between, by_worth = (
-        share_budget(joint_places([told, noise], lean), 40)[1] for lean in (0.0, 0.5, 1.0)
-    )
-    assert by_worth < between < by_part
-
-
 @given(
     arrays(float, st.tuples(st.integers(2, 6), st.integers(1, 3)), elements=st.floats(-1, 1)),
     st.booleans(),

@@ -99,19 +99,6 @@ def test_alternating_never_explains_less_and_starts_do_not_know_of_each_other(se
         np.testing.assert_allclose(alone.energies[0], energies[5, i], rtol=1e-12)
 
 
-@given(seed=seeds)
-@settings(max_examples=30, deadline=None)
-def test_seeds_are_different_rows(seed):
-    rng = np.random.default_rng(seed)
-    X = counts(rng, 8, 8, density=0.7) + 0.01
-    for drawn in race.kmeans_plusplus_directions(X, 4, rng, 3):
-        assert_sound([drawn.T], [X], 4)
-        cosines = X @ drawn.T / np.linalg.norm(X, axis=1, keepdims=True)
-        rows = cosines.argmax(axis=0)
-        np.testing.assert_allclose(cosines[rows, np.arange(4)], 1, atol=1e-9)
-        assert len(set(rows)) == 4
-
-
 def cliques(n_cliques, size, isolated=0):
     """Return the graph of rows that are near all of their own clique, and none else."""
     W = np.kron(np.eye(n_cliques), np.ones((size, size)) - np.eye(size)) / (size - 1)

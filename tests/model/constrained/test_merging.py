@@ -97,15 +97,6 @@ def two_parts():
     return [part(seed, [60, 60]) for seed in (1, 2)]
 
 
-def test_where_a_row_goes_depends_on_no_other(two_parts):
-    common, _ = common_of(two_parts)
-    X = chunk(9, 30)
-    together = common.place(X)
-    for i in range(30):
-        alone = common.place([X_v[i : i + 1] for X_v in X])
-        assert alone.labels[0] == together.labels[i]
-
-
 def test_what_is_left_of_a_part_fades_all_of_it(two_parts):
     young, faded = two_parts[0], replace(two_parts[1], left=0.01)
     common, sample = common_of([young, faded])

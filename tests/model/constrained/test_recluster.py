@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from omvfs.datasets import make_planted
 from omvfs.model.arrays import unit_rows
 from omvfs.model.constrained import recluster
-from omvfs.model.constrained.recluster import evenness, foretold, merit
+from omvfs.model.constrained.recluster import foretold, merit
 from omvfs.model.graph.neighbours import normalised_neighbours
 from omvfs.model.indicator import Indicator
 from short_stream import SETTINGS, begin, chunk, kinds, learned, states
@@ -132,9 +132,3 @@ def test_what_tells_clusters_foretells_them_and_noise_does_not(planted):
     # Clusters that take turns are foretold as well.
     for turns in (np.arange(40) % 2, np.arange(40) // 20):
         assert foretold(np.eye(2)[turns], clusters(turns, 2)) == 1
-
-
-def test_evenness_is_that_of_the_shares():
-    assert evenness(clusters([0, 1, 2, 3])) == 1
-    assert evenness(clusters([0, 0, 0, 0])) == 0
-    assert 0 < evenness(clusters([0, 0, 0, 1])) < evenness(clusters([0, 0, 1, 1])) == 0.5

@@ -84,17 +84,12 @@ def test_an_update_committed_is_known_and_rolled_back_is_not(kind):
         state = update.commit()
 
 
-def classes(n, dtype):
-    """Rows of three classes, of which two features each are 1."""
-    labels = np.arange(n) % 3
-    return (np.arange(6) // 2 == labels[:, np.newaxis]).astype(dtype), labels
-
-
 @pytest.mark.parametrize(("dtype", "n_chunks"), [(np.float32, 200), (np.float64, 1100)])
 def test_a_cluster_that_fades_away_takes_nothing_along(dtype, n_chunks):
     forgetful = replace(PLAIN, half_life=8.0, sparsity=(0.1,))
     state = State.empty([6], np.dtype(dtype), forgetful, np.random.default_rng(0))
-    X, labels = classes(12, dtype)
+    labels = np.arange(12) % 3
+    X = (np.arange(6) // 2 == labels[:, np.newaxis]).astype(dtype)
     state, _ = learned(state, [X], forgetful)
     for _ in range(n_chunks):
         state, _ = learned(state, [X[labels < 2]], forgetful)

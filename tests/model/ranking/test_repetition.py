@@ -91,20 +91,15 @@ def test_of_equal_features_the_first_is_taken_first(kind):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_constant_columns_repeat_nothing_nor_do_columns_without_strength_or_rows(kind):
+def test_constant_columns_and_too_few_rows_repeat_nothing(kind):
     rng = np.random.default_rng(0)
     rows = np.c_[np.full(30, 0.1), np.full(30, 1 / 3), np.zeros(30), rng.random(30)]
     scores = np.array([4.0, 3.0, 2.0, 1.0])
     for size in (1e-9, 1.0, 1e9):
         got = discount_repetition(scores, kind(rows * size), 2.0, 4)
         np.testing.assert_array_equal(got, scores)
-    rows = kind(counts(rng, 9, 4))
-    for got in (
-        discount_repetition(scores, rows, 0.0, 4),
-        discount_repetition(scores, rows[:2], 2.0, 4),
-    ):
-        np.testing.assert_array_equal(got, scores)
-        assert got is not scores
+    got = discount_repetition(scores, kind(rows[:2]), 2.0, 4)
+    np.testing.assert_array_equal(got, scores)
 
 
 @given(seed=seeds, power=st.integers(-30, 30))

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,24 +84,6 @@ def test_as_long_as_the_memory_holds_all_rows_none_are_recent():
     rows = fitted(data)._fitted.queries.recent_rows
     for X, held in zip(data.views.values(), rows, strict=True):
         np.testing.assert_array_equal(dense(held), dense(X[-MEMORY // 2 :]))
-    X = np.random.default_rng(0).random((90, 5))
-    for size in (0, 79):
-        learned = OMVFS(2, sample_size=size, max_iter=3, random_state=0).fit(X)._fitted
-        assert learned.queries.recent_rows == []
-        assert learned.state.window.at_hand == 0
-
-
-def test_chunks_of_one_row_have_as_many_recent_rows():
-    data = planted(250, n_features=(40, 30), n_informative=(20, 10), random_state=0)
-    views = {view: sp.csr_array(X) for view, X in data.views.items()}
-    one_by_one = OMVFS(CLASSES, sample_size=100, n_init=1, max_iter=2, random_state=0)
-    for i in range(250):
-        one_by_one.partial_fit({view: X[i : i + 1] for view, X in views.items()})
-    learned = one_by_one._fitted
-    for X, held in zip(views.values(), learned.queries.recent_rows, strict=True):
-        np.testing.assert_array_equal(dense(held), dense(X[-50:]))
-    assert len(learned.state.window) == 50
-    assert len(one_by_one.window_labels_) == 2
 
 
 @given(n_clusters=st.integers(1, 100), n=st.integers(200, 1000), seed=st.integers(0, 2**32 - 1))
