@@ -1,6 +1,6 @@
 """Whatever dies, nothing hangs: the same bits come of it, or a clear error soon.
 
-Kills of workers, clients and schedulers at random moments: `python -m kills`.
+Kills of workers, clients and schedulers at random moments: `make test-faults`.
 """
 
 import threading

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from omvfs.formats import SourceError, open_source
-from omvfs.formats.files import File
+from omvfs.formats.files import File, reading
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,11 @@ def test_an_address_without_fsspec_names_the_extra(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"omvfs\[remote\]"):
         File("s3://bucket/rows.npy").open()
+
+
+def test_a_signal_that_a_library_has_made_an_error_of_stays_a_signal():
+    def returned_with_an_exception_set():
+        raise SystemError("a result with an exception set") from KeyboardInterrupt()
+
+    with pytest.raises(KeyboardInterrupt), reading("rows.h5mu"):
+        returned_with_an_exception_set()

@@ -1,25 +1,91 @@
-"""Runs the matrix: ``python -m reliability`` for the full one, ``--short`` for a look.
+"""Runs the matrix of faults: ``python -m reliability`` for all, ``--short`` for a few of each.
 
 Every attempt has a number, by which it can be done again: ``--only killed --at 17``.
 """
 
 import argparse
+import contextlib
+import gc
+import importlib
+import io
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reliability import page
-from reliability.registry import ROWS
-from reliability.warm import warm
+from omvfs.cli.commands import run_app
+from reliability import (
+    checkpoints,
+    crashes,
+    files,
+    intruders,
+    learning,
+    power,
+    runs,
+    shortages,
+    workers,
+)
+from reliability.attempts import Outcome
+from reliability.rows_at_hand import place, select, views, write
 
 # Of one job of attempts; the machine may be busy.
 PATIENCE = 900
 SHOWN = 5
+# Where the table of the matrix stands on its page.
+BEGIN, END = "<!-- table of the matrix -->", "<!-- end of the table -->"
+# What is imported late.
+LATE = ("h5py", "pyarrow.csv", "pyarrow.feather", "pyarrow.parquet", "pyarrow.dataset", "fsspec")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A family of attempts.
+
+    Attributes
+    ----------
+    attempts : callable
+        From a range of numbers and a seed, yields an outcome for each.
+    full : int
+        How many attempts there are.
+    job : int
+        How many of them a process does before another takes over.
+    short : range
+        Numbers of the few in the short form.
+    """
+
+    attempts: Callable[[range, int], Iterator[Outcome]]
+    full: int
+    job: int
+    short: range
+
+    @property
+    def title(self) -> str:
+        """What is done, in a line."""
+        return (self.attempts.__doc__ or "").strip().splitlines()[0]
+
+
+ROWS = {
+    "killed": Row(crashes.killed, 100, 10, range(7, 9)),
+    "killed workers": Row(workers.killed, 6, 6, range(0)),
+    "signals": Row(runs.signalled, 60, 10, range(0, 4, 3)),
+    "failing calls": Row(shortages.failing_calls, 160, 20, range(3, 6, 2)),
+    "power loss": Row(power.power_loss, 120, 20, range(24, 28, 2)),
+    "full disk": Row(shortages.full_disk, 60, 10, range(10, 12)),
+    "little memory": Row(shortages.little_memory, 40, 10, range(1, 2)),
+    "few handles": Row(shortages.few_handles, 48, 12, range(13, 18, 4)),
+    "changed inputs": Row(runs.changed, 104, 26, range(0, 40, 37)),
+    "pairs of runs": Row(runs.pairs, 20, 5, range(1)),
+    "damaged files": Row(files.damaged, 2_000, 250, range(1_003, 1_990, 41)),
+    "files of others": Row(intruders.intruders, 102, 51, range(0, 7, 3)),
+    "hostile checkpoints": Row(checkpoints.hostile, 1_000, 250, range(20)),
+    "interrupts": Row(learning.interrupted, 800, 200, range(40)),
+}
 
 
 @dataclass
@@ -118,6 +184,41 @@ def tell(name: str, tally: Tally) -> None:
     sys.stdout.flush()
 
 
+def table(tallies: Mapping[str, Tally]) -> str:
+    """Return the table of some rows' tallies."""
+    lines = ["| row | what is done | attempts | survived | failed |", "|---|---|---:|---:|---:|"]
+    counted = {name: (each.attempts, len(each.failures)) for name, each in tallies.items()}
+    titles = {name: ROWS[name].title for name in counted}
+    counted["all"] = tuple(map(sum, zip(*counted.values(), strict=True)))  # type: ignore[assignment]
+    for name, (done, failed) in counted.items():
+        title = titles.get(name, "")
+        lines.append(f"| {name} | {title} | {done:,} | {done - failed:,} | {failed:,} |")
+    return "\n".join(lines)
+
+
+def write_table(path: Path, tallies: Mapping[str, Tally]) -> None:
+    """Replace the table on a page, between its two marks."""
+    text = path.read_text(encoding="utf-8")
+    found = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    if len(found.findall(text)) != 1:
+        raise ValueError(f"{path} has no one place for the table: {BEGIN} ... {END}.")
+    new = f"{BEGIN}\n{table(tallies)}\n{END}"
+    path.write_text(found.sub(lambda _: new, text), encoding="utf-8")
+
+
+def warm() -> None:
+    """Import what is imported late, and run once what looks at the machine when it first runs."""
+    for name in LATE:
+        importlib.import_module(name)
+    # Nothing that starts threads of a library, which a fork would not have.
+    with place() as here, contextlib.redirect_stdout(io.StringIO()):
+        data = write(here / "folder", views())
+        code = run_app([str(each) for each in select(data, here / "out", "--write-data")])
+    assert code == 0
+    gc.collect()
+    gc.freeze()
+
+
 def main() -> int:
     """Do what the arguments ask for; 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="reliability", description=__doc__.splitlines()[0])
@@ -149,7 +250,7 @@ def main() -> int:
         lines = [f"{name} {each}\n" for name, tally in tallies.items() for each in tally.failures]
         asked.failures.write_text("".join(lines), encoding="utf-8")
     if asked.write:
-        page.write(asked.write, tallies)
+        write_table(asked.write, tallies)
     return any(tally.failures for tally in tallies.values())
 
 

@@ -1,7 +1,6 @@
 """Learning that is interrupted at any line."""
 
 import copy
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 
 import omvfs
 from faults import everything, good
+from interrupts import interrupted_at, n_lines
 from omvfs import OMVFS, OMVFSPaper
 from reliability.attempts import Outcome, tried
 from support import fingerprint
@@ -54,35 +54,6 @@ CASES: dict[str, tuple[Callable[[], OMVFS], Learn]] = {
 }
 
 
-class At:
-    """Counts the lines of the library that are run, and interrupts before the n-th."""
-
-    def __init__(self, n: int = -1) -> None:
-        self.n, self.seen = n, 0
-
-    def __call__(self, frame: Any, event: str, argument: Any) -> Any:
-        return self._line if frame.f_code.co_filename.startswith(HOME) else None
-
-    def _line(self, frame: Any, event: str, argument: Any) -> Any:
-        if event == "line":
-            self.seen += 1
-            if self.seen == self.n:
-                raise KeyboardInterrupt
-        return self._line
-
-
-def _traced(at: At, learn: Learn, model: OMVFS) -> bool:
-    """Learn, and tell whether it came to its end."""
-    sys.settrace(at)
-    try:
-        learn(model)
-        return True
-    except KeyboardInterrupt:
-        return False
-    finally:
-        sys.settrace(None)
-
-
 def state(model: OMVFS) -> Any:
     """Return all that is learned, and where a generator that was passed stands."""
     passed = model.random_state
@@ -99,28 +70,28 @@ def _known(case: str) -> tuple[OMVFS, int, tuple[Any, Any], tuple[Any, Any]]:
     make, learn = CASES[case]
     model = make()
     before, after = copy.deepcopy(model), copy.deepcopy(model)
-    at = At()
-    assert _traced(at, learn, after)
+    lines = n_lines(lambda: learn(after), HOME)
     states = state(before), state(after)
     learn(before)
     learn(after)
-    return model, at.seen, states, (state(before), state(after))
+    return model, lines, states, (state(before), state(after))
 
 
 def interrupted(numbers: range, seed: int) -> Iterator[Outcome]:
     """Interrupt learning at one of its lines: it is as before or as after, never half."""
     for number in numbers:
         case = list(CASES)[number % len(CASES)]
-        model, n_lines, states, later = _known(case)
+        lines = _known(case)[1]
         # Every line once, far from the one before, if there are as many attempts.
-        n = 1 + (number // len(CASES) * STRIDE + seed) % n_lines
-        name = f"{number}: line {n} of {n_lines}, {case}"
-        yield tried(name, lambda m=model, c=case, n=n, s=states, o=later: _once(m, c, n, s, o))
+        n = 1 + (number // len(CASES) * STRIDE + seed) % lines
+        yield tried(f"{number}: line {n} of {lines}, {case}", lambda c=case, n=n: _once(c, n))
 
 
-def _once(model: OMVFS, case: str, n: int, states: tuple[Any, Any], later: tuple[Any, Any]) -> str:
-    learn, model = CASES[case][1], copy.deepcopy(model)
-    _traced(At(n), learn, model)
+def _once(case: str, n: int) -> str:
+    whole, _, states, later = _known(case)
+    learn, model = CASES[case][1], copy.deepcopy(whole)
+    if not interrupted_at(n, lambda: learn(model), HOME):
+        return "not interrupted"
     found = state(model)
     if found not in states:
         parts = {k for k in {**found[0], **states[0][0]} if found[0].get(k) != states[0][0].get(k)}

@@ -217,24 +217,3 @@ def _span(path: Path) -> tuple[float, float]:
 
 def _overlap(a: tuple[float, float], b: tuple[float, float]) -> bool:
     return max(a[0], b[0]) < min(a[1], b[1])
-
-
-def readers(numbers: range, seed: int) -> Iterator[Outcome]:
-    """Load a model again and again while a run replaces it: a whole one each time."""
-    with place() as here:
-        data = write(here / "folder", views())
-        for number in numbers:
-            out = here / str(number)
-
-            def attempt(out: Path = out) -> str:
-                from omvfs import OMVFS
-
-                job, loaded = command(*select(data, out)), 0
-                while not job.ends_within(0):
-                    if (out / "model.omvfs").exists():
-                        loaded += OMVFS.load(out / "model.omvfs").n_samples_seen_ > 0
-                done = job.finish()
-                return done.wrong or ("" if loaded else "nothing was there to load")
-
-            yield tried(f"{number}: loads beside a run", attempt)
-            shutil.rmtree(out, ignore_errors=True)

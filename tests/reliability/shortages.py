@@ -1,16 +1,12 @@
 """Calls that fail, and too little of disk, memory and open files: told, and nothing lost."""
 
-import contextlib
-import functools
 import itertools
 import os
 import resource
-import shutil
 import signal
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +19,7 @@ from reliability.rows_at_hand import leftovers, place
 KINDS = ("open", "read", *calls.WRITES)
 
 
-def _survived(scenario: Scenario, out: Path, done: Done, told: tuple[str, ...] = ()) -> str:
+def _survived(scenario: Scenario, out: Path, done: Done) -> str:
     """Say what is wrong after a command that lacked something."""
     if done.code == 0:
         # It did without.
@@ -34,7 +30,6 @@ def _survived(scenario: Scenario, out: Path, done: Done, told: tuple[str, ...] =
     return first_wrong(
         lambda: done.wrong,
         lambda: f"{len(said.splitlines())} lines: {said[-300:]}" if "\n" in said else "",
-        lambda: "" if not told or any(each in said for each in told) else f"said {said[-300:]}",
         lambda: scenario.between(out),
         lambda: leftovers(out.parent, ready=True),
         lambda: scenario.goes_on(out),
@@ -51,19 +46,13 @@ def failing_calls(numbers: range, seed: int) -> Iterator[Outcome]:
             n = 1 + int(rng.integers(counted)) if counted else 0
             code = calls.CODES[int(rng.integers(2))]
             label = f"{number}: {kind} {n} {os.strerror(code)}, {scenario.kind} {scenario.name}"
-
-            def attempt(scenario=scenario, kind=kind, n=n, code=code) -> str:  # type: ignore[no-untyped-def]
-                out = scenario.fresh()
-                faulty = calls.fail((kind,), n, code)
-                return _survived(scenario, out, ran(*scenario.arguments(out), before=faulty))
-
             if n:
-                yield tried(label, attempt)
+                yield tried(label, partial(_within, scenario, calls.fail((kind,), n, code)))
             else:
                 yield Outcome(label + " (none)", "")
 
 
-@functools.cache
+@cache
 def _count(scenario: Scenario, kind: str) -> int:
     """Return how many calls of a kind an undisturbed run makes."""
     number = scenario.here / "calls"
@@ -71,73 +60,26 @@ def _count(scenario: Scenario, kind: str) -> int:
     return int(number.read_text())
 
 
-def _no_larger_files(n_bytes: int) -> Callable[[], None]:
-    def begin() -> None:
-        # A write beyond is an error then, and no death.
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+def _within(scenario: Scenario, limit: Callable[[], None]) -> str:
+    """Run a command in a process that is limited before, and say what is wrong with its end."""
+    out = scenario.fresh()
+    return _survived(scenario, out, ran(*scenario.arguments(out), before=limit))
 
-    return begin
+
+def _no_larger_files(n_bytes: int) -> None:
+    # A write beyond is an error then, and no death.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
 
 
 def full_disk(numbers: range, seed: int) -> Iterator[Outcome]:
-    """Let files grow to no more than n bytes, or the disk have room for no more."""
+    """Let files grow to no more than n bytes."""
     with place() as here:
-        for number, turn, scenario in begun(here, numbers, 10):
+        for number, _, scenario in begun(here, numbers, 10):
             rng = np.random.default_rng([seed, number, 5])
             size = int(rng.choice([1, 100, 1000, 5000, 10_000, 30_000]) * (1 + rng.random()))
-            mounted = turn % 2 == 1 and may_mount()
-
-            def attempt(scenario=scenario, size=size, mounted=mounted) -> str:  # type: ignore[no-untyped-def]
-                out = scenario.fresh()
-                if not mounted:
-                    limit = _no_larger_files(size)
-                    return _survived(scenario, out, ran(*scenario.arguments(out), before=limit))
-                with small_disk(out.parent) as fill:
-                    fill(size)
-                    done = ran(*scenario.arguments(out))
-                    if done.code == 0:
-                        return done.wrong
-                    fill(None)
-                    return _survived(scenario, out, done)
-
-            where = "on a full disk" if mounted else "in a file"
-            yield tried(f"{number}: {size} bytes {where}, {scenario.kind} {scenario.name}", attempt)
-
-
-@functools.cache
-def may_mount() -> bool:
-    """Tell whether file systems can be mounted here."""
-    with place() as here, contextlib.suppress(OSError), small_disk(here):
-        return True
-    return False
-
-
-@contextmanager
-def small_disk(folder: Path) -> Iterator[Callable[[int | None], None]]:
-    """Have a folder be a file system of its own; yield what leaves room for so many bytes there."""
-    # What is there already is there on the small disk too.
-    stored = folder.with_name(folder.name + " stored")
-    shutil.copytree(folder, stored)
-    options = ["-o", "size=2m,mode=700"]
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", *options, "tmpfs", folder], capture_output=True, text=True
-    )
-    if done.returncode:
-        raise PermissionError(f"no file system can be mounted here: {done.stderr.strip()}")
-    try:
-        shutil.copytree(stored, folder, dirs_exist_ok=True)
-        filler = folder / "filler"
-
-        def fill(room: int | None) -> None:
-            filler.unlink(missing_ok=True)
-            if room is not None:
-                free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
-                filler.write_bytes(bytes(max(0, free - room)))
-
-        yield fill
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
+            label = f"{number}: {size} bytes in a file, {scenario.kind} {scenario.name}"
+            yield tried(label, partial(_within, scenario, partial(_no_larger_files, size)))
 
 
 def little_memory(numbers: range, seed: int) -> Iterator[Outcome]:
@@ -153,11 +95,8 @@ def little_memory(numbers: range, seed: int) -> Iterator[Outcome]:
                 threading.stack_size((16 << 20) * (turn % 2))
                 no_more_memory(size)
 
-            def attempt(scenario=scenario, limit=limit) -> str:  # type: ignore[no-untyped-def]
-                out = scenario.fresh()
-                return _survived(scenario, out, ran(*scenario.arguments(out), before=limit))
-
-            yield tried(f"{number}: {size} bytes, {scenario.kind} {scenario.name}", attempt)
+            label = f"{number}: {size} bytes, {scenario.kind} {scenario.name}"
+            yield tried(label, partial(_within, scenario, limit))
 
 
 def _is_open(number: int) -> bool:
@@ -180,8 +119,5 @@ def few_handles(numbers: range, seed: int) -> Iterator[Outcome]:
                 bound = next(itertools.islice(free, room, None))
                 resource.setrlimit(resource.RLIMIT_NOFILE, (bound, bound))
 
-            def attempt(scenario=scenario, limit=limit) -> str:  # type: ignore[no-untyped-def]
-                out = scenario.fresh()
-                return _survived(scenario, out, ran(*scenario.arguments(out), before=limit))
-
-            yield tried(f"{number}: {room} handles, {scenario.kind} {scenario.name}", attempt)
+            label = f"{number}: {room} handles, {scenario.kind} {scenario.name}"
+            yield tried(label, partial(_within, scenario, limit))

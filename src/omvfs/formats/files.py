@@ -279,9 +279,10 @@ def reading(file: File | str, where: str = "") -> Iterator[None]:
     except (SourceError, ImportError, FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     except Exception as error:  # what libraries make of a damaged file may be anything
-        # Libraries may have put an error of ours into one of theirs.
-        if isinstance(error.__context__, SourceError):
-            raise error.__context__ from None
+        # Libraries may have put an error of ours, or a signal, into one of theirs.
+        inner = error.__cause__ or error.__context__
+        if inner is not None and (isinstance(inner, SourceError) or not isinstance(inner, Exception)):
+            raise inner from None
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         if isinstance(file, File):
             reason = reason.replace(file.text, str(file))
