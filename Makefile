@@ -66,10 +66,8 @@ test-minimum: $(MINIMUM_STAMP)
 	.venv-minimum/bin/pytest -n 2 --hypothesis-profile=ci tests/contracts tests/estimator tests/data tests/selectors \
 		--deselect tests/estimator/test_budget.py::test_the_command_line_selects_so_many_in_all # an old typer warns of itself
 
-# All faults of docs/reliability.md, and kills of Dask's workers, clients and schedulers: up to half an hour on two
-# cores; SHORT=--short for a look.
+# All faults of docs/reliability.md, a few minutes on two cores; SHORT=--short for a look.
 test-faults: $(STAMP)
-	PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m kills $(if $(SHORT),--worker 2 --client 1 --scheduler 1)
 	PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m reliability $(if $(SHORT),$(SHORT),--write docs/reliability.md)
 
 # An interrupted run continues; AGAIN=--again starts anew, and also forgets what only bench-full finds.

@@ -1,5 +1,6 @@
 """Workers, clients and schedulers of Dask that are killed: the same bits, at once or resumed."""
 
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from clusters import Cluster, Command, saved_parts
+from clusters import OPTIONS, Cluster, saved_parts
 from omvfs import OMVFS
-from reliability.attempts import Outcome, tried
+from reliability.attempts import Job, Outcome, command, tried
 from reliability.rows_at_hand import place
 from streams import learned
 from support import counts
@@ -30,7 +31,7 @@ class Trials:
         self.expected = self._ended(*self.begun())
         self.seconds = time.monotonic() - started
 
-    def begun(self, out: Path | None = None) -> tuple[Any, Path]:
+    def begun(self, out: Path | None = None) -> tuple[Job, Path]:
         """Begin a run, or go on with one."""
         self.runs += 1
         if not self.cluster.scheduler.alive:
@@ -38,31 +39,33 @@ class Trials:
             self.cluster = Cluster(2)
         resume = ["--resume"] if out is not None and out.exists() else []
         out = out or self.here / str(self.runs)
-        return Command(self.here, out, "--scheduler", self.cluster.address, *resume), out
+        rows = "select", str(self.here / "p" / "*.npy"), *OPTIONS, "-o", out
+        return command(*rows, "--scheduler", self.cluster.address, *resume), out
 
-    def _ended(self, command: Any, out: Path) -> Any:
+    def _ended(self, job: Job, out: Path) -> Any:
         """Return what a run has learned."""
-        code, said = command.ended(LIMIT)
-        assert (code, said) == (0, ""), (code, said)
+        done = job.finish(LIMIT)
+        assert (done.code, done.err) == (0, ""), done
         return learned(OMVFS.load(out / "model.omvfs"))
 
     def disturbed(self, kind: str, after: float) -> str:
         """Kill something after a share of a run; say what is wrong with what comes of it."""
-        command, out = self.begun()
+        job, out = self.begun()
         time.sleep(after * self.seconds)
         if kind == "worker":
             self.cluster.workers.pop(0).kill()
             self.cluster.add_worker()
         elif kind == "client":
-            command.kill()
-            command, out = self.begun(out)
+            job.send(signal.SIGKILL)
+            job.finish()
+            job, out = self.begun(out)
         else:
             self.cluster.scheduler.kill()
-            code, said = command.ended(TOLD)
-            if code and (code != 1 or said.count("\n") != 1):
-                return f"ended with {code}: {said}"
-            command, out = self.begun(out)
-        return "" if self._ended(command, out) == self.expected else "other bits"
+            done = job.finish(TOLD)
+            if done.code and (done.code != 1 or done.err.count("\n") != 1):
+                return f"ended with {done.code}: {done.err}"
+            job, out = self.begun(out)
+        return "" if self._ended(job, out) == self.expected else "other bits"
 
 
 def killed(numbers: range, seed: int) -> Iterator[Outcome]:

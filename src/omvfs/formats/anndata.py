@@ -1,9 +1,12 @@
 """AnnData's ``.h5ad`` and MuData's ``.h5mu`` files: read by rows from the disk, and written."""
 
+import gc
+import io
 import logging
+import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from typing import Any
 
 import anndata
@@ -262,13 +265,8 @@ class AnnDataWriter(Writer):
             return
         views = Views.concat(self._parts)
         found = {view: self._annotated(views, view) for view in views.names}
-        try:
+        with _saying_it_once():
             self._write(found)
-        except OSError:
-            raise
-        except Exception as error:  # h5py has many for a disk that is full
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise OSError(reason) from error
 
     def _write(self, found: Mapping[str, anndata.AnnData]) -> None:
         if not self._several:
@@ -323,6 +321,22 @@ class AnnDataWriter(Writer):
             ):
                 if name not in data.mod:
                     getattr(data, part)[name] = value
+
+
+@contextmanager
+def _saying_it_once() -> Iterator[None]:
+    """Have a full disk be one error: h5py prints another as it lets go of each of its objects."""
+    with redirect_stderr(io.StringIO()):
+        try:
+            yield
+        except Exception as error:
+            traceback.clear_frames(error.__traceback__)
+            gc.collect()
+            if isinstance(error, OSError):
+                raise
+            # h5py has many kinds of errors for a disk that is full.
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise OSError(reason) from error
 
 
 def open_reader(file: File, view: str, options: ReadOptions) -> Source:

@@ -281,7 +281,7 @@ def reading(file: File | str, where: str = "") -> Iterator[None]:
     except Exception as error:  # what libraries make of a damaged file may be anything
         # Libraries may have put an error of ours, or a signal, into one of theirs.
         inner = error.__cause__ or error.__context__
-        if inner is not None and (isinstance(inner, SourceError) or not isinstance(inner, Exception)):
+        if isinstance(inner, SourceError) or not isinstance(inner, Exception | None):
             raise inner from None
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         if isinstance(file, File):
