@@ -70,6 +70,8 @@ class Trials:
 
 def killed(numbers: range, seed: int) -> Iterator[Outcome]:
     """Kill workers, clients and schedulers of Dask at any time: same bits, at once or resumed."""
+    if not numbers:
+        return
     with place() as here:
         trials = Trials(here)
         try:
