@@ -2,7 +2,6 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -313,17 +312,3 @@ def unit_columns(F: FloatArray) -> FloatArray:
     """
     unit: FloatArray = F / np.linalg.norm(F, axis=0)
     return unit
-
-
-def joined(X: Sequence[Block]) -> Block:
-    """Return the views side by side, sparse if any is.
-
-    Examples
-    --------
-    >>> joined([np.ones((2, 1)), np.zeros((2, 2))])
-    array([[1., 0., 0.],
-           [1., 0., 0.]])
-    """
-    if any(sp.issparse(X_v) for X_v in X):
-        return sp.hstack(X, format="csr")
-    return np.hstack(X)

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import check_array
 
 from omvfs.baselines.base import Found, PerViewSelector
-from omvfs.data.blocks import read_block
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import (
@@ -345,8 +346,8 @@ def given_graphs(graph: Any, batch: Views) -> dict[str, sp.csr_array] | None:
     --------
     >>> given_graphs([[0, 1], [2, 0]], Views([np.ones((2, 3))]))
     Traceback (most recent call last):
-    ValueError: Got graph that joins row 0 with row 1 by 1, but row 1 with row 0 by 2; expected
-    a symmetric one. Pass (graph + graph.T) / 2.
+    ValueError: Got graph with weights below 0, or other ones from a row to another than back;
+    expected a symmetric one, of at least 0. Pass (graph + graph.T) / 2.
     """
     if graph is None:
         return None
@@ -374,30 +375,22 @@ def _heat(X: Block, i: IntArray, j: IntArray, width: float | None) -> FloatArray
 
 def _read_graph(name: str, graph: Any, n: int) -> sp.csr_array:
     try:
-        block = read_block(graph)[0]
+        W = check_array(graph, accept_sparse="csr", dtype=np.float64)
     except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"Got {name} that is no matrix of numbers: {error}") from error
-    if block.shape != (n, n):
+        raise ValueError(f"Got {name} that is no matrix of finite numbers: {error}") from error
+    if W.shape != (n, n):
         raise ValueError(
-            f"Got {name} of shape {block.shape}; expected {(n, n)}, a row and a column for each "
+            f"Got {name} of shape {W.shape}; expected {(n, n)}, a row and a column for each "
             "row of X."
         )
-    W = sp.csr_array(block, dtype=np.float64)
-    bad = W.data[~(np.isfinite(W.data) & (W.data >= 0))]
-    if len(bad):
-        raise ValueError(
-            f"Got {name} that holds {bad[0]:g}; expected finite weights of at least 0."
-        )
+    W = sp.csr_array(W)
     scale = float(W.data.max(initial=0)) or 1.0
     W = W / scale  # no result depends on the scale, and sums cannot overflow
     T = sp.csr_array(W.T)
-    off = abs(W - T).tocoo()
-    if off.data.max(initial=0) > 1e-6:
-        i, j = sorted(int(at[off.data.argmax()]) for at in (off.row, off.col))
+    if W.data.min(initial=0) < 0 or abs(W - T).max() > 1e-6:
         raise ValueError(
-            f"Got {name} that joins row {i} with row {j} by {W[i, j] * scale:g}, but row {j} with "
-            f"row {i} by {W[j, i] * scale:g}; expected a symmetric one. Pass (graph + graph.T) / 2."
+            f"Got {name} with weights below 0, or other ones from a row to another than back; "
+            "expected a symmetric one, of at least 0. Pass (graph + graph.T) / 2."
         )
     return sp.csr_array((W + T) / 2)
 
@@ -462,24 +455,8 @@ def learned_graph(T: sp.csr_array, Y: FloatArray, weight: float) -> FloatArray:
     step = max(1, _ENTRIES // n)
     for start in range(0, n, step):
         rows = slice(start, start + step)
-        wanted = squared_distances(Y[rows], Y)
+        wanted = euclidean_distances(Y[rows], Y, squared=True)
         wanted *= -weight
         wanted += T[rows].toarray()
         S[rows] = simplex_rows(wanted)
     return S
-
-
-def squared_distances(X: Block, Y: Block) -> FloatArray:
-    """Return ‖x − y‖² of all rows of two blocks.
-
-    Examples
-    --------
-    >>> squared_distances(np.array([[0.0]]), np.array([[1.0], [3.0]]))
-    array([[1., 9.]])
-    """
-    products = X @ Y.T
-    squares: FloatArray = products.toarray() if sp.issparse(products) else np.asarray(products)
-    squares *= -2
-    squares += squared_row_norms(X)[:, np.newaxis]
-    squares += squared_row_norms(Y)
-    return np.maximum(squares, 0, out=squares)

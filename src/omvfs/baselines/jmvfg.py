@@ -6,17 +6,19 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import MinMaxScaler
 
 from omvfs.baselines.base import Found, OfflineSelector
-from omvfs.baselines.factors import indicator, joined, orthonormal, solve_ridge, unit_columns
+from omvfs.baselines.factors import indicator, orthonormal, solve_ridge, unit_columns
 from omvfs.baselines.graphs import (
     FloatArray,
     in_double,
     learned_graph,
     neighbour_graph,
     shares,
-    squared_distances,
 )
+from omvfs.data.blocks import hstack
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
@@ -134,7 +136,7 @@ class JMVFG(OfflineSelector):
         rng = np.random.default_rng(seed_of(self.random_state))
         X = [unit_interval(block) for block in batch.blocks.values()]
         A = [len(X) * view_graph(X_v, n_neighbors) for X_v in X]
-        H = unit_columns(indicator(joined(X), n_clusters, rng))
+        H = unit_columns(indicator(hstack(X), n_clusters, rng))
         joint = Joint(X, A, H, eta, gamma, beta)
         history = [joint.objective()]
         for _ in range(max_iter):
@@ -259,7 +261,7 @@ class Joint:
 def unit_interval(X: Block) -> Block:
     """Return X in double precision, every column from 0 to 1; a constant one is 0.
 
-    A sparse X stays sparse, but for columns with values below 0.
+    A sparse X stays sparse, but for columns with values below 0; on the way it is dense.
 
     Examples
     --------
@@ -268,23 +270,8 @@ def unit_interval(X: Block) -> Block:
            [1. , 0. ],
            [0.5, 0. ]])
     """
-    X = in_double(X)
-    if sp.issparse(X):
-        low, high = (dense(each).ravel() for each in (X.min(axis=0), X.max(axis=0)))
-    else:
-        low, high = X.min(axis=0), X.max(axis=0)
-    scale = np.zeros_like(low)
-    np.divide(1, high - low, out=scale, where=high > low)
-    shift = -low * scale
-    if not sp.issparse(X):
-        return np.clip(X * scale + shift, 0, 1)
-    moved = np.flatnonzero(shift)
-    rows, columns = np.divmod(np.arange(X.shape[0] * len(moved)), max(1, len(moved)))
-    entries = shift[moved][columns], (rows, moved[columns])
-    scaled = sp.csr_array(scale_columns(X, scale) + sp.csr_array(entries, shape=X.shape))
-    np.clip(scaled.data, 0, 1, out=scaled.data)
-    scaled.eliminate_zeros()
-    return scaled
+    scaled = MinMaxScaler(clip=True).fit_transform(dense(in_double(X)))
+    return sp.csr_array(scaled) if sp.issparse(X) else scaled
 
 
 def view_graph(X: Block, k: int) -> sp.csr_array:
@@ -297,7 +284,7 @@ def view_graph(X: Block, k: int) -> sp.csr_array:
            [0.95, 0.  , 0.05],
            [0.  , 1.  , 0.  ]])
     """
-    width = float(np.median(squared_distances(X, X), overwrite_input=True))
+    width = float(np.median(euclidean_distances(X, squared=True), overwrite_input=True))
     return shares(neighbour_graph(X, k, "heat", width))
 
 

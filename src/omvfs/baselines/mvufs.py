@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 from scipy.sparse.linalg import lsmr
 from sklearn.utils import Tags
@@ -17,7 +17,7 @@ from omvfs.baselines.graphs import FloatArray
 from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
-from omvfs.model.arrays import Array, Block, squared_row_norms, unit_rows
+from omvfs.model.arrays import Array, Block, dense, squared_row_norms, unit_rows
 from omvfs.model.constrained.alternate import best_cluster
 from omvfs.model.constrained.init import spectral_start
 from omvfs.model.graph.neighbours import neighbours
@@ -39,8 +39,6 @@ Function: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 _MEMORY, _TOL = 10, 1e-9
 # λ: the ridge of every local regression, as in the code of the authors' single-view method.
 _RIDGE = 0.1
-# Entries of a dense view that are gathered at a time.
-_STRIP_ENTRIES = 1 << 21
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -457,37 +455,14 @@ def local_residual(X: Block, k: int, ridge: float = _RIDGE) -> sp.csr_array:
            [ 0. ,  0. ,  0. ]])
     """
     n = X.shape[0]
-    k = min(k, max(1, n - 1))
     unit = unit_rows(X)
-    S = _nearest_others(unit, k)
-    degree = np.diff(S.indptr)
-    # Neighbours side by side; places without one have similarity 0 and get the coefficient 0.
-    place = np.arange(len(S.indices)) - S.indptr[:-1].repeat(degree)
-    rows = np.arange(n).repeat(degree)
-    found = np.zeros((n, k), np.intp)
-    similarity = np.zeros((n, k))
-    found[rows, place], similarity[rows, place] = S.indices, S.data
-    height = max(1, _STRIP_ENTRIES // k**2)
-    strips = [slice(start, start + height) for start in range(0, n, height)]
-    coefficients = np.concatenate([_solved(unit, found[s], similarity[s], ridge) for s in strips])
-    A = sp.csr_array((coefficients[rows, place], S.indices, S.indptr), shape=(n, n))
-    return sp.csr_array(sp.diags_array((degree > 0).astype(np.float64)) - A)
-
-
-def _solved(
-    unit: Block, found: NDArray[np.intp], similarity: NDArray[np.float64], ridge: float
-) -> Array:
-    """Return (K_i + λI)⁻¹ k_i of some rows, from their neighbours and similarities with them."""
-    n, k = found.shape
-    gram = np.zeros((n, k, k))
-    for a in range(k):
-        for b in range(a):
-            gram[:, a, b] = gram[:, b, a] = _row_products(unit, found[:, a], found[:, b])
-    there = similarity > 0
-    gram *= there[:, :, np.newaxis] * there[:, np.newaxis, :]
-    gram[:, np.arange(k), np.arange(k)] = 1 + ridge
-    solved: Array = np.linalg.solve(gram, similarity[:, :, np.newaxis])[:, :, 0]
-    return solved
+    A = _nearest_others(unit, min(k, max(1, n - 1)))
+    for row in (slice(*ends) for ends in pairwise(A.indptr)):
+        near = unit[A.indices[row]]
+        K = dense(near @ near.T)
+        K[np.diag_indices(len(K))] = 1 + ridge
+        A.data[row] = np.linalg.solve(K, A.data[row])
+    return sp.csr_array(sp.diags_array((np.diff(A.indptr) > 0).astype(np.float64)) - A)
 
 
 def _nearest_others(unit: Block, k: int) -> sp.csr_array:
@@ -503,12 +478,3 @@ def _nearest_others(unit: Block, k: int) -> sp.csr_array:
     S = sp.csr_array((values[kept], (rows[kept], columns[kept])), shape=(n, n))
     S.sort_indices()
     return S
-
-
-def _row_products(X: Block, left: NDArray[np.intp], right: NDArray[np.intp]) -> Array:
-    """Return the products of pairs of rows."""
-    if sp.issparse(X):
-        return np.asarray(X[left].multiply(X[right]).sum(axis=1)).ravel()
-    height = max(1, _STRIP_ENTRIES // max(1, X.shape[1]))
-    strips = [slice(start, start + height) for start in range(0, len(left), height)]
-    return np.concatenate([np.einsum("ij,ij->i", X[left[s]], X[right[s]]) for s in strips])
