@@ -58,7 +58,7 @@ test-spark: $(SPARK_STAMP)
 
 # AnnData and MuData, which need Python 3.12: an environment of its own.
 test-scverse: $(SCVERSE_STAMP)
-	.venv-scverse/bin/pytest tests/integrations/test_scverse.py tests/data/test_real_containers.py tests/data/test_containers.py
+	.venv-scverse/bin/pytest tests/integrations/test_scverse.py tests/data/test_containers.py
 	mkdir -p build/single-cells && cd build/single-cells && PATH="$(CURDIR)/.venv-scverse/bin:$$PATH" python $(CURDIR)/tests/following.py $(CURDIR)/docs/single-cells.md --installed
 
 # The oldest versions of all that is needed; what is newer is in `make test`.

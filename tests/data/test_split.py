@@ -1,187 +1,198 @@
-"""One 2-D X becomes views by widths, columns or names."""
+"""Columns of any kind become views, whatever their widths are in a fold."""
+
+import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
+import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
-from sklearn.compose import make_column_selector
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder
 
-from batches import assert_sound
+from omvfs import OMVFS, Views, ViewTransformer
 from omvfs.baselines import ColumnSum
-from omvfs.data.read import as_views, rechunk
-from omvfs.data.views import Views
-from stand_ins import Untouchable
-from support import KINDS, counts, dense
+
+TOPICS = {
+    "pets": ["cat", "dog", "paw", "tail", "fur", "bark", "purr"],
+    "cars": ["wheel", "engine", "road", "brake", "fuel", "gear", "tyre"],
+}
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-@pytest.mark.parametrize(
-    ("views", "expected"),
-    [
-        ([2, 3], {"view_0": [0, 1], "view_1": [2, 3, 4]}),
-        (np.array([5]), {"view_0": [0, 1, 2, 3, 4]}),
-        ({"a": slice(3), "b": slice(-2, None)}, {"a": [0, 1, 2], "b": [3, 4]}),
-        ({"a": [4, 0], "b": range(1, 3)}, {"a": [4, 0], "b": [1, 2]}),
-        ({"a": [True, False, False, True, False]}, {"a": [0, 3]}),
-    ],
-)
-def test_one_x_is_split_by_columns(kind, views, expected):
-    X = counts(np.random.default_rng(0), 6, 5)
-    got = as_views(KINDS[kind](X), views=views, remainder="drop")
-    assert_sound(got)
-    assert got.names == tuple(expected)
-    for name, columns in expected.items():
-        np.testing.assert_array_equal(dense(got[name]), X[:, columns])
+def posts(n_rows=60, seed=0):
+    """Texts of two topics, places and sizes; rare words and places differ from fold to fold."""
+    rng = np.random.default_rng(seed)
+    topics = rng.choice(list(TOPICS), n_rows)
+    words = [[*rng.choice(TOPICS[topic], 4), f"rare{i}"] for i, topic in enumerate(topics)]
+    return pd.DataFrame(
+        {
+            "title": [" ".join(each) for each in words],
+            "place": [f"place{i}" for i in rng.integers(40, size=n_rows)],
+            "width": rng.random(n_rows) + (topics == "cars"),
+            "height": rng.random(n_rows) + (topics == "cars"),
+        },
+        index=[f"post{i}" for i in range(n_rows)],
+    )
 
 
-@pytest.mark.parametrize(
-    ("views", "message"),
-    [
-        ([2, 2], r"Got views=\[2, 2\], 4 features in all; X has 5"),
-        ([6, -1], "positive widths"),
-        ([], "X has 5"),
-        ({"a": [0, 5]}, r"View 'a' has columns \[0, 5\], but X has 5 features"),
-        ({"a": [-6]}, "X has 5 features"),
-        ({"a": slice(0, 6)}, "X has 5 features"),
-        ({"a": slice(5, None)}, "expected at least one index"),
-        ({"a": []}, "expected at least one index"),
-        ({"a": 3}, "expected at least one index"),
-        ({"a": [True, False]}, "a mask of 5 entries"),
-        ({"a": ["f0"]}, "View 'a' has columns by name, but X has no column names"),
-        ({"a": [0, 1], "b": [3]}, r"Got 2 of 5 columns in no view: '2', '4'.*remainder='drop'"),
-        ({"a": [0, 1, 2], "b": [2, 3, 4]}, "Column '2' is in views 'a', 'b'"),
-        ({"a": [0, 1, 1], "b": [2, 3, 4]}, "Column '1' is in views 'a' at once, or twice in one"),
-        ({"a": lambda X: [X.shape[1]]}, r"View 'a' has columns \[5\], but X has 5 features"),
-        ({"a": lambda X: []}, r"View 'a' has columns \[\]; expected at least one index"),
-        ("prefix", 'views="prefix", but X has no column names.*ViewTransformer'),
-        ("suffix", "Got views='suffix'; expected 'prefix', widths, or columns by view name"),
-    ],
-)
-def test_a_bad_split_is_refused(views, message):
-    with pytest.raises(ValueError, match=message):
-        as_views(np.ones((2, 5)), views=views)
-
-
-def test_views_cannot_be_split_again():
-    for X in ([np.eye(2)], {"a": np.eye(2)}, Views([np.eye(2)])):
-        with pytest.raises(ValueError, match="already is a collection of views"):
-            as_views(X, views=[1, 1])
-
-
-def test_unknown_column_names_are_listed():
-    with pytest.raises(ValueError, match="View 'v' has columns that X lacks: 'z'"):
-        as_views(pd.DataFrame({"a": [1.0], "b": [0.0], "c": [5.0]}), views={"v": ["a", "z"]})
-
-
-def named(names, kind=pd.DataFrame, n_rows=30):
-    X = counts(np.random.default_rng(0), n_rows, len(names))
-    return kind({name: X[:, j] for j, name in enumerate(names)})
-
-
-NAMES = ["text__b", "image__x", "text__a", "image__y__z", "text__c_"]
-
-
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
-def test_prefixes_of_column_names_make_views(kind):
-    frame = named(NAMES, kind)
-    views = as_views(frame, views="prefix")
-    assert {view: list(own) for view, own in views.feature_names.items()} == {
-        "text": ["b", "a", "c_"],
-        "image": ["x", "y__z"],
-    }
-    np.testing.assert_array_equal(views["image"], np.asarray(frame)[:, [1, 3]])
-
-
-@pytest.mark.parametrize("odd", ["a", "text__", "__a", "text_a"])
-def test_columns_without_a_prefix_are_named(odd):
-    with pytest.raises(
-        ValueError, match=rf"not called \"view__feature\": '{odd}'\. Leave them out"
-    ):
-        as_views(named([*NAMES, odd]), views="prefix")
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_callables_find_columns_of_any_x(kind):
-    X = counts(np.random.default_rng(0), 6, 5)
-    split = {"a": lambda X: slice(0, X.shape[1] - 1), "b": lambda X: [X.shape[1] - 1]}
-    got = as_views(KINDS[kind](X), views=split)
-    np.testing.assert_array_equal(dense(got["a"]), X[:, :4])
-    np.testing.assert_array_equal(dense(got["b"]), X[:, 4:])
-
-
-def test_column_selectors_find_columns_of_a_frame():
-    frame = named(NAMES).astype({"image__x": "float32", "image__y__z": "float32"})
-    by_pattern = {
-        "text": make_column_selector(pattern="^text__"),
-        "image": make_column_selector(pattern="^image__"),
-    }
-    by_type = {
-        "text": make_column_selector(dtype_include="float64"),
-        "image": make_column_selector(dtype_include="float32"),
-    }
-    expected = as_views(frame, views="prefix")
-    for split in (by_pattern, by_type):
-        got = as_views(frame, views=split)
-        assert got.schema == expected.schema
-        for view in ("text", "image"):
-            np.testing.assert_array_equal(got[view], expected[view])
-
-
-def test_a_feature_keeps_a_name_that_is_not_its_views():
-    views = as_views(named(NAMES), views={"text": [0, 2], "other": [1], "both": [3, 4]})
-    assert [list(own) for own in views.feature_names.values()] == [
-        ["b", "a"],
-        ["image__x"],
-        ["image__y__z", "text__c_"],
+def transformers():
+    return [
+        ("text", CountVectorizer(), "title"),
+        ("size", MaxAbsScaler(), make_column_selector(dtype_include="number")),
     ]
+
+
+def test_each_view_is_what_its_transformer_makes_of_its_columns():
+    data = posts()
+    views = ViewTransformer(transformers()).fit_transform(data)
+    counted = CountVectorizer().fit(data["title"])
+    assert isinstance(views, Views)
+    assert sp.issparse(views["text"])
+    assert isinstance(views["size"], np.ndarray)
+    np.testing.assert_array_equal(
+        views["text"].toarray(), counted.transform(data["title"]).toarray()
+    )
+    np.testing.assert_array_equal(
+        views["size"], MaxAbsScaler().fit_transform(data[["width", "height"]])
+    )
+    assert list(views.feature_names["text"]) == list(counted.get_feature_names_out())
+    assert list(views.feature_names["size"]) == ["width", "height"]
+    assert views.index.equals(data.index)
+
+
+def test_it_is_the_columntransformer_side_by_side():
+    data, later = posts(), posts(20, seed=1)
+    ours = ViewTransformer(transformers(), remainder=OneHotEncoder(handle_unknown="ignore"))
+    theirs = ColumnTransformer(
+        ours.transformers, remainder=ours.remainder, sparse_threshold=1.0
+    ).fit(data)
+    views = ours.fit(data).transform(later)
+    assert views.names == ("text", "size", "remainder")
+    side_by_side = np.hstack([b.toarray() if sp.issparse(b) else b for b in views.blocks.values()])
+    np.testing.assert_array_equal(side_by_side, theirs.transform(later).toarray())
+    assert list(ours.get_feature_names_out()) == list(theirs.get_feature_names_out())
+    names = [f"{view}__{name}" for view, own in views.feature_names.items() for name in own]
+    assert names == list(theirs.get_feature_names_out())
+
+
+def test_it_clones_pickles_and_takes_parameters():
+    data = posts()
+    views = clone(ViewTransformer(transformers(), n_jobs=1)).set_params(text__max_features=5)
+    assert views.get_params()["text__max_features"] == 5
+    assert views.get_params()["n_jobs"] == 1
+    with pytest.raises(NotFittedError):
+        views.transform(data)
+    expected = views.fit_transform(data)
+    assert expected.widths == {"text": 5, "size": 2}
+    got = pickle.loads(pickle.dumps(views)).transform(data)
+    assert got.schema == expected.schema
+    assert views.set_params(text="drop").fit_transform(data).names == ("size",)
+
+
+def test_a_transformer_without_names_gives_a_view_without():
+    own = [*transformers(), ("twice", FunctionTransformer(lambda X: 2 * X.to_numpy()), ["width"])]
+    views = ViewTransformer(own).fit_transform(posts())
+    assert views.feature_names["twice"] is None
+    assert views.feature_names["text"] is not None
+
+
+def test_rows_stay_where_they_are_whatever_frames_come_out():
+    data = posts(5).set_axis([3, 1, 0, 2, 4])
+    anew = FunctionTransformer(lambda X: pd.DataFrame(X.to_numpy(), columns=list(X.columns)))
+    kept = FunctionTransformer(lambda X: X[["height"]])
+    own = [("a", anew, ["width", "height"]), ("b", kept, ["width", "height"])]
+    views = ViewTransformer(own).fit_transform(data)
+    np.testing.assert_array_equal(views["a"][:, 1:], views["b"])
+    assert list(views.index) == [3, 1, 0, 2, 4]
+    assert list(views.feature_names["a"]) == ["width", "height"]
+
+
+def test_no_columns_are_no_view():
+    with pytest.raises(ValueError, match="No transformer was given any columns"):
+        ViewTransformer([("text", "drop", "title")]).fit(posts())
+
+
+def test_frames_that_are_asked_for_come_out_of_the_selector():
+    data = posts()
+    dense = FunctionTransformer(lambda X: X.toarray(), feature_names_out="one-to-one")
+    own = [("text", make_pipeline(CountVectorizer(), dense), "title"), *transformers()[1:]]
+    pipe = make_pipeline(ViewTransformer(own), ColumnSum(n_features_per_view=2))
+    pipe.set_output(transform="pandas")
+    out = pipe.fit_transform(data)
+    assert out.index.equals(data.index)
+    assert list(out.columns[2:]) == ["size__width", "size__height"]
+    with config_context(transform_output="pandas"):
+        assert clone(pipe).fit_transform(data).equals(out)
+
+
+def test_widths_may_differ_from_fold_to_fold():
+    data = posts()
+    pipe = make_pipeline(
+        ViewTransformer([("text", TfidfVectorizer(), "title"), *transformers()[1:]]),
+        OMVFS(2, n_init=2, random_state=0),
+    )
+    grid = {
+        "viewtransformer__text__max_features": [None, 10],
+        "omvfs__n_features_per_view": [{"text": 8, "size": 1}],
+    }
+    search = GridSearchCV(pipe, grid, cv=KFold(3), error_score="raise").fit(data)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.transform(data).shape == (60, 9)
+    widths = {
+        clone(pipe[0]).fit(data.iloc[train]).transform(data).widths["text"]
+        for train, _ in KFold(3).split(data)
+    }
+    assert widths != {pipe[0].fit_transform(data).widths["text"]}
 
 
 SPLITS = {
     "prefix": "prefix",
     "selectors": {
-        "text": make_column_selector(dtype_include="float64"),
-        "image": make_column_selector(dtype_include="float32"),
+        "place": make_column_selector(pattern="^place__"),
+        "size": make_column_selector(pattern="^size__"),
     },
 }
 
 
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
-def test_columns_found_in_fit_are_those_of_later_rows(split):
-    frame = named(NAMES).astype({"image__x": "float32", "image__y__z": "float32"})
-    selector = clone(ColumnSum(views=split, n_features_per_view=1)).fit(frame)
-    names = list(selector.get_feature_names_out())
-    assert set(names) < set(NAMES)
-    assert [NAMES[j] for j in selector.get_support(indices=True)] == sorted(names, key=NAMES.index)
-    expected = np.asarray(frame[names])
-    np.testing.assert_array_equal(selector.transform(frame), expected)
-    # Of another type, a selector by type would find other columns.
-    np.testing.assert_allclose(selector.transform(frame.astype("float32")), expected, rtol=1e-6)
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        np.testing.assert_array_equal(selector.transform(np.asarray(frame)), expected)
-    for other in (
-        frame[NAMES[::-1]],
-        frame.rename(columns={"text__a": "text__d"}),
-        frame[NAMES[:3]],
-    ):
-        with pytest.raises(ValueError, match="feature names should match"):
-            selector.transform(other)
-    with pytest.raises(TypeError, match=r"Got stand_ins\.Untouchable"):
-        selector.transform(Untouchable())
-    with pytest.raises(ValueError, match="lack view 'text', such as row 0"):
-        selector.transform(frame * np.nan)
-    selector.partial_fit(frame)
-    assert selector.n_samples_seen_ == 60
+def test_views_by_name_may_differ_in_width_from_fold_to_fold(split):
+    data = posts()
+    columns = ColumnTransformer(
+        [
+            ("place", OneHotEncoder(sparse_output=False, handle_unknown="ignore"), ["place"]),
+            ("size", MaxAbsScaler(), ["width", "height"]),
+        ]
+    ).set_output(transform="pandas")
+    pipe = make_pipeline(columns, ColumnSum(views=split))
+    grid = {"columnsum__n_features_per_view": [1, 2]}
+    search = GridSearchCV(pipe, grid, cv=KFold(3), error_score="raise").fit(data)
+    two = search.best_estimator_
+    assert list(two[-1].schema_.names) == ["place", "size"]
+    assert list(two[-1].get_feature_names_out()) == list(
+        two[0].get_feature_names_out()[two[-1].get_support()]
+    )
+    widths = {
+        clone(pipe).fit(data.iloc[train])[-1].n_features_in_ for train, _ in KFold(3).split(data)
+    }
+    assert len(widths) > 1
 
 
-def test_rechunk_splits_by_prefix():
-    frame = named(NAMES)
-    chunks = list(rechunk([frame[:7], frame[7:]], 10, views="prefix"))
-    assert [len(chunk) for chunk in chunks] == [10, 10, 10]
-    assert chunks[0].widths == {"text": 3, "image": 2}
+def test_a_columntransformer_without_names_is_told_what_to_do():
+    pipe = make_pipeline(ColumnTransformer(transformers()), OMVFS(views="prefix"))
+    with pytest.raises(ValueError, match=r"no column names.*set_output.*omvfs\.ViewTransformer"):
+        pipe.fit(posts())
 
 
-PARTS = {
-    "te_": pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=["i", "j"]),
-    "image__1": pd.DataFrame({"a": [5.0, 6.0], 7: [8.0, 9.0]}, index=["i", "j"]),
-}
+@pytest.mark.parametrize("n_views", [1, 2])
+def test_a_vectorizer_of_a_list_of_columns_is_told_what_to_do(n_views):
+    """Given a list it gets a frame, which is a sequence of its columns' names: one row."""
+    data = posts().assign(again=posts()["title"]).reset_index(drop=True)
+    of_lists = [("text", CountVectorizer(), ["title"]), ("more", CountVectorizer(), ["again"])]
+    views = ViewTransformer([*of_lists[:n_views], transformers()[1]][:2])
+    with pytest.raises(ValueError, match=r"'text'.* 1 row.* 60.*'title', not \['title'\]"):
+        views.fit_transform(data)

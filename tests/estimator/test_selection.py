@@ -71,13 +71,6 @@ def test_the_index_is_kept_and_values_are_left_alone():
     pd.testing.assert_frame_equal(out, frame[["b", "d"]])
 
 
-def test_columns_of_several_levels():
-    frame = pd.concat({"text": FRAME.iloc[:, :4], "image": FRAME}, axis=1)
-    out = Variance(n_features_per_view=1).fit(frame).select(frame)
-    assert list(out.columns) == [("text", "b"), ("image", "b")]
-    assert list(out.index) == ROWS
-
-
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]
 
 

@@ -1,0 +1,390 @@
+"""One X becomes views, by widths, columns or names; rows by name; chunks; suspect columns."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.compose import make_column_selector
+
+from batches import assert_same, assert_sound, deliveries, quick
+from omvfs.baselines import ColumnSum, Variance
+from omvfs.data.read import as_views, find_suspects, rechunk
+from omvfs.data.views import Views
+from stand_ins import Untouchable
+from support import KINDS, counts, dense
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_one_x_is_split_by_columns(kind):
+    X = counts(np.random.default_rng(0), 6, 5)
+    for views, expected in [
+        ([2, 3], {"view_0": [0, 1], "view_1": [2, 3, 4]}),
+        (np.array([5]), {"view_0": [0, 1, 2, 3, 4]}),
+        ({"a": slice(3), "b": slice(-2, None)}, {"a": [0, 1, 2], "b": [3, 4]}),
+        ({"a": [4, 0], "b": range(1, 4)}, {"a": [4, 0], "b": [1, 2, 3]}),
+        ({"a": [True, False] * 2 + [True], "b": [1, 3]}, {"a": [0, 2, 4], "b": [1, 3]}),
+        (
+            {"a": lambda X: slice(0, X.shape[1] - 1), "b": lambda X: [4]},
+            {"a": [0, 1, 2, 3], "b": [4]},
+        ),
+    ]:
+        got = as_views(KINDS[kind](X), views=views)
+        assert_sound(got)
+        assert got.names == tuple(expected)
+        for name, columns in expected.items():
+            np.testing.assert_array_equal(dense(got[name]), X[:, columns])
+
+
+def test_a_bad_split_is_refused():
+    for views, message in [
+        ([2, 2], r"Got views=\[2, 2\], 4 features in all; X has 5"),
+        ([6, -1], "positive widths"),
+        ([], "X has 5"),
+        ({"a": [0, 5]}, r"View 'a' has columns \[0, 5\], but X has 5 features"),
+        ({"a": [-6]}, "X has 5 features"),
+        ({"a": slice(0, 6)}, "X has 5 features"),
+        ({"a": slice(5, None)}, "expected at least one index"),
+        ({"a": []}, "expected at least one index"),
+        ({"a": 3}, "expected at least one index"),
+        ({"a": [True, False]}, "a mask of 5 entries"),
+        ({"a": ["f0"]}, "View 'a' has columns by name, but X has no column names"),
+        ({"a": [0, 1], "b": [3]}, r"Got 2 of 5 columns in no view: '2', '4'"),
+        ({"a": [0, 1, 2], "b": [2, 3, 4]}, "Column '2' is in views 'a', 'b'"),
+        ({"a": [0, 1, 1], "b": [2, 3, 4]}, "Column '1' is in views 'a' at once, or twice in one"),
+        ({"a": lambda X: [X.shape[1]]}, r"View 'a' has columns \[5\], but X has 5 features"),
+        ({"a": lambda X: []}, r"View 'a' has columns \[\]; expected at least one index"),
+        ("prefix", 'views="prefix", but X has no column names.*ViewTransformer'),
+        ("suffix", "Got views='suffix'; expected 'prefix', widths, or columns by view name"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            as_views(np.ones((2, 5)), views=views)
+    for X in ([np.eye(2)], {"a": np.eye(2)}, Views([np.eye(2)])):
+        with pytest.raises(ValueError, match="already is a collection of views"):
+            as_views(X, views=[1, 1])
+    with pytest.raises(ValueError, match="View 'v' has columns that X lacks: 'z'"):
+        as_views(pd.DataFrame({"a": [1.0], "b": [0.0], "c": [5.0]}), views={"v": ["a", "z"]})
+
+
+def named(names, kind=pd.DataFrame, n_rows=30):
+    X = counts(np.random.default_rng(0), n_rows, len(names))
+    return kind({name: X[:, j] for j, name in enumerate(names)})
+
+
+NAMES = ["text__b", "image__x", "text__a", "image__y__z", "text__c_"]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_prefixes_of_column_names_make_views(kind):
+    frame = named(NAMES, kind)
+    views = as_views(frame, views="prefix")
+    assert {view: list(own) for view, own in views.feature_names.items()} == {
+        "text": ["b", "a", "c_"],
+        "image": ["x", "y__z"],
+    }
+    np.testing.assert_array_equal(views["image"], np.asarray(frame)[:, [1, 3]])
+
+
+def test_columns_without_a_prefix_are_named():
+    for odd in ("a", "text__", "__a", "text_a"):
+        said = rf"not called \"view__feature\": '{odd}'\. Leave them out"
+        with pytest.raises(ValueError, match=said):
+            as_views(named([*NAMES, odd]), views="prefix")
+
+
+def test_column_selectors_find_columns_of_a_frame():
+    frame = named(NAMES).astype({"image__x": "float32", "image__y__z": "float32"})
+    by_pattern = {
+        "text": make_column_selector(pattern="^text__"),
+        "image": make_column_selector(pattern="^image__"),
+    }
+    by_type = {
+        "text": make_column_selector(dtype_include="float64"),
+        "image": make_column_selector(dtype_include="float32"),
+    }
+    expected = as_views(frame, views="prefix")
+    for split in (by_pattern, by_type):
+        got = as_views(frame, views=split)
+        assert got.schema == expected.schema
+        for view in ("text", "image"):
+            np.testing.assert_array_equal(got[view], expected[view])
+
+
+def test_a_feature_keeps_a_name_that_is_not_its_views():
+    views = as_views(named(NAMES), views={"text": [0, 2], "other": [1], "both": [3, 4]})
+    assert [list(own) for own in views.feature_names.values()] == [
+        ["b", "a"],
+        ["image__x"],
+        ["image__y__z", "text__c_"],
+    ]
+
+
+SPLITS = {
+    "prefix": "prefix",
+    "selectors": {
+        "text": make_column_selector(dtype_include="float64"),
+        "image": make_column_selector(dtype_include="float32"),
+    },
+}
+
+
+@pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
+def test_columns_found_in_fit_are_those_of_later_rows(split):
+    frame = named(NAMES).astype({"image__x": "float32", "image__y__z": "float32"})
+    selector = clone(ColumnSum(views=split, n_features_per_view=1)).fit(frame)
+    names = list(selector.get_feature_names_out())
+    assert set(names) < set(NAMES)
+    assert [NAMES[j] for j in selector.get_support(indices=True)] == sorted(names, key=NAMES.index)
+    expected = np.asarray(frame[names])
+    np.testing.assert_array_equal(selector.transform(frame), expected)
+    # Of another type, a selector by type would find other columns.
+    np.testing.assert_allclose(selector.transform(frame.astype("float32")), expected, rtol=1e-6)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        np.testing.assert_array_equal(selector.transform(np.asarray(frame)), expected)
+    for other in (
+        frame[NAMES[::-1]],
+        frame.rename(columns={"text__a": "text__d"}),
+        frame[NAMES[:3]],
+    ):
+        with pytest.raises(ValueError, match="feature names should match"):
+            selector.transform(other)
+    with pytest.raises(TypeError, match=r"Got stand_ins\.Untouchable"):
+        selector.transform(Untouchable())
+    with pytest.raises(ValueError, match="lack view 'text', such as row 0"):
+        selector.transform(frame * np.nan)
+    selector.partial_fit(frame)
+    assert selector.n_samples_seen_ == 60
+
+
+# Chunks
+
+
+@quick
+@given(deliveries(), st.integers(1, 14))
+def test_any_delivery_of_rows_becomes_the_same_chunks(delivery, batch_size):
+    views, pieces = delivery
+    whole = list(rechunk([views], batch_size))
+    parts = list(rechunk([dict(piece.blocks) for piece in pieces], batch_size))
+    assert [len(chunk) for chunk in whole[:-1]] == [batch_size] * (len(whole) - 1)
+    assert 1 <= len(whole[-1]) <= batch_size
+    assert_same(Views.concat(whole), views)
+    for got, expected in zip(parts, whole, strict=True):
+        assert_same(got, expected)
+
+
+def test_rechunk_lets_the_source_reuse_its_buffer():
+    def source() -> Iterator[np.ndarray]:
+        buffer = np.empty((2, 1))
+        for start in range(0, 6, 2):
+            buffer[:, 0] = start, start + 1
+            yield buffer
+
+    got = [chunk["X"].ravel().tolist() for chunk in rechunk(source(), 3)]
+    assert got == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_rechunk_holds_every_batch_to_the_first():
+    with pytest.raises(ValueError, match="View 'view_1' has 4 features; the first chunk had 3"):
+        list(rechunk([[np.eye(3), np.eye(3)], [np.ones((1, 3)), np.ones((1, 4))]], 2))
+
+
+def test_rechunk_passes_on_its_options():
+    chunks = list(rechunk([np.array([[-1.0, 2.0, 3.0]])] * 3, 2, views=[1, 2], negative="clip"))
+    assert [chunk["view_0"].tolist() for chunk in chunks] == [[[0], [0]], [[0]]]
+    (chunk,) = rechunk([named(NAMES)[:7], named(NAMES)[7:]], 30, views="prefix")
+    assert (len(chunk), chunk.widths) == (30, {"text": 3, "image": 2})
+
+
+@pytest.mark.parametrize(("batch_size", "error"), [(0, ValueError), (1.5, TypeError)])
+def test_rechunk_refuses_a_bad_batch_size_at_once(batch_size, error):
+    with pytest.raises(error):
+        rechunk([], batch_size)
+
+
+# Rows by name
+
+ROW = st.dictionaries(st.text(max_size=2), st.integers(0, 3).map(float), max_size=4)
+ROWS = st.lists(ROW, min_size=1, max_size=6).filter(any)
+
+
+@given(ROWS)
+def test_rows_by_name_are_the_matrix_of_all_names(rows):
+    read = as_views({"text": rows})
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    assert read.feature_names["text"].tolist() == names
+    expected = [[row.get(name, 0.0) for name in names] for row in rows]
+    np.testing.assert_array_equal(read["text"].toarray(), expected)
+    assert read["text"].has_canonical_format
+    # One X alone is a view too.
+    np.testing.assert_array_equal(dense(as_views(rows)["X"]), expected)
+
+
+def test_a_row_that_is_none_lacks_the_view_and_an_empty_one_does_not():
+    X = {"text": [{"a": 1.0}, {}, None], "image": np.ones((3, 1))}
+    assert as_views(X, missing="allow").present["text"].tolist() == [True, True, False]
+    with pytest.raises(ValueError, match="1 of 3 rows lack view 'text'"):
+        as_views(X)
+    with pytest.raises(ValueError, match="Row 1 lacks every view"):
+        as_views([{"a": 1.0}, None], missing="allow")
+
+
+def test_values_by_name_are_checked_like_all_others():
+    for rows, error, said in [
+        ([{"a": "1"}], TypeError, "'text' has str as a value in row 0; expected numbers"),
+        ([{"a": 1.0}, {"b": None}], TypeError, "NoneType as a value in row 1"),
+        ([{1: 1.0}], TypeError, "with the name 1; expected names that are str"),
+        ([{"a": np.nan}], ValueError, "contains NaN: view 'text', row 0, column 0"),
+        ([{"a": 1.0}, {"b": -1.0}], ValueError, r"-1 at row 1.*feature 'b'"),
+        ([{}, {}], ValueError, "'text' has 0 features"),
+    ]:
+        with pytest.raises(error, match=said):
+            as_views({"text": rows})
+
+
+def test_the_order_of_names_does_not_matter_to_those_who_have_learned_them():
+    X = [{"a": 1.0, "b": 5.0}, {"b": 1.0, "c": 2.0}]
+    selector = Variance(n_features_per_view=1).fit({"text": X})
+    new = [{"c": 4.0, "b": 3.0}, {"a": 1.0}]
+    np.testing.assert_array_equal(dense(selector.transform({"text": new})), [[3.0], [0.0]])
+    np.testing.assert_array_equal(dense(selector.selection().transform({"text": new})), [[3], [0]])
+    with pytest.raises(ValueError, match=r"such as 'd'.*new_features='grow'"):
+        selector.transform({"text": [{"d": 1.0}]})
+
+
+@given(st.lists(ROWS, min_size=1, max_size=4), st.integers(1, 5))
+def test_any_delivery_of_rows_by_name_becomes_the_same_chunks(batches, size):
+    def chunks(given):
+        return [
+            (chunk.feature_names["X"].tolist(), dense(chunk["X"]))
+            for chunk in rechunk(given, size, new_features="grow")
+        ]
+
+    whole = [row for batch in batches for row in batch]
+    one_by_one = chunks([[row] for row in whole])
+    for (names, X), (expected, Y) in zip(chunks(batches), one_by_one, strict=True):
+        assert set(names) >= set(expected)
+        order = [names.index(name) for name in expected]
+        np.testing.assert_array_equal(X[:, order], Y)
+        assert np.count_nonzero(X) == np.count_nonzero(Y)
+
+
+def test_batches_of_other_names_are_put_together_by_name():
+    a, b = Views({"text": [{"x": 1.0}]}), Views({"text": [{"y": 2.0, "x": 3.0}]})
+    both = Views.concat([a, b], new_features="grow")
+    assert both.feature_names["text"].tolist() == ["x", "y"]
+    np.testing.assert_array_equal(both["text"].toarray(), [[1.0, 0.0], [3.0, 2.0]])
+
+
+# Columns that are hardly features
+
+FORMS = {"dense": np.asarray, "sparse": sp.csr_array}
+every_form = pytest.mark.parametrize("kind", FORMS.values(), ids=FORMS.keys())
+
+
+def row_numbers(views):
+    return find_suspects(views, ["row number"])
+
+
+def dominant(views):
+    return find_suspects(views, ["dominant"])
+
+
+def labels(views):
+    return find_suspects(views, ["label"])
+
+
+def rows(n=60, width=12, seed=0):
+    return counts(np.random.default_rng(seed), n, width)
+
+
+def with_column(column, j=3, kind=np.asarray, **named):
+    X = rows(len(column))
+    X[:, j] = column
+    return Views({"rows": kind(X)}, **named)
+
+
+def columns(found):
+    return [each.column for each in found]
+
+
+@every_form
+@given(
+    start=st.integers(-5, 5),
+    steps=st.lists(st.integers(1, 9), min_size=30, max_size=40),
+    falls=st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_whole_numbers_that_only_rise_or_only_fall_count_the_rows(kind, start, steps, falls):
+    column = start + np.cumsum(steps)
+    views = with_column(column[::-1] if falls else column, kind=kind)
+    assert columns(row_numbers(views)) == [3]
+
+
+@every_form
+def test_other_numbers_do_not(kind):
+    chance = np.random.default_rng(0)
+    for column in (
+        np.arange(60) + 0.5,
+        np.r_[np.arange(59), 58],
+        np.r_[np.arange(59), 3],
+        np.zeros(60),
+        chance.permutation(60),
+        np.sort(chance.random(60)),
+    ):
+        assert row_numbers(with_column(column, kind=kind)) == []
+    assert find_suspects(with_column(1000.0 * np.arange(19), kind=kind)) == []
+
+
+def of_share(X, share, j=3):
+    """Return rows of which a column has a share of the variance."""
+    X = X.copy()
+    rest = np.sum((X - X.mean(axis=0)) ** 2) - np.sum((X[:, j] - X[:, j].mean()) ** 2)
+    X[:, j] = np.arange(len(X)) % 2 * 2 * np.sqrt(share / (1 - share) * rest / len(X))
+    return X
+
+
+@every_form
+def test_a_column_that_holds_most_of_the_variance_is_dominant(kind):
+    for share in (0.2, 0.45, 0.55, 0.99):
+        found = dominant(Views({"rows": kind(of_share(rows(), share))}))
+        assert columns(found) == ([3] if share > 0.5 else [])
+        if found:
+            assert found[0].share == pytest.approx(share)
+
+
+@every_form
+def test_a_column_that_is_large_in_all_rows_alike_is_not(kind):
+    for dtype in (np.float32, np.float64):
+        assert dominant(with_column(np.full(60, 1000.0, dtype), kind=kind)) == []
+
+
+def test_of_few_columns_one_may_hold_much():
+    for width, share, told in [(2, 0.85, 0), (2, 0.95, 1), (8, 0.6, 0)]:
+        X = of_share(rows(width=width), share, j=0)
+        assert len(dominant(Views({"rows": X}))) == told
+        # Alone, or beside columns that are empty, it always holds all.
+        assert dominant(Views({"rows": X[:, :1]})) == []
+        assert dominant(Views({"rows": np.hstack([X[:, :1], np.zeros((60, 9))])})) == []
+
+
+@every_form
+def test_labels_are_called_so_and_are_few(kind):
+    named = {"feature_names": {"rows": [*"abc", "Class", *"defghijk"]}}
+    few = np.arange(60) % 3
+    assert columns(labels(with_column(few, kind=kind, **named))) == ["Class"]
+    for other in (few + 0.5, np.random.default_rng(0).permutation(60)):
+        assert labels(with_column(other, kind=kind, **named)) == []
+    assert labels(with_column(few, kind=kind)) == []
+
+
+def test_what_is_missing_or_too_large_is_no_trouble():
+    X = rows()
+    X[3, 3], X[4, 4], X[5, 5] = np.nan, np.inf, 1e300
+    views = Views({"rows": X}, feature_names={"rows": [*"abcyefghijkl"]})
+    assert row_numbers(views) == dominant(views) == labels(views) == []
+    assert dominant(Views({"rows": np.zeros((60, 12))})) == []
