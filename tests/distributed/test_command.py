@@ -64,7 +64,7 @@ def test_workers_come_to_what_merging_comes_to(folder, one_by_one, scheduler, ca
     data, out = folder / "p" / "*.npy", folder / "out"
     assert select(data, "-o", out, "--scheduler", scheduler) == 0
     assert learned(OMVFS.load(out / "model.omvfs")) == one_by_one()
-    results = ["model.omvfs", "ranking.csv", "ranking.json", "run.json", "status.json"]
+    results = ["model.omvfs", "ranking.csv", "ranking.json", "run.json"]
     assert sorted(os.listdir(out)) == results
     about = json.loads((out / "run.json").read_text())
     assert (about["rows"], about["parts"], about["damaged"]) == (sum(SIZES), len(SIZES), [])
