@@ -1,34 +1,47 @@
-"""The layout of the package."""
+"""The layout of the package: every module has a name and a reason of its own."""
+
+from collections import Counter
+from pathlib import Path
 
 import grimp
 import pytest
 
+import omvfs
+
+SOURCE = Path(omvfs.__file__).parents[1]
+# As many lines are an idea of their own.
+LONG = 200
+
 
 @pytest.fixture(scope="module")
-def imports():
-    graph = grimp.build_graph("omvfs", cache_dir=None)
-    return [(a, b) for a in graph.modules for b in graph.find_modules_directly_imported_by(a)]
+def graph():
+    return grimp.build_graph("omvfs", cache_dir=None)
 
 
-def is_private(name):
-    return name.startswith("_") and not name.startswith("__")
+@pytest.fixture(scope="module")
+def modules(graph):
+    """All modules but packages."""
+    return {module for module in graph.modules if not graph.find_children(module)}
 
 
-def test_no_package_imports_a_private_module_of_another(imports):
-    def owner(module):
-        """Return the package in which a module is private, None if it is not."""
-        parts = module.split(".")
-        for i, part in enumerate(parts):
-            if is_private(part):
-                return ".".join(parts[:i])
-        return None
+def test_no_name_of_a_module_occurs_twice_and_none_is_private(modules):
+    names = Counter(module.rpartition(".")[2] for module in modules)
+    # Programs are called __main__.
+    del names["__main__"]
+    assert [name for name, n in names.items() if n > 1] == []
+    assert [name for name in names if name.startswith("_")] == []
 
-    owners = {b: owner(b) for _, b in imports}
-    reached = [
-        f"{a} -> {b}"
-        for a, b in imports
-        if owners[b] is not None and not f"{a}.".startswith(f"{owners[b]}.")
-    ]
-    assert not reached
-    # No module at the top is private.
-    assert not [b for b in owners.values() if b == "omvfs"]
+
+def test_no_short_module_is_there_for_one_beside_it_only(graph, modules):
+    """It would be a part of that one. What users import is there for them."""
+    public = {f"omvfs.{home}" for home in omvfs._HOMES.values()}
+    alone = []
+    for module in modules - public:
+        users = graph.find_modules_that_directly_import(module)
+        parent = module.rpartition(".")[0]
+        beside = {user for user in users & modules if user.rpartition(".")[0] == parent}
+        path = (SOURCE / module.replace(".", "/")).with_suffix(".py")
+        if len(users) == len(beside) == 1 and not module.startswith("omvfs.model."):
+            n_lines = len(path.read_text(encoding="utf-8").splitlines())
+            alone += [f"{module} <- {beside}"] if n_lines < LONG else []
+    assert alone == []

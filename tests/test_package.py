@@ -31,7 +31,7 @@ def test_every_name_is_there_and_listed():
     assert sorted(omvfs._HOMES) == sorted(omvfs.__all__)
 
 
-def test_rooms_are_there_when_they_are_asked_for():
+def test_packages_are_there_when_they_are_asked_for():
     assert run("import omvfs; print(omvfs.formats.__name__)") == "omvfs.formats\n"
     with pytest.raises(AttributeError, match="'omvfs' has no attribute 'nothing'"):
         _ = omvfs.nothing
@@ -56,8 +56,8 @@ def test_a_plain_selection_reads_no_more_than_it_uses(tmp_path):
     others = {"dask", "distributed", "h5py", "matplotlib", "pandas", "polars", "pyarrow", "pyspark"}
     assert not packages & others
     assert not {name for name in more if name.startswith(("sklearn.", "scipy.stats."))}
-    rooms = {"baselines", "datasets", "demo", "evaluation", "plots", "testing"}
-    assert not {name.split(".")[1] for name in more if name.startswith("omvfs.")} & rooms
+    unused = {"baselines", "datasets", "demo", "evaluation", "plots", "testing"}
+    assert not {name.split(".")[1] for name in more if name.startswith("omvfs.")} & unused
 
 
 def test_the_estimator_reads_little_more_than_what_it_is_built_on():
@@ -66,7 +66,7 @@ def test_the_estimator_reads_little_more_than_what_it_is_built_on():
     needed = set(run(f"{base}; import sys; print(*sys.modules)").split())
     read = set(run("from omvfs import OMVFS; import sys; print(*sys.modules)").split())
     own = {name for name in read if name.partition(".")[0] == "omvfs"}
-    assert len(own) < 160
+    assert len(own) < 100
     # scikit-learn reads pandas and others where they are.
     beside = read - needed - own
     assert len(beside) < 60

@@ -52,4 +52,4 @@ def test_the_package_is_small_and_says_that_it_has_types():
     files = [path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     assert PACKAGE / "py.typed" in files
     assert {path.suffix for path in files} <= {".py", ".typed", ".html", ".css", ".js"}
-    assert sum(path.stat().st_size for path in files) < 3_000_000
+    assert sum(path.stat().st_size for path in files) < 2_000_000
