@@ -44,20 +44,6 @@ def test_the_ten_best_features_of_every_view_are_shown(folder, n, capsys):
     assert said[-1] == f"All features by rank: {os.path.join('out', 'ranking.csv')}"
 
 
-def test_where_the_data_are_is_told_if_they_were_written(folder, capsys):
-    said = said_by(capsys, "select", folder, "-k", "3", "--write-data").splitlines()
-    assert said[-2] == f"Selected features of all rows: {os.path.join('out', 'data')}"
-
-
-def test_of_many_views_some_are_shown(tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    for v in range(23):
-        np.save(tmp_path / f"view_{v}_v{v}.npy", counts(rng, 40, 2))
-    said = said_by(capsys, "select", str(tmp_path), "-k", "2", "-o", str(tmp_path / "out"))
-    assert said.count(": columns ") == 20
-    assert "\nand those of 3 more views.\n" in said
-
-
 def test_clusters_that_nobody_asked_for_are_told(folder, tmp_path, capsys):
     told = "120 rows in 8 clusters (the default: -k sets another number).\n"
     assert said_by(capsys, "select", folder).startswith(told)
@@ -67,15 +53,6 @@ def test_clusters_that_nobody_asked_for_are_told(folder, tmp_path, capsys):
         assert said.startswith("120 rows in 8 clusters.\n")
     said = said_by(capsys, "select", folder, "--overwrite", "-k", "8")
     assert said.startswith("120 rows in 8 clusters.\n")
-
-
-def test_lines_of_the_ranking_end_as_lines_do(folder):
-    assert run_app(["select", folder, "-k", "3"]) == 0
-    with open("out/ranking.csv", "rb") as file:
-        content = file.read()
-    assert b"\r" not in content
-    assert content.count(b"\n") == 29
-    assert content.endswith(b"\n")
 
 
 SIZES = {
@@ -100,13 +77,6 @@ def test_features_are_asked_for_by_view_and_by_share(folder):
             chosen = json.load(file)["selected"]
         assert tuple(map(len, chosen.values())) == sizes
         assert set(views.feature_names["text"]) == set(chosen["text"])
-
-
-def test_features_by_view_may_come_from_a_file(folder, tmp_path):
-    (tmp_path / "run.toml").write_text("features = {text = 7, image = 'auto'}\n")
-    assert run_app(["select", folder, "-k", "3", "--config", "run.toml"]) == 0
-    sizes = [int(mask.sum()) for mask in OMVFS.load("out/model.omvfs").view_support_.values()]
-    assert sizes[0] == 7
 
 
 @pytest.mark.parametrize("bad", ["text=1,text=2", "text=,image=2", "text=1,2", ""])

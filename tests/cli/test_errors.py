@@ -5,12 +5,9 @@ import subprocess
 import sys
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from omvfs import OMVFS
-from omvfs.cli import commands
 from omvfs.cli.commands import run_app
 from omvfs.formats import NpySource, files
 from support import counts
@@ -99,22 +96,6 @@ def test_wide_rows_are_read_few_at_a_time(rows, tmp_path, monkeypatch, capsys):
     np.testing.assert_array_equal(np.load(tmp_path / "again.npy"), np.load(rows))
 
 
-def test_an_error_tells_the_row_of_the_file(tmp_path, capsys):
-    X = np.ones((700, 3))
-    X[613, 2] = np.nan
-    np.save(tmp_path / "x.npy", X)
-    assert run_app(["select", str(tmp_path / "x.npy"), "-o", str(tmp_path / "out")]) == 3
-    said_once(capsys, "In the chunk that begins at row 600: Input X contains NaN: view 'x', row 13")
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_debug_may_stand_anywhere(place, capsys):
-    arguments = ["select", "nowhere"]
-    arguments.insert(place, "--debug")
-    assert run_app(arguments) == 4
-    assert "Traceback" in capsys.readouterr().err
-
-
 def test_a_pipe_gets_plain_lines_and_may_be_closed(tmp_path, capsys):
     name = "a_view_with_a_name_" * 8
     np.save(tmp_path / "x.npy", np.eye(3))
@@ -129,24 +110,6 @@ def test_a_pipe_gets_plain_lines_and_may_be_closed(tmp_path, capsys):
     assert job.stderr.read() == ""
     job.stderr.close()
     assert job.wait() == 0
-
-
-@pytest.mark.parametrize("fitted", [False, True])
-def test_stopped_before_the_first_chunk_there_is_no_checkpoint_to_go_on_from(
-    rows, tmp_path, monkeypatch, capsys, fitted
-):
-    limit = [int(fitted)]
-
-    def asked(self):
-        limit[0] -= 1
-        return limit[0] <= 0
-
-    monkeypatch.setattr(commands.Stop, "__call__", asked)
-    if not fitted:
-        monkeypatch.setattr("omvfs.formats.open_source", lambda *args, **named: _Silent())
-    assert run_app(["select", rows, "-o", str(tmp_path / "out")]) == 130
-    assert (tmp_path / "out/model.omvfs").exists() is fitted
-    assert ("--resume" in capsys.readouterr().err) is fitted
 
 
 class _Silent(NpySource):
@@ -189,16 +152,3 @@ def test_a_folder_has_no_key(tmp_path, command, capsys):
     assert run_app([command, *model, str(tmp_path / "data"), "--key", "id", *options]) == 2
     said_once(capsys, "--key is for files")
     assert not (tmp_path / "out").exists()
-
-
-def test_other_data_are_no_continuation(rows, tmp_path, capsys):
-    out = ["-o", str(tmp_path / "out"), "-k", "3"]
-    assert run_app(["select", rows, *out]) == 0
-    capsys.readouterr()
-    table = pa.table({str(j): np.load(rows)[:, j] for j in range(8)})
-    parquet.write_table(table, tmp_path / "x.parquet")
-    assert run_app(["select", str(tmp_path / "x.parquet"), *out, "--resume"]) == 3
-    said_once(capsys, "is of a run over other data: ")
-    np.save(rows, np.ones((120, 9)))
-    assert run_app(["select", rows, *out, "--resume"]) == 3
-    said_once(capsys, "8, now 9")

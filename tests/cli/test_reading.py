@@ -74,34 +74,6 @@ def test_texts_are_learned_and_transformed_by_their_words(tmp_path, capsys):
     assert words < {"the", "cat", "sat", "dog", "ran", "emus", "and", "cats"}
 
 
-def test_known_words_of_a_stream_are_learned_before_it_ends(tmp_path):
-    (tmp_path / "words.txt").write_text("cat\ndog\n\nran\ncat\n")
-    known = ["--tokenize", "text", "--drop", "id", "--vocabulary", f"text={tmp_path / 'words.txt'}"]
-    command = [sys.executable, "-m", "omvfs.cli", "select", "-", "-k", "2", "-n", "2", *known]
-    job = subprocess.Popen(
-        [*command, "--batch-size", "10", "--checkpoint-every", "1", "-o", str(tmp_path / "out")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-    )
-    with job, job.stdin as stream:
-        rows = (tmp_path / "rows.jsonl", texts(tmp_path / "rows.jsonl"))[0].read_bytes()
-        stream.write(b"\n".join(rows.split(b"\n")[:25]) + b"\n")
-        stream.flush()
-        model = None
-        for _ in range(600):
-            with contextlib.suppress(OSError, ValueError):
-                model = OMVFS.load(tmp_path / "out/model.omvfs")
-                if model.n_samples_seen_ == 20:
-                    break
-            time.sleep(0.1)
-        assert job.poll() is None
-        assert model.n_samples_seen_ == 20
-    assert job.returncode == 0
-    assert OMVFS.load(tmp_path / "out/model.omvfs").schema_.feature_names == (
-        ("cat", "dog", "ran"),
-    )
-
-
 def test_that_words_wait_for_the_end_of_a_stream_is_said(tmp_path):
     texts(tmp_path / "rows.jsonl")
     (tmp_path / "none.toml").write_text('[parameters]\nnew_features = "error"\n')
@@ -176,22 +148,6 @@ def test_words_are_hashed(tmp_path):
     assert OMVFS.load(tmp_path / "hashed/model.omvfs").schema_.widths == (64,)
 
 
-def test_words_that_a_model_knows_are_transformed_as_they_come(tmp_path):
-    file, out = texts(tmp_path / "rows.jsonl"), tmp_path / "out"
-    given = ["--tokenize", "text", "--drop", "id"]
-    assert run_app(["select", file, *given, "-k", "2", "-n", "3", "-o", str(out)]) == 0
-    to = tmp_path / "piped.jsonl"
-    model = ["transform", str(out / "model.omvfs")]
-    done = subprocess.run(
-        [sys.executable, "-m", "omvfs.cli", *model, "-", *given, "-o", str(to)],
-        input=(tmp_path / "rows.jsonl").read_bytes(),
-        check=True,
-    )
-    assert done.returncode == 0
-    assert run_app([*model, file, *given, "-o", str(tmp_path / "reduced")]) == 0
-    assert to.read_text() == (tmp_path / "reduced/rows.jsonl").read_text()
-
-
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -209,17 +165,6 @@ def test_words_that_cannot_be_are_told(tmp_path, monkeypatch, capsys, given, sen
     options = ["--tokenize", "text", "--drop", "id", "--vocabulary", given]
     assert run_app(["select", "rows.jsonl", *options, "-o", "out"]) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())
-
-
-def test_info_takes_the_columns_that_go_along_as_select_does(tmp_path, capsys):
-    """What an error names as a remedy is there, and what was typed once can be typed again."""
-    file = labelled(tmp_path / "rows.parquet")
-    assert run_app(["info", file]) == 3
-    assert "--keep" in capsys.readouterr().err
-    assert run_app(["info", file, *KEEP]) == 0
-    shown = capsys.readouterr().out
-    assert "text\t5\t" in shown
-    assert "60 rows" in shown
 
 
 def test_a_run_tells_what_it_was_told_to_read(tmp_path):

@@ -3,25 +3,19 @@
 import csv
 import io
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from rich.console import Console
-from sklearn.preprocessing import MaxAbsScaler, normalize
 
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from omvfs.cli.output import Bar
 from omvfs.datasets import load_folder
 from omvfs.pipeline import Status
-from support import clustered, counts, dense
+from support import clustered, counts
 
 
 @pytest.fixture
@@ -117,48 +111,6 @@ def test_where_nobody_can_judge_nothing_is_said(folder, tmp_path, capsys):
     assert not (tmp_path / "other").exists()
 
 
-def test_more_features_than_were_judged_are_not_said_to_be(tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "rows.npy", (rng.random((200, 800)) < 0.1).astype(float))
-    where = [str(tmp_path / "rows.npy"), "-k", "3", "-o", str(tmp_path / "out")]
-    assert run_app(["select", *where, "-n", "700"]) == 0
-    worth = capsys.readouterr().out.splitlines()[-2]
-    assert worth.startswith("The best 640 of 700 features a view reproduce ")
-
-
-@pytest.mark.parametrize("bad", ["0", "many", "1.5", "-1"])
-def test_a_number_of_features_is_whole_or_auto(folder, bad, capsys):
-    assert run_app(["select", str(folder), "-n", bad]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "whole number of at least 1" in said
-    assert "auto" in said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "sentence"),
-    [
-        (["select", "nowhere"], 4, "There is no file nowhere"),
-        (["select", "{data}", "--prepare", "sound:l2"], 3, "'sound'"),
-        (["select", "{data}", "-k", "many"], 2, "-k"),
-        (["select"], 2, "DATA"),
-        (["unknown"], 2, "unknown"),
-    ],
-)
-def test_an_error_is_a_sentence_and_a_code(folder, tmp_path, arguments, code, sentence, capsys):
-    given = [argument.format(data=folder) for argument in arguments]
-    out = ["-o", str(tmp_path / "out")] if given[0] == "select" and len(given) > 1 else []
-    assert run_app([*given, *out]) == code
-    said = capsys.readouterr()
-    assert sentence in said.err
-    assert "Traceback" not in said.err
-    assert said.out == ""
-
-
-def test_debug_shows_where_an_error_comes_from(capsys):
-    assert run_app(["--debug", "select", "nowhere"]) == 4
-    assert "Traceback" in capsys.readouterr().err
-
-
 def test_info_tells_what_is_there(folder, capsys):
     np.save(folder / "view_1_image.npy", -np.eye(300, 8))
     assert run_app(["info", str(folder)]) == 0
@@ -202,14 +154,6 @@ def test_columns_that_are_hardly_features_are_told_with_the_option_that_mends_it
     assert "Leave it out of the data, or bring columns to one scale" in told
 
 
-def test_info_tells_how_much_of_the_squares_a_view_holds(tmp_path, capsys):
-    for name, size in (("a", 1.0), ("b", 3.0)):
-        np.save(tmp_path / f"{name}.npy", np.full((30, 4), size))
-    assert run_app(["info", *(str(tmp_path / f"{name}.npy") for name in "ab")]) == 0
-    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()[:3]]
-    assert [line[-1] for line in lines] == ["share of ‖X‖²", "10.0%", "90.0%"]
-
-
 def test_a_file_of_options_is_as_good_as_typing_them(folder, tmp_path, capsys):
     typed, kept = tmp_path / "typed", tmp_path / "kept"
     options = ["-k", "3", "-n", "5", "--batch-size", "50", "--prepare", "text:tfidf"]
@@ -245,52 +189,6 @@ def test_a_wrong_file_of_options_is_told(folder, tmp_path, content, sentence, ca
     assert run_app(["select", str(folder), "--config", str(tmp_path / "none.toml")]) == 2
 
 
-def test_a_model_of_the_command_line_predicts_raw_rows_in_python(tmp_path):
-    # In units that the clusters have nothing to do with, and which a wrong model would go by.
-    X = clustered(np.random.default_rng(0), 200, 9)[0] * 10.0 ** np.arange(9)
-    np.save(tmp_path / "x.npy", X)
-    options = ["-k", "3", "--prepare", "scale", "--prepare", "l2", "-o", str(tmp_path / "out")]
-    assert run_app(["select", str(tmp_path / "x.npy"), *options]) == 0
-    prepared = normalize(MaxAbsScaler().fit_transform(X))
-    expected = OMVFS(3, random_state=0).fit({"x": prepared}).predict({"x": prepared})
-    loaded = OMVFS.load(tmp_path / "out" / "model.omvfs")
-    np.testing.assert_array_equal(loaded.predict({"x": X}), expected)
-
-
-def test_the_shell_completes_commands():
-    environment = {**os.environ, "_OMVFS_COMPLETE": "complete_bash", "COMP_WORDS": "omvfs sel"}
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; sys.argv[0] = 'omvfs'; import omvfs.cli as c; c.main()",
-        ],
-        env={**environment, "COMP_CWORD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.split() == ["select"]
-
-
-def test_what_needs_rows_is_empty_without_a_reservoir_and_repeats_are_named(folder, tmp_path):
-    X = np.load(folder / "view_1_image.npy")
-    np.save(folder / "view_1_image.npy", np.c_[X, 2 * X[:, 0]])
-    config = tmp_path / "run.toml"
-    columns = {}
-    for size in (0, 2000):
-        config.write_text(f"[parameters]\nsample_size = {size}\n")
-        out = tmp_path / str(size)
-        options = ["-k", "3", "--config", str(config), "-o", str(out)]
-        assert run_app(["select", str(folder), *options]) == 0
-        table = (out / "ranking.csv").read_text(encoding="utf-8").splitlines()
-        columns[size] = list(csv.DictReader(table))
-    assert {row["share_of_rows"] + row["repeats"] for row in columns[0]} == {""}
-    assert "" not in {row["cluster"] for row in columns[0]}
-    repeats = {row["name"]: row["repeats"] for row in columns[2000] if row["view"] == "image"}
-    assert (repeats["0"], repeats["8"]) in {("8", ""), ("", "0")}
-
-
 def test_a_terminal_sees_rows_and_memory(monkeypatch):
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=True, width=120)
@@ -315,52 +213,6 @@ def test_selected_data_is_written_and_transform_writes_the_same(folder, tmp_path
         assert list(views.feature_names["text"]) == [f"wörd {j}" for j in columns]
         assert views["image"].shape == (300, 5)
     assert run_app(["transform", str(out / "model.omvfs"), str(folder), "-o", str(again)]) == 4
-
-
-def test_convert_writes_the_same_rows(folder, tmp_path):
-    assert run_app(["convert", str(folder), "-o", str(tmp_path / "same")]) == 0
-    before, after = load_folder(folder)[0], load_folder(tmp_path / "same")[0]
-    for view in before.names:
-        np.testing.assert_array_equal(dense(before[view]), dense(after[view]))
-        assert before[view].dtype == after[view].dtype
-    assert list(after.feature_names["text"]) == list(before.feature_names["text"])
-    (folder / "view_1_image.npy").write_bytes(b"nonsense")
-    assert run_app(["convert", str(folder), "-o", str(tmp_path / "none")]) == 3
-    assert not (tmp_path / "none").exists()
-
-
-def test_version(capsys):
-    assert run_app(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("omvfs 0.")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_writes_a_checkpoint_and_resume_goes_on(tmp_path, number):
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "x.npy", rng.random((6_000, 30)))
-    out = tmp_path / "out"
-    arguments = ["select", str(tmp_path / "x.npy"), "-k", "3", "--batch-size", "50", "-o", str(out)]
-    arguments += ["--checkpoint-every", "5"]
-    command = [sys.executable, "-m", "omvfs.cli", *arguments]
-    job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while not (out / "model.omvfs").exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    job.send_signal(number)
-    said = job.communicate()[1]
-    assert job.returncode == 128 + number
-    assert "Go on with --resume" in said
-    stopped = OMVFS.load(out / "model.omvfs").n_samples_seen_
-    assert 0 < stopped < 6_000
-    assert not (out / "ranking.csv").exists()
-    assert subprocess.run([*command, "--resume"]).returncode == 0
-    assert OMVFS.load(out / "model.omvfs").n_samples_seen_ == 6_000
-    whole = [*command]
-    whole[whole.index(str(out))] = str(tmp_path / "whole")
-    assert subprocess.run(whole).returncode == 0
-    ranking = (tmp_path / "whole" / "ranking.csv").read_text()
-    assert (out / "ranking.csv").read_text() == ranking
 
 
 def test_the_rows_tell_how_many_clusters_there_are(tmp_path, capsys):

@@ -67,28 +67,6 @@ def labelled(path, seed, n=60):
     return str(path), X
 
 
-def test_columns_are_dropped(tmp_path, capsys):
-    file, X = labelled(tmp_path / "rows.parquet", 0)
-    drop = ["--drop", "class"]
-    assert run_app(["info", file, *drop]) == 0
-    assert "text\t5\t" in capsys.readouterr().out
-    more = [*drop, "--drop", "text__w0"]
-    assert run_app(["info", file, *more]) == 0
-    assert "text\t4\t" in capsys.readouterr().out
-    out, options = tmp_path / "out", ["-k", "2", "-n", "3", "--write-data"]
-    assert run_app(["select", file, *drop, *options, "-o", str(out)]) == 0
-    model = OMVFS.load(out / "model.omvfs")
-    assert model.schema_.feature_names == (tuple(f"w{j}" for j in range(5)),)
-    written = parquet.read_table(out / "data/rows.parquet")
-    assert set(written.column_names) < {f"text__w{j}" for j in range(5)}
-    assert run_app(["convert", file, *drop, "-o", str(tmp_path / "dense.npy")]) == 0
-    np.testing.assert_array_equal(np.load(tmp_path / "dense.npy"), X)
-    to = ["-o", str(tmp_path / "reduced")]
-    assert run_app(["transform", str(out / "model.omvfs"), file, *drop, *to]) == 0
-    again = parquet.read_table(tmp_path / "reduced/rows.parquet")
-    assert again.equals(written)
-
-
 def test_a_model_transforms_other_files_whose_words_come_in_another_order(tmp_path):
     lines = ['{"text": {"a": 1, "b": 2}}', '{"text": {"b": 1, "c": 3}}'] * 20
     (tmp_path / "rows.jsonl").write_text("\n".join(lines))

@@ -146,28 +146,6 @@ def test_who_has_a_stream_learns_stops_and_goes_on(posts, tmp_path):
     np.testing.assert_array_equal(frozen.transform(row).toarray(), second.transform(row).toarray())
 
 
-def test_who_has_a_stream_that_changes_is_given_features_of_what_is_new():
-    """Halfway through, other columns tell of the classes; no option says so."""
-    planted = make_planted(
-        4_000, n_features=(120, 60), n_informative=(30, 20), n_classes=N_CLASSES, random_state=1
-    )
-    selector = OMVFS(N_CLASSES, n_features_per_view=20, random_state=0)
-    before = None
-    for chunk in planted.chunks(200):
-        late = chunk.start >= 2_000
-        if late and before is None:
-            before = set(selector.top_features("view_0", 20))
-        views = {name: X[:, ::-1] if late else X for name, X in chunk.views.items()}
-        selector.partial_fit(views)
-    telling = {j for j, name in enumerate(planted.feature_names["view_0"]) if is_telling(name)}
-    old, new = {str(j) for j in telling}, {str(119 - j) for j in telling}
-    after = set(selector.top_features("view_0", 20))
-    assert len(before & old) >= 18
-    # Half of the places, of which some columns may tell of both.
-    assert len(after & (new - old)) >= 5
-    assert len(after & (old - new)) >= 5
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 def test_who_has_parts_and_is_killed_goes_on(posts, tmp_path):
     """A folder of Parquet parts with an id; `kill -9`, the same command again with --resume."""
@@ -199,59 +177,6 @@ def test_who_has_parts_and_is_killed_goes_on(posts, tmp_path):
     assert few["id"].to_list() == table["id"].to_list()
     assert few.shape == (800, 61)
     assert share_telling(name.partition("__")[2] for name in few.columns[1:]) > 0.9
-
-
-def test_who_has_tables_gets_a_table_back(posts, tmp_path, capsys):
-    """A wide Parquet with an id and a label that must not be learned from."""
-    columns = {}
-    for view, X in posts.views.items():
-        for name, column in zip(posts.feature_names[view], X.toarray().T, strict=True):
-            columns[f"{view}__{name}"] = column
-    table = pl.DataFrame({"label": posts.labels, **columns})
-    table.write_parquet(tmp_path / "rows.parquet")
-    drop = ("--drop", "label")
-    out = tmp_path / "out"
-    omvfs("select", tmp_path / "rows.parquet", "-k", N_CLASSES, "-n", 30, "-o", out, *drop)
-    again = ["select", tmp_path / "rows.parquet", "-k", N_CLASSES, "-n", 30, "-o", out, *drop]
-    assert run_app([str(each) for each in again]) == 2
-    assert "--overwrite" in capsys.readouterr().err
-    model = OMVFS.load(out / "model.omvfs")
-    assert share_telling(model.top_features("words", 30)) > 0.9
-    omvfs(
-        "transform",
-        out / "model.omvfs",
-        tmp_path / "rows.parquet",
-        "-o",
-        tmp_path / "few.parquet",
-        *drop,
-    )
-    few = pl.read_parquet(tmp_path / "few.parquet")
-    assert few.shape == (800, 60)
-    assert set(few.columns) < set(table.columns)
-
-
-def test_who_has_cells_hands_them_over_as_they_are(posts, tmp_path):
-    """RNA and protein of the same cells, in one object and in one file."""
-    from stand_ins import AnnData, MuData
-
-    cells = [f"cell{i}" for i in range(800)]
-    parts = {
-        name: AnnData(posts.views[view], cells, posts.feature_names[view])
-        for name, view in (("rna", "words"), ("protein", "tags"))
-    }
-    model = OMVFS(N_CLASSES, n_features_per_view=20, random_state=0).fit(MuData(parts))
-    assert model.schema_.names == ("rna", "protein")
-    assert share_telling(model.top_features("rna", 20)) > 0.9
-    omvfs("convert", *_folder(posts, tmp_path), "-o", tmp_path / "cells.h5mu")
-    omvfs("select", tmp_path / "cells.h5mu", "-k", N_CLASSES, "-n", 20, "-o", tmp_path / "out")
-    omvfs(
-        "transform",
-        tmp_path / "out" / "model.omvfs",
-        tmp_path / "cells.h5mu",
-        "-o",
-        tmp_path / "few.h5mu",
-    )
-    omvfs("info", tmp_path / "few.h5mu")
 
 
 def _folder(posts, tmp_path):

@@ -160,17 +160,6 @@ def test_hostile_names_are_drawn_as_they_are(plot, view):
         assert shown
 
 
-def test_fonts_that_have_a_character_draw_it():
-    from omvfs.plots import labeller
-
-    label = labeller()
-    assert label("größe β") == "größe β"
-    assert label("🙂\n日") == "□ □"
-    assert label("x" * 29) == "x" * 27 + "…"
-    assert label(7) == "7"
-    assert label("\ud800") == "□"
-
-
 def test_few_rows_few_features_and_no_reservoir():
     one = OMVFS(2, random_state=0, sample_size=0).fit(np.eye(4) + 1)
     for plot in (plots.plot_scores, plots.plot_clusters, plots.plot_stream):

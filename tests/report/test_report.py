@@ -2,14 +2,11 @@
 
 import html
 import json
-import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from changing import BEFORE, changing_rows, stacked, watching
@@ -73,18 +70,6 @@ def test_a_cluster_that_no_selected_feature_stands_for_has_no_name():
     assert told
     assert all(each["strength"] > 1 for each in told)
     assert "No selected feature stands for it" in report.html()
-
-
-def test_a_cluster_is_named_by_words_rather_than_by_what_all_rows_have():
-    rng = np.random.default_rng(0)
-    pixels, labels = clustered(rng, 300, 12)
-    words = np.zeros((300, 30))
-    words[np.arange(300), labels * 10 + rng.integers(10, size=300)] = 1
-    names = {"text": [f"word{j}" for j in range(30)], "image": [f"pixel{j}" for j in range(12)]}
-    views = Views({"text": sp.csr_array(words), "image": pixels + 0.5}, feature_names=names)
-    found = OMVFS(3, **QUICK).fit(views).report(0).summary["clusters"]
-    assert all(each["name"].startswith("word") for own in found for each in own["name"])
-    assert {view["view"] for own in found for view in own["views"]} == {"text", "image"}
 
 
 def test_judgements_are_those_of_the_model(model, summary):
@@ -216,23 +201,18 @@ def test_there_is_a_report_of_any_model():
             assert "Not known." in model.report(2).html().partition('id="stability"')[2]
 
 
-def test_what_is_not_asked_for_is_not_said_to_be_known():
-    text = planted_model().report(0).html().partition('id="stability"')[2].partition("</section>")
-    assert "Not asked for." in text[0]
-
-
-def test_rows_are_shown_by_what_they_are_called():
+def test_rows_are_shown_by_what_they_are_called(model):
     examples = {0: [{"key": f"page {i}", "title": "<b>News"} for i in range(9)]}
-    text = planted_model().report(0, examples=examples).html()
+    text = model.report(0, examples=examples).html()
     assert text.count("<bdi>page ") == 3
     assert "&lt;b&gt;News" in text
 
 
-def test_how_it_was_made_is_shown_as_text_whatever_is_in_it():
+def test_how_it_was_made_is_shown_as_text_whatever_is_in_it(model):
     harm = "<script>1</script>\x1b[2J\u202e"
     run = {"command": harm, harm: [harm, {harm: 1}], "long": "x" * 10**6}
     run |= {str(i): i for i in range(1000)}
-    text = planted_model().report(0, run=run).html()
+    text = model.report(0, run=run).html()
     assert "<script>1" not in text
     assert "\x1b" not in text
     assert "&lt;script&gt;1&lt;/script&gt;\\x1b[2J\\u202e" in text
@@ -249,37 +229,22 @@ def test_page_and_values_are_saved_beside_each_other(tmp_path):
         report.save(tmp_path / "fox.json")
 
 
-def test_it_opens_in_the_browser_of_the_system(monkeypatch):
+def test_it_opens_in_the_browser_of_the_system(model, monkeypatch):
     asked = []
     monkeypatch.setattr("webbrowser.open", asked.append)
-    path = planted_model().report(0).open()
+    path = model.report(0).open()
     assert asked == [path.as_uri()]
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_what_has_learned_nothing_has_no_report():
+def test_what_has_learned_nothing_has_no_report(model):
     with pytest.raises(NotFittedError):
         OMVFS().report()
     with pytest.raises(ValueError, match="Got n_resamples=-1"):
-        planted_model().report(-1)
+        model.report(-1)
 
 
-def test_without_jinja2_one_sentence_tells_the_remedy():
-    code = (
-        "import sys; sys.modules['jinja2'] = None\n"
-        "from omvfs import OMVFS\n"
-        "OMVFS(1).fit([[1.0, 2.0]]).report()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert last == "ModuleNotFoundError: A report needs jinja2: pip install 'omvfs[report]'"
-
-
-def test_the_wheel_has_the_parts_of_the_page(tmp_path):
-    pytest.importorskip("hatchling")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    held = zipfile.ZipFile(wheel).namelist()
-    assert {f"omvfs/report/page.{kind}" for kind in ("html", "css", "js")} <= set(held)
+def test_without_jinja2_one_sentence_tells_the_remedy(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^A report needs jinja2: pip install 'omvfs\["):
+        model.report(0)
