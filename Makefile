@@ -46,7 +46,7 @@ dist: $(STAMP)
 test-guides: dist
 	$(BIN)/python tests/guides.py $(PAGES)
 
-# The wheel in an empty environment of every Python that is here, from 3.11 on; by pipx, mypy and twine too.
+# The wheel in an empty environment of every Python that is here, from 3.11 on; by mypy and twine too.
 test-wheel: dist
 	$(BIN)/python tests/wheels.py
 

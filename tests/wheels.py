@@ -2,8 +2,8 @@
 
     python tests/wheels.py
 
-By pipx, mypy and twine too, and what a wheel made of the sdist has. A line each; ends with 1 if
-anything fails.
+By mypy and twine too, and what a wheel made of the sdist has. A line each; ends with 1 if anything
+fails.
 """
 
 import subprocess
@@ -43,9 +43,8 @@ omvfs transform out/model.omvfs rows.npy -o small.npy > /dev/null
 TYPED = """
 from typing import Any
 
-from omvfs import OMVFS, OMVFSPaper, Views, as_views, merge
+from omvfs import OMVFS, Views, as_views, merge
 from omvfs.baselines import Variance
-from omvfs.pipeline import Result
 
 
 def learned(data: dict[str, Any]) -> OMVFS:
@@ -62,12 +61,7 @@ def both(one: OMVFS, other: OMVFS) -> OMVFS:
     return merge([one, other])
 
 
-def of_run(result: Result) -> int:
-    return result.selector.n_samples_seen_
-
-
 baseline: Variance = Variance(n_features_per_view=3)
-printed: OMVFSPaper = OMVFSPaper(n_clusters=3)
 """
 WRONG = """
 from omvfs import OMVFS
@@ -129,18 +123,6 @@ def is_typed():
         return said
 
 
-def runs_by_pipx():
-    """Run the demo as `pipx run omvfs demo` would."""
-    with tempfile.TemporaryDirectory(prefix="omvfs-pipx-") as folder:
-        bench = Bench(folder, next(iter(interpreters().values())))
-        bench.environment |= {"PIPX_HOME": f"{folder}/home", "PIPX_BIN_DIR": f"{folder}/bin"}
-        bench.run("pip", "install", "-q", "pipx")
-        said = bench.run("pipx", "run", "--spec", the_file("omvfs-*.whl"), "omvfs", "demo")
-        if "rows per second" not in said or "Handwritten digits" not in said:
-            raise RuntimeError(said)
-        return "the demo runs"
-
-
 def renders():
     """See that the long description can be shown by an index."""
     with tempfile.TemporaryDirectory(prefix="omvfs-twine-") as folder:
@@ -157,7 +139,7 @@ def names_in(wheel):
 
 
 def sdist_is_whole():
-    """Make a wheel of the sdist, and run tests in it that read files of the repository."""
+    """Make a wheel of the sdist, and compare it with the one in dist/."""
     with tempfile.TemporaryDirectory(prefix="omvfs-sdist-") as folder:
         with tarfile.open(the_file("omvfs-*.tar.gz")) as file:
             file.extractall(folder, filter="data")
@@ -167,30 +149,14 @@ def sdist_is_whole():
         (wheel,) = (root / "dist").glob("*.whl")
         if names_in(wheel) != names_in(the_file("omvfs-*.whl")):
             raise RuntimeError("The wheel of the sdist has other files.")
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        env = new_environment(sys.executable, Path(folder, "none")) | {"PYTHONPATH": f"{root}/src"}
-        for arguments in (
-            ["--collect-only", "tests"],
-            ["tests/test_package.py", "tests/test_house.py", "tests/benchmarks/test_figures.py"],
-        ):
-            done = subprocess.run(
-                [*command, *arguments],
-                cwd=root,
-                env=env,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                raise RuntimeError(done.stdout[-5_000:] + done.stderr)
-        return done.stdout.splitlines()[-1]
+        return f"{len(names_in(wheel))} files, as in the wheel"
 
 
 def main():
     """Do all of it, and say a line each."""
     here = interpreters()
     todo = [(f"Python {each}", lambda each=each: works_on(each)) for each in here]
-    others = {"types": is_typed, "README": renders, "sdist": sdist_is_whole, "pipx": runs_by_pipx}
+    others = {"types": is_typed, "README": renders, "sdist": sdist_is_whole}
     failed = 0
     for name, check in [*todo, *others.items()]:
         try:
