@@ -25,53 +25,39 @@ def users():
         yield {2}
 
 
-ASKED = {
-    "view_scores_": lambda model, X: model.view_scores_,
-    "V_": lambda model, X: model.V_,
-    "window_labels_": lambda model, X: model.window_labels_,
-    "predict": lambda model, X: model.predict(X),
-    "explained_share": lambda model, X: model.explained_share(X),
-}
-
-
-@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED.keys())
-def test_what_is_asked_has_one_thread(monkeypatch, users, ask):
+def test_learning_and_asking_have_one_thread_and_give_back_the_users(monkeypatch, users):
     X, seen = np.random.default_rng(0).random((40, 6)), []
-    model = OMVFS(2, random_state=0).partial_fit(X)
-    genuine = recluster.recluster
 
-    def look(*args, **kwargs):
-        seen.append(blas())
-        return genuine(*args, **kwargs)
+    def watched(genuine):
+        def call(*args, **kwargs):
+            seen.append(blas())
+            return genuine(*args, **kwargs)
 
-    # Whatever is asked first has the reservoir clustered anew.
-    monkeypatch.setattr(recluster, "recluster", look)
-    ask(model, X)
-    assert seen == [{1}]
-    assert blas() == users
+        return call
 
-
-@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
-def test_learning_has_one_thread_and_gives_back_the_users(monkeypatch, users, learn):
-    X, seen = np.random.default_rng(0).random((40, 6)), []
-    genuine = fitted.FittedState.after
-
-    def after(*args, **kwargs):
-        seen.append(blas())
-        return genuine(*args, **kwargs)
-
+    after = watched(fitted.FittedState.after)
     monkeypatch.setattr(fitted.FittedState, "after", after)
-    getattr(OMVFS(2, batch_size=20, random_state=0), learn)(X)
-    assert seen
-    assert all(each == {1} for each in seen)
-    assert blas() == users
-    FSDS(2).fit(X)
-    assert blas() == users
+    for learn in ("fit", "partial_fit"):
+        model = getattr(OMVFS(2, batch_size=20, random_state=0), learn)(X)
+        assert blas() == users
+    assert set(map(frozenset, seen)) == {frozenset({1})}
+    # Whatever is asked first has the reservoir clustered anew.
+    monkeypatch.setattr(recluster, "recluster", watched(recluster.recluster))
+    for ask in (
+        lambda model: model.view_scores_,
+        lambda model: model.window_labels_,
+        lambda model: model.predict(X),
+        lambda model: model.explained_share(X),
+    ):
+        seen.clear()
+        ask(OMVFS.from_bytes(model.to_bytes()))
+        assert seen == [{1}]
+        assert blas() == users
 
 
 def test_a_failed_call_gives_back_the_users(users):
     model = OMVFS(2, random_state=0).fit(np.eye(5))
-    for call in (model.fit, model.partial_fit, model.predict):
+    for call in (model.fit, model.partial_fit, model.predict, FSDS(2).fit):
         with pytest.raises(ValueError, match="NaN"):
             call(np.full((3, 5), np.nan))
         assert blas() == users
