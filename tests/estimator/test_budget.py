@@ -75,13 +75,6 @@ def test_a_view_of_noise_gives_less_than_views_that_tell():
     assert 2 * counts[2] < min(counts[:2])
 
 
-def test_what_too_few_rows_can_prove_is_the_same_part_of_each_view():
-    few = OMVFS(3, **QUICK).fit({name: X_v[:20] for name, X_v in rows().items()})
-    few.set_params(n_features_to_select=17)
-    counts = [int(mask.sum()) for mask in few.view_support_.values()]
-    np.testing.assert_allclose(counts, [6, 3.5, 7.5], atol=1)
-
-
 @given(st.integers(0, 100), st.tuples(st.integers(-8, 8), st.integers(-8, 8)))
 @settings(max_examples=3, deadline=None)
 def test_units_of_views_do_not_matter(seed, powers):
@@ -130,18 +123,13 @@ def test_what_cannot_be_shared_is_refused():
 def test_the_command_line_selects_so_many_in_all(tmp_path, capsys):
     for v, (view, X) in enumerate(rows().items()):
         np.save(tmp_path / f"view_{v}_{view}.npy", X)
-    out = tmp_path / "out"
-    given = ["select", str(tmp_path), "-k", "3", "-o", str(out)]
+    given = ["select", str(tmp_path), "-k", "3", "-o", str(tmp_path / "out")]
     assert run_app([*given, "-n", "5", "--total", "9"]) == 2
     assert "give one of them" in capsys.readouterr().err
-    assert run_app([*given, "--total", "many"]) == 2
-    assert "a share such as 0.1" in capsys.readouterr().err
     assert run_app([*given, "--total", "9"]) == 0
     assert "9 features in all reproduce" in capsys.readouterr().out
-    ranked = (out / "ranking.csv").read_text(encoding="utf-8")
-    assert ranked.count(",True,") == 9
-    model = out / "model.omvfs"
-    for how, n in ((["--total", "0.5"], 17), (["-n", "2"], 6), ([], 9)):
-        assert run_app(["rank", str(model), *how, "-o", str(tmp_path / f"again{n}")]) == 0
-        ranked = (tmp_path / f"again{n}" / "ranking.csv").read_text(encoding="utf-8")
+    again = ["rank", str(tmp_path / "out" / "model.omvfs"), "--total", "0.5", "-o"]
+    assert run_app([*again, str(tmp_path / "again")]) == 0
+    for folder, n in (("out", 9), ("again", 17)):
+        ranked = (tmp_path / folder / "ranking.csv").read_text(encoding="utf-8")
         assert ranked.count(",True,") == n

@@ -80,18 +80,13 @@ def test_rounding_decides_no_ties(kind, graph):
         np.testing.assert_allclose(sparse.scores_, model.scores_, rtol=1e-6, atol=1e-6)
 
 
-def start_for(seed, blocks, n_clusters=3):
-    rng = np.random.default_rng(seed)
-    n = len(next(iter(blocks.values())))
-    V = {name: rng.random((X.shape[1], n_clusters)) for name, X in blocks.items()}
-    return rng.random((n, n_clusters)), V
-
-
 @given(seed=st.integers(0, 1000), random=st.randoms(use_true_random=False))
 @settings(max_examples=10, deadline=None)
 def test_permuting_given_starts_along_permutes_the_printed_method_too(seed, random):
     blocks = two_views(seed, 25)
-    U, V = start_for(seed, blocks)
+    rng = np.random.default_rng(seed)
+    V = {name: rng.random((X.shape[1], 3)) for name, X in blocks.items()}
+    U = rng.random((25, 3))
     orders = {name: random.sample(range(X.shape[1]), X.shape[1]) for name, X in blocks.items()}
     names = random.sample(list(blocks), 2)
     model = OMVFSPaper(3, tol=0.0, max_iter=50)
@@ -116,12 +111,8 @@ def test_permuting_given_starts_along_permutes_the_printed_method_too(seed, rand
     [
         ("constrained", "norm", -40, np.float32),
         ("constrained", "contrast", 40, np.float64),
-        ("constrained", "information", 2, np.float32),
-        ("constrained", "balanced", -2, np.float64),
         ("paper", "norm", 40, np.float64),
         ("paper", "contrast", -40, np.float32),
-        ("paper", "information", -2, np.float64),
-        ("paper", "balanced", 2, np.float32),
     ],
 )
 def test_scaling_x_and_sparsity_leaves_the_ranking(solver, criterion, power, dtype):
@@ -134,7 +125,7 @@ def test_scaling_x_and_sparsity_leaves_the_ranking(solver, criterion, power, dty
     model = SOLVERS[solver](3, sparsity=0.25, **params).fit(blocks)
     scaled = SOLVERS[solver](3, sparsity=0.25 * c, **params)
     for chunk in rechunk([{name: X * dtype(c) for name, X in blocks.items()}], 20):
-        if solver == "paper" and not hasattr(scaled, "_journal"):
+        if solver == "paper" and not hasattr(scaled, "schema_"):
             # V takes the scale, so the same start means a scaled V.
             rng = np.random.default_rng(np.random.RandomState(0).randint(2**31 - 1))
             V = {name: c * rng.random((X.shape[1], 3)).astype(dtype) for name, X in blocks.items()}
