@@ -237,8 +237,16 @@ def test_features_that_cannot_come_are_refused():
     fixed, unnamed = learned([rows]), grown([{"image": np.ones((5, 3)) + np.eye(5, 3)}])
     for refusing, chunk, sentence in (
         (fixed, {"text": [{"c": 1.0}]}, "1 features that the first chunk had not, such as 'c'"),
-        (unnamed, {"image": np.ones((5, 4))}, "'image' has 4 features.*without names.*cannot grow"),
-        (grown([rows]), {"text": np.ones((5, 3))}, "'text' has 3 features, some chunk of it witho"),
+        (
+            unnamed,
+            {"image": np.ones((5, 4))},
+            "'image' has 4 features.*Features without names cannot be",
+        ),
+        (
+            grown([rows]),
+            {"text": np.ones((5, 3))},
+            "'text' has 3 features.*without names cannot be told",
+        ),
         (grown([]), {"text": [{}, {}]}, "'text' has no features in the first chunk"),
     ):
         with pytest.raises(ValueError, match=sentence):

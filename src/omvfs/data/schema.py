@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, overload
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,12 +93,21 @@ class Schema:
         widths = dict(zip(batch.names, batch.widths, strict=True))
         features = dict(zip(batch.names, batch.feature_names, strict=True))
         for view, width, names in zip(self.names, self.widths, self.feature_names, strict=True):
-            if grows:
-                if names is None or features[view] is None:
-                    _check_nameless(view, widths[view], width)
+            if grows and names is not None and features[view] is not None:
                 continue
-            _check_width(view, widths[view], width)
-            _check_features(view, features[view], names)
+            if widths[view] != width:
+                remedy = (
+                    "Features without names cannot be told from others: name them in every chunk, "
+                    "by a data frame, rows by name, or Views(..., feature_names=...)"
+                    if grows
+                    else "Give every chunk the same features, or call fit() to start anew"
+                )
+                raise ValueError(
+                    f"View {view!r} has {widths[view]:,} features; the first chunk had {width:,}. "
+                    f"{remedy}."
+                )
+            if not grows:
+                _check_features(view, features[view], names)
 
     def number_of(self, view: str) -> int:
         """Return which view a name is of, from 0.
@@ -134,24 +144,6 @@ class Schema:
             )
 
 
-def _check_width(view: str, got: int, expected: int) -> None:
-    if got != expected:
-        raise ValueError(
-            f"View {view!r} has {got:,} features; the first chunk had {expected:,}. Give every "
-            "chunk the same features, or call fit() to start anew."
-        )
-
-
-def _check_nameless(view: str, got: int, expected: int) -> None:
-    if got != expected:
-        raise ValueError(
-            f"View {view!r} has {got:,} features, some chunk of it without names; before it "
-            f"had {expected:,}. Features without names cannot be told from others, so that the "
-            "view cannot grow. Name them in every chunk: a data frame, rows by name, or "
-            "Views(..., feature_names=...)."
-        )
-
-
 def unknown_features(view: str, new: Sequence[str]) -> str:
     """Return what there is to say of features that are not known, where none may come."""
     return (
@@ -177,14 +169,6 @@ def listed(names: Iterable[Any]) -> str:
     return ", ".join(repr(name) for name in names) or "none"
 
 
-class _Shared:
-    """Names and their places, to which all vocabularies that came of one append."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = list(names)
-        self.places = {name: j for j, name in enumerate(self.names)}
-
-
 class Vocabulary(Sequence[str]):
     """Names of features in order, to which more can be appended.
 
@@ -203,23 +187,16 @@ class Vocabulary(Sequence[str]):
     >>> places, new
     (array([2, 0]), ['cat'])
     >>> words.grown(new), len(words)
-    (Vocabulary('ant', 'bee', 'cat'), 2)
+    (Vocabulary(3 names), 2)
     """
 
-    __slots__ = ("_array", "_n", "_shared")
-
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._shared = _Shared(names)
-        self._n = len(self._shared.names)
-        self._array: Names | None = None
-        if len(self._shared.places) < self._n:
+        # All vocabularies that came of one append to the same list; the first n are of this one.
+        self._names = list(names)
+        self._places = {name: j for j, name in enumerate(self._names)}
+        self._n = len(self._names)
+        if len(self._places) < self._n:
             raise ValueError("Got a name twice; expected each once.")
-
-    @classmethod
-    def _of(cls, shared: _Shared, n: int) -> "Vocabulary":
-        self = cls.__new__(cls)
-        self._shared, self._n, self._array = shared, n, None
-        return self
 
     def places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], list[str]]:
         """Return where some names are, each of which is given once, and which of them are new.
@@ -231,13 +208,11 @@ class Vocabulary(Sequence[str]):
         names : sequence of str
         """
         given, n = list(names), self._n
-        held = self._shared.names
         alike = min(len(given), n)
         # As a rule all is where it was, and to compare takes less than to look up.
-        if given[:alike] == held[:alike]:
+        if given[:alike] == self._names[:alike]:
             return np.arange(len(given)), given[alike:]
-        get = self._shared.places.get
-        places = np.fromiter((get(name, n) for name in given), np.intp, len(given))
+        places = np.fromiter((self._places.get(name, n) for name in given), np.intp, len(given))
         # What others have appended, or what was appended in vain, is not known here.
         unknown = np.flatnonzero(places >= n)
         places[unknown] = n + np.arange(len(unknown))
@@ -263,71 +238,45 @@ class Vocabulary(Sequence[str]):
         new : sequence of str
             Each once.
         """
-        if not new:
-            return self
-        n, added = self._n, list(new)
-        shared = self._shared
-        if len(shared.names) == n:
-            shared.places |= {name: n + j for j, name in enumerate(added)}
-            shared.names += added
-        elif shared.names[n : n + len(added)] != added:
+        added, n = list(new), self._n
+        if len(self._names) > n and self._names[n : n + len(added)] != added:
             # Others have gone on from here, or tried to in vain: on with a copy.
-            shared = _Shared([*shared.names[:n], *added])
-        return self._of(shared, n + len(added))
+            return Vocabulary([*self, *added])
+        if len(self._names) == n:
+            self._places |= {name: n + j for j, name in enumerate(added)}
+            self._names += added
+        more = Vocabulary()
+        more._names, more._places, more._n = self._names, self._places, n + len(added)
+        return more
 
     def kept(self, columns: NDArray[np.intp]) -> "Vocabulary":
         """Return a vocabulary of some of the names, in this order."""
-        held = self._shared.names
-        return Vocabulary([held[j] for j in columns.tolist()])
+        return Vocabulary([self._names[j] for j in columns.tolist()])
 
-    @property
+    @cached_property
     def array(self) -> Names:
         """The names as an array, which is not to be written into."""
-        if self._array is None:
-            self._array = as_names(self)
-        return self._array
+        return as_names(self)
 
     def __len__(self) -> int:
         return self._n
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return tuple(self)[index]
         if not -self._n <= index < self._n:
             raise IndexError(f"Got name number {index}; there are {self._n:,}.")
-        return self._shared.names[index % self._n]
+        return self._names[index % self._n]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._shared.names[: self._n])
+        return iter(self._names[: self._n])
 
-    def __contains__(self, name: object) -> bool:
-        return self._shared.places.get(name, self._n) < self._n  # type: ignore[call-overload,no-any-return]
-
-    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
-        """Return where a name is.
-
-        Parameters
-        ----------
-        value : str
-        start, stop : int
-            Looked for between these only.
-        """
-        found = self._shared.places.get(value, self._n)
-        if not start <= found < min(self._n, self._n if stop is None else stop):
-            raise ValueError(f"{value!r} is no name of this vocabulary.")
-        return found
+    def __contains__(self, name: Any) -> bool:
+        return self._places.get(name, self._n) < self._n
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Vocabulary):
-            if self._n != other._n:
-                return False
-            return self._shared is other._shared or list(self) == list(other)
+        if isinstance(other, Vocabulary) and self._n == other._n:
+            return self._names is other._names or list(self) == list(other)
         return isinstance(other, tuple) and len(other) == self._n and tuple(self) == other
 
     def __hash__(self) -> int:
@@ -337,8 +286,7 @@ class Vocabulary(Sequence[str]):
         return Vocabulary, (list(self),)
 
     def __repr__(self) -> str:
-        shown = ", ".join(map(repr, self[:5])) if self._n < 100 else f"{self._n:,} names"
-        return f"Vocabulary({shown}{', ...' if 5 < self._n < 100 else ''})"
+        return f"Vocabulary({self._n:,} names)"
 
 
 def shown(text: str) -> str:

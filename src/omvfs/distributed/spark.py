@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, as_names, check_view_names, listed, own_names, view_of
-from omvfs.data.views import Views
+from omvfs.data.views import Views, given_names
 from omvfs.distributed.steps import ClusterError, PartState, fit_part, merge_states, worker_copy
 from omvfs.omvfs import OMVFS
 
@@ -246,22 +246,31 @@ def layout_of(
     >>> layout_of([("a__x", "double"), ("a__y", "int")], "prefix").views["a"].feature_names
     ('x', 'y')
     """
-    ((most, n),) = Counter(name for name, _ in types).most_common(1) or [("", 0)]
-    if n > 1:
-        raise ValueError(f"Expected unique column names, got {most!r} {n} times. Rename them.")
     known = dict(types)
+    _check_once([name for name, _ in types], "Expected unique column names")
     if isinstance(views, str) and views != "prefix":
         raise ValueError(f"Got views={views!r}; expected 'prefix', or columns by view name.")
-    if isinstance(views, Mapping):
-        check_view_names(views)
-        found = {view: _asked(view, asked, known) for view, asked in views.items()}
-    else:
+    if not isinstance(views, Mapping):
         kinds = {name: _kind_of(name, known) for name in known}
         if views is None and kinds and set(kinds.values()) == {"number"}:
             return Layout({"X": ViewColumns("number", tuple(kinds))}, of_one=True)
-        found = _by_name(kinds)
-    _check_once(found)
-    return Layout({**found, **_with_names(found, feature_names or {})})
+        views = _by_name(kinds)
+    check_view_names(views)
+    found = {view: _asked(view, asked, known) for view, asked in views.items()}
+    columns = [name for own in found.values() for name in own.columns]
+    _check_once(columns, "Expected each column in one view")
+    given = feature_names or {}
+    widths = {
+        view: len(own.columns) if own.kind == "number" else len(given.get(view, ()))
+        for view, own in found.items()
+    }
+    named = {view: tuple(names) for view, names in given_names(given, widths).items()}
+    return Layout(
+        {
+            view: replace(own, feature_names=named.get(view, own.feature_names))
+            for view, own in found.items()
+        }
+    )
 
 
 def quoted(name: str) -> str:
@@ -294,38 +303,28 @@ def _asked(view: str, asked: str | Sequence[str], known: Mapping[str, str]) -> V
         )
     if kinds[0] != "number":
         return ViewColumns(kinds[0], columns)
-    return ViewColumns("number", columns, _without(view, columns))
+    return ViewColumns("number", columns, tuple(own_names(view, as_names(columns))))
 
 
-def _by_name(kinds: Mapping[str, Kind]) -> dict[str, ViewColumns]:
+def _by_name(kinds: Mapping[str, Kind]) -> dict[str, str | list[str]]:
     """Make a view of every column that holds one, and of numbers by what they are called."""
-    numbers: dict[str, list[str]] = {}
-    found: dict[str, ViewColumns | None] = {}
+    found: dict[str, str | list[str]] = {}
     for name, kind in kinds.items():
-        if kind != "number":
-            view, own = name, ViewColumns(kind, (name,))
-        elif (view := view_of(name) or "") == "":
+        view = name if kind != "number" else view_of(name)
+        if view is None:
             raise ValueError(
                 f"Column {name!r} is in no view: it holds one number a row, and is not called "
                 '"view__feature". Tell the views, views={"view": [columns]}, or leave it out.'
             )
-        else:
-            own = None
-            numbers.setdefault(view, []).append(name)
-        if view in found and (own is not None or found[view] is not None):
+        own = found.setdefault(view, name if kind != "number" else [])
+        if kind == "number" and isinstance(own, list):
+            own.append(name)
+        elif own is not name:
             raise ValueError(
                 f"View {view!r} is a column, and what other columns are called after. Tell the "
                 'views, views={"view": [columns]}, or rename them.'
             )
-        found[view] = own
-    return {
-        view: own or ViewColumns("number", tuple(numbers[view]), _without(view, numbers[view]))
-        for view, own in found.items()
-    }
-
-
-def _without(view: str, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(own_names(view, as_names(names)))
+    return found
 
 
 def _kind_of(name: str, known: Mapping[str, str]) -> Kind:
@@ -338,40 +337,10 @@ def _kind_of(name: str, known: Mapping[str, str]) -> Kind:
     )
 
 
-def _check_once(found: Mapping[str, ViewColumns]) -> None:
-    if not found:
-        raise ValueError("Got no views; expected at least one column.")
-    counted = Counter(name for own in found.values() for name in own.columns)
-    ((most, n),) = counted.most_common(1)
+def _check_once(names: Sequence[str], expected: str) -> None:
+    ((most, n),) = Counter(names).most_common(1) or [("", 0)]
     if n > 1:
-        where = [view for view, own in found.items() if most in own.columns]
-        raise ValueError(
-            f"Column {most!r} is in views {listed(where)} at once, or twice in one; expected it in "
-            "one. Correct views=."
-        )
-
-
-def _with_names(
-    found: Mapping[str, ViewColumns], given: Mapping[str, Sequence[str]]
-) -> dict[str, ViewColumns]:
-    named = {}
-    for view, names in given.items():
-        if view not in found:
-            raise ValueError(f"Got feature names of view {view!r}; the views are {listed(found)}.")
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-            raise TypeError(f"View {view!r} has feature names {names!r}; expected a list of str.")
-        if not names or len(set(names)) < len(names):
-            raise ValueError(
-                f"View {view!r} has {len(names):,} feature names, {len(set(names)):,} of them "
-                "different. Pass one name for each feature."
-            )
-        if found[view].kind == "number" and len(names) != len(found[view].columns):
-            raise ValueError(
-                f"View {view!r} has {len(found[view].columns):,} columns, but {len(names):,} "
-                "feature names. Pass one name for each feature."
-            )
-        named[view] = ViewColumns(found[view].kind, found[view].columns, tuple(names))
-    return named
+        raise ValueError(f"{expected}, got {most!r} {n} times. Rename it, or correct views=.")
 
 
 def transform(
@@ -460,18 +429,13 @@ def _taken(df: Any, own: ViewColumns, schema: Schema, view: str, chosen: list[in
         return df.withColumn(name, F.map_filter(column, lambda word, _: word.isin(words)))
     if own.kind == "array":
         some = F.transform(F.lit(chosen), lambda j: F.get(column, j))
-        said = (
-            F.lit(f"View {view!r} has "),
-            F.size(column),
-            F.lit(f" features; {width:,} were fitted."),
+        wrong = F.raise_error(
+            F.format_string(
+                f"View {view!r} has %d features; {width:,} were fitted.", F.size(column)
+            )
         )
-        wrong = F.raise_error(F.concat(*said))
         return df.withColumn(name, F.when(F.size(column) == width, some).otherwise(wrong))
-    return _sliced(df, name, chosen)
-
-
-def _sliced(df: Any, name: str, chosen: list[int]) -> Any:
-    """Take entries of a column of vectors, dense or sparse as they are."""
+    # Vectors stay dense or sparse, as they are.
     from pyspark.ml.feature import VectorSlicer
 
     beside = "_".join([*df.columns, "sliced"])
