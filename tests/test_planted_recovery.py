@@ -26,7 +26,7 @@ def recovered(data, scores):
     }
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_planted_features_are_recovered(seed):
     data, model = easy(seed)
     assert {view: truth.sum() for view, truth in data.informative.items()} == {
@@ -47,9 +47,8 @@ def test_clusters_are_the_planted_classes():
     assert clustering_accuracy(data.labels, model.predict(data.views)) > 0.95
 
 
-@pytest.mark.parametrize("graph", ["neighbors", "gaussian"])
-@pytest.mark.parametrize("seed", range(2))
-def test_the_constrained_solver_ends_below_the_printed_one(seed, graph):
+@pytest.mark.parametrize(("graph", "seed"), [("neighbors", 0), ("gaussian", 1)])
+def test_the_constrained_solver_ends_below_the_printed_one(graph, seed):
     data = make_planted(
         300,
         n_features=(150, 100),
@@ -72,8 +71,7 @@ def test_the_constrained_solver_ends_below_the_printed_one(seed, graph):
     assert constrained < 0.95 * printed
 
 
-@pytest.mark.parametrize("prepare", [lambda X: X, normalize], ids=["counts", "unit rows"])
-def test_a_long_stream_is_not_spoilt_by_its_first_chunk(prepare):
+def test_a_long_stream_is_not_spoilt_by_its_first_chunk():
     # What tells the classes apart is too faint for a first chunk; most rows are soon gone.
     stream = planted_stream(
         16_000,
@@ -85,7 +83,7 @@ def test_a_long_stream_is_not_spoilt_by_its_first_chunk(prepare):
     )
     selector = OMVFS(10, random_state=0)
     for chunk in stream:
-        selector.partial_fit({view: prepare(X) for view, X in chunk.views.items()})
+        selector.partial_fit({view: normalize(X) for view, X in chunk.views.items()})
     found = recovered(stream, selector.view_scores_)
     assert found["view_0"] > 0.9
     assert found["view_1"] > 0.98

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs.baselines.acsl import ACSL, Collaboration, centred_features
-from omvfs.baselines.factors import Centred
+from omvfs.baselines.acsl import Collaboration, centred_features
 from omvfs.baselines.graphs import neighbour_graph, shares
-from support import KINDS, clustered, counts, dense
+from support import KINDS, counts, dense
 
 UPDATES = ("update_s", "update_w", "update_f_and_p")
 problems = st.fixed_dictionaries(
@@ -115,35 +114,3 @@ def test_f_and_p_are_the_best_together_for_the_reweighted_norm(problem):
     Y = X - X.mean(axis=0)
     Q = Y.T @ Y + problem["weights"][2] * np.diag(1 / (2 * before))
     np.testing.assert_allclose(P, np.linalg.solve(Q, Y.T @ F), rtol=1e-5, atol=1e-8)
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-def test_centred_rows_are_those_less_their_mean(kind):
-    rng = np.random.default_rng(0)
-    X = 1e3 + counts(rng, 12, 5)
-    X[:, 2], X[:, 3] = 0.1, 0.0
-    centred, expected = Centred.of(kind(X)), X - X.mean(axis=0)
-    B, U = rng.standard_normal((5, 2)), rng.standard_normal((12, 2))
-    np.testing.assert_allclose(centred.times(B), expected @ B, atol=1e-10)
-    np.testing.assert_allclose(centred.transposed_times(U), expected.T @ U, atol=1e-10)
-    assert centred.squares == pytest.approx(np.sum(expected**2), rel=1e-9)
-    assert not dense(centred.X)[:, [2, 3]].any()
-
-
-def test_at_the_end_all_constraints_are_met_and_the_objective_has_fallen():
-    rng = np.random.default_rng(0)
-    X, labels = clustered(rng, 90, 12)
-    model = ACSL(3).fit({"a": X, "b": counts(rng, 90, 7)})
-    F, S = model.embedding_, model.graph_
-    np.testing.assert_allclose(F.T @ F, np.eye(3), atol=1e-9)
-    assert (S >= 0).all()
-    np.testing.assert_allclose(S.sum(axis=1), 1)
-    np.testing.assert_allclose(sum(model.view_weights_.values()), 1)
-    assert (np.diff(model.objective_history_) <= 1e-9).all()
-    assert len(model.objective_history_) == model.n_iter_ + 1
-    assert [len(P) for P in model.weights_.values()] == [12, 7]
-    for view, P in model.weights_.items():
-        np.testing.assert_allclose(model.view_scores_[view], np.linalg.norm(P, axis=1))
-    # What F says of the rows is mostly their class.
-    means = np.stack([F[labels == label].mean(axis=0) for label in range(3)])
-    assert np.sum((F - means[labels]) ** 2) < 0.2 * np.sum((F - F.mean(axis=0)) ** 2)

@@ -19,28 +19,6 @@ def only(by_view):
 
 
 @both
-def test_a_failure_in_the_second_view_keeps_the_factors_of_the_first_fit(make, monkeypatch):
-    rng = np.random.default_rng(0)
-    views = {"text": counts(rng, 20, 5), "image": counts(rng, 20, 4)}
-    selector = make(2, random_state=0).fit(views)
-    before, held = selector.embeddings_, sorted(vars(selector))
-    learn = selector._factorise
-
-    def fail(X, rng):
-        if X.shape[1] == 4:
-            raise MemoryError
-        return learn(X, rng)
-
-    monkeypatch.setattr(selector, "_factorise", fail)
-    with pytest.raises(MemoryError):
-        selector.fit({name: X[:10] for name, X in views.items()})
-    monkeypatch.undo()
-    assert sorted(vars(selector)) == held
-    for view, U in selector.embeddings_.items():
-        np.testing.assert_array_equal(U, before[view])
-
-
-@both
 def test_scores_are_the_row_norms_of_the_weights(make):
     rng = np.random.default_rng(0)
     views = {"text": counts(rng, 30, 7), "image": counts(rng, 30, 4)}
@@ -53,15 +31,6 @@ def test_scores_are_the_row_norms_of_the_weights(make):
     selector.weights_["text"][:] = 0
     assert selector.weights_["text"].any()
     assert 1 <= selector.n_iter_ <= selector.max_iter
-
-
-@both
-def test_a_view_is_scored_as_if_it_were_alone(make):
-    rng = np.random.default_rng(0)
-    views = {"text": counts(rng, 30, 7), "image": counts(rng, 30, 4)}
-    together = make(3, random_state=0).fit(views).view_scores_
-    for view, X in views.items():
-        np.testing.assert_array_equal(make(3, random_state=0).fit(X).scores_, together[view])
 
 
 @both

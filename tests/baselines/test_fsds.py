@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines.fsds import FSDS, ridge_weights
+from omvfs.baselines.fsds import FSDS
 from omvfs.selector import rank
 from support import KINDS, counts, nbytes
 
@@ -51,14 +51,6 @@ def test_one_chunk_has_the_closed_form(kind, n, d, size):
     np.testing.assert_allclose(selector.scores_, weights, rtol=1e-8, atol=1e-15)
 
 
-def test_weights_are_those_of_the_paper():
-    U = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 3)))[0]
-    s = np.array([5.0, 2.0, 0.5])
-    signs = [1, -1, 1]
-    expected = np.abs(U * s / (s**2 + 2**1.5 * 0.5)).max(axis=1)
-    np.testing.assert_allclose(ridge_weights(signs * U * s, 1.5), expected, rtol=1e-12)
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     kind=st.sampled_from(list(KINDS.values())),
@@ -94,17 +86,6 @@ def test_a_sketch_as_small_as_the_clusters_takes_its_last_direction_for_the_ridg
     X = counts(np.random.default_rng(0), 50, 30)
     expected = plain_fsds(X, size - 1, size)[1]
     np.testing.assert_allclose(FSDS(8, sketch_size=size).fit(X).scores_, expected, rtol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("d", "n_clusters", "expected"),
-    [(100, 4, 10), (120, 4, 10), (121, 4, 11), (9, 8, 9), (1, 1, 2)],
-)
-def test_a_sketch_has_the_root_of_the_features_but_more_than_the_clusters(d, n_clusters, expected):
-    X = np.random.default_rng(0).random((200, d))
-    selector = FSDS(n_clusters).partial_fit(X)
-    (state,) = selector._journal.known.states.values()
-    assert state.size == expected
 
 
 @every_kind

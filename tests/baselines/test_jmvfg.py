@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,23 +132,6 @@ def test_weights_of_views_are_the_best_in_the_simplex(seed, n_views, empty):
     assert found.sum() == pytest.approx(1)
     others = rng.dirichlet(np.ones(n_views), size=200)
     assert (found**2 @ q - 2 * found @ p <= others**2 @ q - 2 * others @ p + 1e-9).all()
-
-
-@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
-def test_columns_are_from_0_to_1_sparse_or_not(kind):
-    rng = np.random.default_rng(0)
-    X = 5 * counts(rng, 20, 6)
-    X[:, 1] -= 2  # below 0 where it was 0
-    X[:, 2] = 3  # constant
-    X[:, 3] += 1  # never 0
-    X[:, 4] = -X[:, 4]
-    X[:, 5] = 0
-    expected = unit_interval(X)
-    assert expected.min(axis=0).tolist() == [0] * 6
-    np.testing.assert_allclose(expected.max(axis=0), [1, 1, 0, 1, 1, 0])
-    found = unit_interval(kind(X))
-    assert isinstance(found, sp.csr_array)
-    np.testing.assert_allclose(found.toarray(), expected, atol=1e-15)
 
 
 def test_at_the_end_all_constraints_are_met_and_the_objective_has_fallen():

@@ -102,23 +102,6 @@ def test_gradients_are_those_of_the_objective_as_written(seed, kind, n_views):
         assert slope == pytest.approx((there - back) / (2 * step), rel=1e-4, abs=1e-4), name
 
 
-def test_a_perfect_fit_has_a_finite_gradient():
-    G = np.repeat(np.eye(2), 3, axis=0) / np.sqrt(3)
-    F = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
-    X = G @ F
-    W = [np.linalg.pinv(X) @ G]
-    problem = small_problem([X])
-    for function, at in [
-        (problem.of_embedding(F, W, 1.0), G),
-        (problem.of_basis(G), F),
-        (problem.of_weights(0, G), W[0]),
-        (problem.of_weights(0, 0 * G), 0 * W[0]),
-    ]:
-        value, gradient = function(at)
-        assert np.isfinite(value)
-        assert np.isfinite(gradient).all()
-
-
 # Local learning
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.linalg import khatri_rao
 
 from omvfs.baselines.graphs import simplex_rows
-from omvfs.baselines.timefs import TIMEFS, Anchored, Incomplete
-from support import KINDS, clustered, counts
+from omvfs.baselines.timefs import Anchored
+from support import KINDS, counts
 
 UPDATES = (
     "update_z",
@@ -160,22 +160,6 @@ def test_anchors_preferences_and_mixtures_are_those_of_the_unfolded_tensor(probl
     np.testing.assert_allclose(found.M.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-def test_products_of_an_incomplete_view_are_those_of_the_view_formed(kind):
-    rng = np.random.default_rng(0)
-    X, present = counts(rng, 12, 7), np.arange(12) % 3 > 0
-    view = Incomplete(kind(X), present)
-    full = X - X[present].mean(axis=0)
-    full[~present] = 0  # at first the mean
-    for _ in range(2):
-        B, U = rng.standard_normal((7, 3)), np.linalg.qr(rng.standard_normal((12, 3)))[0]
-        np.testing.assert_allclose(view.times(B), full @ B, atol=1e-12)
-        np.testing.assert_allclose(view.transposed_times(U), full.T @ U, atol=1e-12)
-        assert view.residual(U, B) == pytest.approx(np.sum((full - U @ B.T) ** 2))
-        view.fill(U, B)
-        full[~present] = (U @ B.T)[~present]
-
-
 def test_rows_that_lack_a_view_are_filled_from_the_others_and_never_looked_at():
     rng = np.random.default_rng(0)
     mixtures = rng.dirichlet(np.full(4, 0.1), size=200)
@@ -193,18 +177,3 @@ def test_rows_that_lack_a_view_are_filled_from_the_others_and_never_looked_at():
         guess = (found.Z[v] @ found.W[v].T)[~mask]
         # By the mean alone: 1.
         assert np.sum((guess - missing) ** 2) < 0.4 * np.sum(missing**2)
-
-
-def test_at_the_end_all_constraints_are_met():
-    rng = np.random.default_rng(0)
-    views = {"a": clustered(rng, 90, 12)[0], "b": counts(rng, 90, 7)}
-    model = TIMEFS(3, random_state=0).fit(views)
-    assert (model.embedding_ >= 0).all()
-    np.testing.assert_allclose(model.embedding_.sum(axis=1), 1)
-    for view, Z in model.embeddings_.items():
-        np.testing.assert_allclose(Z.T @ Z, np.eye(3), atol=1e-9)
-        scores = np.sum(model.weights_[view] ** 2, axis=1)
-        np.testing.assert_allclose(model.view_scores_[view], scores)
-    assert sum(model.view_weights_.values()) == pytest.approx(1)
-    assert model.objective_history_[-1] < model.objective_history_[0]
-    assert len(model.objective_history_) == model.n_iter_ + 1

@@ -160,13 +160,6 @@ def test_an_altered_figure_is_found(before, after, wrong):
     assert wrong in found
 
 
-def test_a_figure_without_a_source_is_found():
-    text = README.read_text()
-    assert problems(text + "\nIt takes 12 s.\n") == ["12"]
-    assert problems(text.replace("## Python", "1.5 times as fast.\n\n## Python", 1)) == ["1.5"]
-    assert problems(text.replace("99 %", "98 %")) == ["98", "5", "7"]
-
-
 def test_the_page_of_performance_is_made_of_its_results():
     if from_json("docs/performance.json").get("format") != 2:
         pytest.skip("docs/performance.json is of an older format: make bench.")

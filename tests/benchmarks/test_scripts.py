@@ -45,7 +45,7 @@ def test_a_script_says_how_it_is_called(name, monkeypatch, capsys):
     assert "usage:" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["criterion", "made", "measure", "plots", "scaling"])
+@pytest.mark.parametrize("name", ["criterion", "made", "measure", "plots"])
 def test_examples(name):
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted

@@ -3,7 +3,6 @@
 from itertools import islice, product
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from omvfs.data.read import as_views
 from omvfs.datasets import make_planted
 from omvfs.evaluation import (
     MultiViewSphericalKMeans,
@@ -28,7 +26,7 @@ from omvfs.evaluation.kmeans import (
     unit_means,
     unit_rows,
 )
-from support import KINDS, clustered, counts
+from support import KINDS, clustered
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -200,28 +198,6 @@ def test_any_rows_can_be_clustered(seed, n, n_views, dtype, sparse):
         assert np.isfinite(centers).all()
 
 
-def test_every_form_of_the_same_data_gives_the_same_result():
-    data = {"text": counts(np.random.default_rng(0), 40, 9), "image": np.eye(40, 5) + 0.1}
-    wide = np.hstack(list(data.values()))
-    columns = {"text": slice(0, 9), "image": slice(9, 14)}
-    forms = [
-        (None, data),
-        (None, as_views(data)),
-        (None, list(data.values())),
-        ([9, 5], wide),
-        (columns, pd.DataFrame(wide, columns=[f"c{j}" for j in range(14)])),
-    ]
-    fitted = [MultiViewSphericalKMeans(3, views=split, random_state=0).fit(X) for split, X in forms]
-    for model, (_, X) in zip(fitted, forms, strict=True):
-        np.testing.assert_array_equal(model.labels_, fitted[0].labels_)
-        np.testing.assert_array_equal(model.predict(X), model.labels_)
-        assert model.n_features_in_ == 14
-    assert list(fitted[-1].feature_names_in_)[:2] == ["c0", "c1"]
-    swapped = {"image": data["image"], "text": data["text"]}
-    np.testing.assert_array_equal(fitted[0].predict(swapped), fitted[0].labels_)
-    assert not hasattr(fitted[-1].set_params(views=None).fit(data), "feature_names_in_")
-
-
 def test_errors_name_what_was_got():
     X = np.ones((5, 2))
     with pytest.raises(ValueError, match="n_clusters=8 for n_samples=5"):
@@ -307,33 +283,6 @@ def test_clear_clusters_are_found(kind, dtype):
     assert type(found.centers) is np.ndarray
     cosines = unit_rows(X)[np.arange(200)] * found.centers[found.labels]
     assert found.objective == pytest.approx(cosines.sum(), rel=1e-5)
-
-
-def test_the_end_is_a_fixed_point():
-    X = unit_rows(counts(np.random.default_rng(0), 80, 10))
-    found = spherical_k_means(X, 5, np.random.default_rng(0))
-    again = reassign(X, found.labels[:, np.newaxis], 5)
-    np.testing.assert_array_equal(again.labels[:, 0], found.labels)
-    np.testing.assert_allclose(again.centers[0], found.centers)
-    assert 1 < found.n_iter < 100
-
-
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    n=st.integers(1, 12),
-    width=st.integers(1, 5),
-    max_iter=st.integers(1, 5),
-    sparse=st.booleans(),
-)
-@settings(max_examples=60, deadline=None)
-def test_any_rows_of_one_view_can_be_clustered(seed, n, width, max_iter, sparse):
-    rng = np.random.default_rng(seed)
-    X, K = rows_of_any_sort(rng, n, width), int(rng.integers(1, n + 1))
-    found = spherical_k_means(sp.csr_array(X) if sparse else X, K, rng, 3, max_iter)
-    assert found.labels.shape == (n,)
-    assert set(found.labels) <= set(range(K))
-    assert np.isfinite(found.centers).all()
-    assert found.n_iter <= max_iter
 
 
 @pytest.mark.parametrize(

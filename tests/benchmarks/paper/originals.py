@@ -5,7 +5,8 @@ import io
 import tarfile
 import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,38 +87,21 @@ def news_files(home, name="FOX", n_classes=4, n=9, **other):
     return variables
 
 
-class Served:
-    """What a server has, what it was asked for, and whether it breaks off in the middle."""
-
-    def __init__(self, url):
-        self.url, self.files, self.asked, self.breaks_off = url, {}, [], False
-
-
 @contextmanager
-def serving():
-    """Serve files by name over HTTP on a free port of this machine."""
+def serving(folder):
+    """Serve a folder over HTTP on a free port; yield its address, and the paths asked for."""
+    asked = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            served.asked.append(self.path)
-            content = served.files.get(self.path.rpartition("/")[2])
-            if content is None:
-                self.send_error(404)
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content[: len(content) // 2] if served.breaks_off else content)
-
+    class Handler(SimpleHTTPRequestHandler):
         def log_message(self, *args):
-            pass
+            asked.append(self.path)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    served = Served(f"http://127.0.0.1:{server.server_address[1]}/data")
+    handler = partial(Handler, directory=folder)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield served
+        yield f"http://127.0.0.1:{server.server_address[1]}/reuters", asked
     finally:
         server.shutdown()
         server.server_close()

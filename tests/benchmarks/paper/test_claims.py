@@ -219,28 +219,3 @@ def test_what_is_best_is_chosen_on_the_same_orders():
     rows = small_rows({"FSDS": (0.5, 0.5, 0.5)})
     rows += small_rows({"FSDS": (0.4, 0.4, 0.4)}, params={"ridge_exponent": 1.0}, orders=1)
     assert [row["params"] for row in best_of_grid(rows)] == [{}] * 3
-
-
-def test_sections_and_figures_have_a_line_a_method():
-    rows = on_both({"MVUFS": (0.8, 0.8, 0.8)}) + small_rows(AS_TOLD, "mfeat-twin")
-    text = SMALL.section(rows)
-    assert "* fox: MVUFS +0.117" in text
-    # Over fox and cnn, without the twin: (0.683 + 0.687) / 2.
-    (line,) = [line for line in text.splitlines() if line.startswith("| OMVFS")]
-    assert "| 0.685 | 0.695 | 0.785 |" in line
-    lines = SMALL.figures(on_both())["fox"].axes[0].get_lines()
-    assert len(lines) == len(AS_TOLD)
-    text = LARGE.section(large_rows() + twin_rows())
-    assert "| youtube | as published, first 1,000 rows | 0.300 / 0.300 |" in text
-    assert "| OMVFS | 2 | 3 |" in text
-    assert "| reuters-twin | OMVFS |" not in text
-    assert set(LARGE.figures(large_rows() + twin_rows())) == {"youtube"}
-    text = RUNTIME.section(runtime_rows(as_the_paper_says))
-    assert "| 100,000 | 100 (100 to 101) | 200 | – | – | 0 | 2 | – | – |" in text
-    assert list(RUNTIME.figures(runtime_rows(as_the_paper_says))) == ["rows", "features"]
-    rows = joint_rows({"OMVFS": (0.8, 0.84), "as published": (0.5, 0.67)})
-    rows += joint_rows({"as published": (0.5, 0.69)}, params={"sparsity": 1.0}, orders=1)
-    text = JMVFG.section(rows)
-    assert "| OMVFS | – | – | 84.0 (40 %) | 82.0 |" in text
-    assert "| as published | 66.5 | 69.0 (40 %), sparsity=1.0 | 67.0 (40 %) | 58.5 |" in text
-    assert len(JMVFG.figures(rows)["sets"].axes[0].get_lines()) == 2

@@ -17,7 +17,9 @@ from originals import (
     youtube_files,
 )
 
+from omvfs.datasets import make_planted
 from omvfs.formats import SourceError
+from paper import Place, sets
 from paper.published import (
     fetch_cnn,
     fetch_fox,
@@ -44,16 +46,13 @@ def youtube(home, **options):
 
 
 def test_what_is_missing_is_fetched_once_or_not_at_all(tmp_path):
-    home = tmp_path / "home"
-    with serving() as served:
-        content = reuters_archive(tmp_path / "origin").read_bytes()
-        options = {"data_home": home, "base_url": served.url}
-        with pytest.raises(OSError, match=rf"{served.url}/{ARCHIVE} could not be fetched.*404"):
+    home, origin = tmp_path / "home", tmp_path / "origin"
+    origin.mkdir()
+    with serving(origin) as (url, asked):
+        options = {"data_home": home, "base_url": url}
+        with pytest.raises(OSError, match=rf"{url}/{ARCHIVE} could not be fetched.*404"):
             fetch_reuters_multilingual(**options)
-        served.files[ARCHIVE], served.breaks_off = content, True
-        with pytest.raises(OSError, match="could not be fetched"):
-            fetch_reuters_multilingual(**options)
-        served.breaks_off = False
+        content = reuters_archive(origin).read_bytes()
         with pytest.raises(ValueError, match="hash"):
             fetch_reuters_multilingual(**options, known_hash={ARCHIVE: "sha256:" + "0" * 64})
         with pytest.raises(ValueError, match=r"known_hash of \['other.tar'\]"):
@@ -61,9 +60,9 @@ def test_what_is_missing_is_fetched_once_or_not_at_all(tmp_path):
         assert files_in(home) == []
         right = "sha256:" + hashlib.sha256(content).hexdigest()
         assert len(fetch_reuters_multilingual(**options, known_hash={ARCHIVE: right}).views) == 10
-        asked = len(served.asked)
+        n_asked = len(asked)
         assert len(fetch_reuters_multilingual(**options).views) == 10
-        assert len(served.asked) == asked
+        assert len(asked) == n_asked
     assert files_in(home) == [ARCHIVE]
 
 
@@ -269,3 +268,43 @@ def test_news_have_an_article_a_row(tmp_path):
         text.write_bytes(content)
         with pytest.raises(SourceError, match="FOX_TFIDF_Normalized"):
             fetch_fox(data_home=tmp_path)
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(data_home=tmp_path)
+
+
+def test_experiments_know_sets_that_were_fetched(place):
+    assert sets.at_hand(place, sets.PAPER) == []
+    news_files(place.data_home)
+    reuters_archive(place.data_home)
+    assert sets.at_hand(place, sets.PAPER) == ["fox", "reuters"]
+    assert sets.twins(place) == ["cnn-twin", "youtube-twin"]
+    (place.data_home / "fox" / "FOX_LabelMat.mat").unlink()
+    assert sets.at_hand(place, sets.PAPER) == ["reuters"]
+
+
+def test_sets_that_were_fetched_are_loaded_as_others_are(place):
+    news_files(place.data_home, "CNN", n_classes=7)
+    reuters_archive(place.data_home)
+    youtube_archive(place.data_home)
+    for name, n_rows in (("cnn", 9), ("reuters", 10), ("youtube", 14)):
+        data = sets.load(name, place)
+        assert (data.name, len(data.labels)) == (name, n_rows)
+        for X in data.views.values():
+            assert X.min() >= 0
+            norms = np.sqrt((X**2).sum(axis=1))
+            np.testing.assert_allclose(norms[norms > 0], 1)
+    assert len(sets.load("reuters", place, 3).labels) == 3
+
+
+def test_a_folder_of_the_data_comes_first(place, tmp_path):
+    news_files(place.data_home)
+    folder = tmp_path / "data" / "fox"
+    folder.mkdir(parents=True)
+    planted = make_planted(12, n_features=(8,), n_informative=(4,), n_classes=2, random_state=0)
+    np.save(folder / "view_0_text.npy", planted.views["view_0"].toarray())
+    np.save(folder / "labels.npy", planted.labels)
+    data = sets.load("fox", Place(data=tmp_path / "data", data_home=place.data_home))
+    assert list(data.views) == ["text"]
