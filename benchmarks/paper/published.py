@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.data.views import Views
-from omvfs.formats import SourceError
+from omvfs.formats import ReadOptions, SourceError
 from omvfs.formats.matlab import MatSource
 from omvfs.formats.text_files import read_lines
 from omvfs.model.arrays import Block
@@ -595,7 +595,9 @@ def _read_news(name: str, paths: list[Path], classes: tuple[str, ...]) -> Fetche
 
 def _matrix(path: Path, variable: str) -> Block:
     """Return a variable of a MATLAB file."""
-    with MatSource(path, [variable]) as source:
+    with MatSource(path, ReadOptions(views=(variable,))) as source:
+        if variable not in source.schema.names:
+            raise SourceError(f"{path} has no matrix of numbers {variable!r}.")
         return source.read(0, source.n_rows)[variable]
 
 

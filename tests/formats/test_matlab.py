@@ -1,17 +1,78 @@
 """MATLAB's files: which matrices are views, version 7.3, what is written, and damage."""
 
+import io
+import struct
+
 import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.io import savemat
 
-from matlab_files import X, cell, header, matrix, put, rows_of, saved
 from omvfs.data.views import Views
-from omvfs.formats import SourceError
+from omvfs.formats import ReadOptions, SourceError
 from omvfs.formats.matlab import MatSource, MatWriter
-from support import counts
+from support import counts, dense
+
+X = counts(np.random.default_rng(0), 20, 6)
+
+
+def saved(variables, **how):
+    file = io.BytesIO()
+    savemat(file, variables, **how)
+    return file.getvalue()
+
+
+def cell(*contents):
+    cells = np.empty((1, len(contents)), object)
+    for place, each in enumerate(contents):
+        cells[0, place] = each
+    return cells
+
+
+def put(folder, content):
+    path = folder / "x.mat"
+    path.write_bytes(content)
+    return path
+
+
+def rows_of(source, batch_size=7):
+    chunks = list(source.chunks(batch_size))
+    assert all(chunk.views.names == source.schema.names for chunk in chunks)
+    return {
+        name: np.vstack([dense(chunk.views[name]) for chunk in chunks])
+        for name in source.schema.names
+    }
+
+
+def element(order, kind, content):
+    if 0 < len(content) <= 4:
+        return struct.pack(f"{order}I", len(content) << 16 | kind) + content.ljust(4, b"\0")
+    return struct.pack(f"{order}2I", kind, len(content)) + content + bytes(-len(content) % 8)
+
+
+def matrix(order, kind, shape, parts, name=b"A", flags=0, dimensions=None):
+    content = (
+        element(order, 6, struct.pack(f"{order}2I", flags << 8 | kind, 0))
+        + element(order, 5, struct.pack(f"{order}{len(shape)}i", *shape))
+        + element(order, 1, name)
+        + b"".join(element(order, *part) for part in parts)
+    )
+    return element(order, 14, content)
+
+
+def header(order):
+    return (
+        b"MATLAB 5.0 MAT-file".ljust(124)
+        + struct.pack(f"{order}H", 0x0100)[:2]
+        + (b"IM" if order == "<" else b"MI")
+    )
+
+
+def asked(*views):
+    return ReadOptions(views=views)
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -23,11 +84,14 @@ def test_cells_are_views_that_are_counted_from_1(tmp_path, compressed):
     assert list(got) == ["X1", "X3", "X5"]
     for name, expected in (("X1", X), ("X3", X), ("X5", X[:, :2] > 0)):
         np.testing.assert_array_equal(got[name], expected)
-    assert MatSource(path, variables=["X5", "X1", "gt"]).schema.names == ("X5", "X1", "gt")
+    assert MatSource(
+        path,
+        asked("X5", "X1", "gt"),
+    ).schema.names == ("X5", "X1", "gt")
     with pytest.raises(SourceError, match=r"X7 of .* has no columns"):
-        MatSource(path, variables=["X"])
+        MatSource(path, asked("X"))
     both = put(tmp_path, saved({"X": cell(X, X), "more": X}, do_compression=compressed))
-    assert MatSource(both, variables=["X"]).schema.names == ("X1", "X2")
+    assert MatSource(both, asked("X")).schema.names == ("X1", "X2")
     long = put(tmp_path, saved({"X": cell(*[X[:2]] * 1001), "Y": X}, do_compression=compressed))
     assert MatSource(long).schema.names == ("Y",)
 
@@ -49,9 +113,7 @@ def test_matrices_that_do_not_fit_are_named(tmp_path):
     path = put(tmp_path, saved({"a": X, "b": X[:7]}))
     with pytest.raises(SourceError, match=r"a 20, b 7\. Leave out"):
         MatSource(path)
-    assert MatSource(path, variables=["b"]).n_rows == 7
-    with pytest.raises(SourceError, match="numbers 'c'; it has 'a', 'b'"):
-        MatSource(path, variables=["c"])
+    assert MatSource(path, asked("b")).n_rows == 7
     with pytest.raises(SourceError, match="no matrix of numbers"):
         MatSource(put(tmp_path, saved({"k": 1.0})))
 
@@ -136,7 +198,10 @@ def test_version_7_3_is_read_like_version_5(tmp_path, batch_size, monkeypatch):
         np.testing.assert_array_equal(got["flags"], X > 0)
         assert not got["none"].any()
         np.testing.assert_array_equal(source.read(3, 5)["D"], X[3:5])
-    with MatSource(tmp_path / "x.mat", variables=["X", "labels"]) as source:
+    with MatSource(
+        tmp_path / "x.mat",
+        asked("X", "labels"),
+    ) as source:
         assert source.schema.names == ("X1", "X2", "labels")
 
 
@@ -146,14 +211,12 @@ def test_what_is_no_matrix_of_numbers_is_told(tmp_path):
         file["b"] = np.zeros((3, 20), [("real", "f8"), ("imag", "f8")])
         file["c"] = X.T
         file["d"] = [["plain", "text"]] * 3
-    with pytest.raises(SourceError, match="no matrix of numbers 'a'"):
-        MatSource(tmp_path / "x.mat", variables=["a"])
     with (
         pytest.raises(SourceError, match=r"b of .* has complex"),
         MatSource(tmp_path / "x.mat") as source,
     ):
         source.read(0, 2)
-    with MatSource(tmp_path / "x.mat", variables=["c"]) as source:
+    with MatSource(tmp_path / "x.mat", asked("c")) as source:
         np.testing.assert_array_equal(rows_of(source)["c"], X)
 
 
@@ -163,7 +226,7 @@ def test_what_is_no_matrix_of_numbers_is_told(tmp_path):
     dtype=st.sampled_from(["f4", "f8"]),
     kind=st.sampled_from([np.asarray, sp.csr_array]),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_what_is_written_is_read(tmp_path_factory, sizes, width, dtype, kind):
     path = tmp_path_factory.mktemp("mat") / "x.mat"
     Y = counts(np.random.default_rng(1), sum(sizes), width).astype(dtype)
@@ -171,7 +234,10 @@ def test_what_is_written_is_read(tmp_path_factory, sizes, width, dtype, kind):
     with MatWriter(path) as writer:
         for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
             writer.append(views[stop - size : stop])
-    with MatSource(path, variables=["a", "xend"]) as source:
+    with MatSource(
+        path,
+        asked("a", "xend"),
+    ) as source:
         got = rows_of(source)
     np.testing.assert_array_equal(got["a"], Y)
     np.testing.assert_array_equal(got["xend"], Y)

@@ -1,27 +1,35 @@
-"""What is asked of all inputs at once: columns to leave out, and features that a model knows."""
+"""What is asked of inputs: views, columns to leave out or carry along, features that are known."""
 
 import io
 import json
+import os
+import subprocess
+import sys
+from types import ModuleType
 
+import h5py
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from pyarrow import feather, parquet
 from scipy.io import savemat
 
+from omvfs import Views
 from omvfs.data.schema import Schema
-from omvfs.formats import ReadOptions, SourceError, open_source
+from omvfs.formats import ReadOptions, SourceError, numpy_files, open_source, open_writer
 from omvfs.formats.opening import standard_input
+from omvfs.formats.registry import FORMATS, Format, load
+from omvfs.testing import check_source
 from support import dense
 
-FRAME = pd.DataFrame({"text__a": [1.0, 2, 3], "text__b": [0.0, 1, 0], "image__x": [3.0, 4, 5]})
-TEXT = Schema(("text",), (3,), (("cat", "dog", "emu"),))
-
-
-def only(source):
-    with source:
-        (chunk,) = source.chunks(100)
-    return chunk.views
+FRAME = pd.DataFrame(
+    {"text__a": [1.0, 2, 3, 4], "image__x": [3.0, 4, 5, 6], "image__y": [0.5, 0, 1, 0]}
+)
+LABELS = ["cat", None, "dog", "cat"]
+NAMED = ["rows.parquet", "rows.feather", "rows.csv", "rows.jsonl"]
+every_named = pytest.mark.parametrize("name", NAMED)
 
 
 def put(frame, path):
@@ -29,113 +37,183 @@ def put(frame, path):
         frame.to_parquet(path)
     elif path.suffix == ".feather":
         frame.to_feather(path)
+    elif path.suffix == ".csv":
+        frame.to_csv(path, index=False)
     else:
-        frame.to_csv(path, index=path.stem == "indexed")
+        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        path.write_text("".join(json.dumps(as_views(row)) + "\n" for row in rows))
     return path
 
 
-# The index of a frame, and columns that are no features
+def as_views(row):
+    """Return a row of a table as one of JSON Lines."""
+    views = {}
+    for name, value in row.items():
+        view, sign, feature = name.partition("__")
+        if sign:
+            views.setdefault(view, {})[feature] = value
+        else:
+            views[name] = value
+    return views
 
 
-@pytest.mark.parametrize("name", ["rows.parquet", "rows.feather"])
-def test_the_index_of_a_frame_is_no_feature(tmp_path, name):
-    frame = FRAME.set_index(pd.Index([7, 3, 4]))
-    if name == "rows.parquet":
-        source = open_source(put(frame, tmp_path / name))
-    else:
-        import pyarrow as pa
-        from pyarrow import feather
-
-        feather.write_feather(pa.Table.from_pandas(frame), str(tmp_path / name))
-        source = open_source(tmp_path / name)
-    assert source.schema == Schema(("text", "image"), (2, 1), (("a", "b"), ("x",)))
+def rows_of(source, size=3):
+    with source:
+        chunks = list(source.chunks(size))
+    kept = {name: np.concatenate([c.kept[name] for c in chunks]).tolist() for name in source.kept}
+    return Views.concat([chunk.views for chunk in chunks]), kept
 
 
-def test_an_index_with_a_name_is_no_feature_and_may_be_the_key(tmp_path):
-    frame = FRAME.set_index(pd.Index([3, 7, 8], name="id"))
-    put(frame, tmp_path / "rows.parquet")
-    assert open_source(tmp_path / "rows.parquet").schema.names == ("text", "image")
-    (chunk,) = open_source(tmp_path / "rows.parquet", key="id").chunks(5)
-    assert chunk.keys.tolist() == [3, 7, 8]
-    plain = pd.DataFrame({"a": [1.0, 2, 3]}, index=pd.Index([3, 7, 8], name="id"))
-    put(plain, tmp_path / "plain.parquet")
-    assert open_source(tmp_path / "plain.parquet").schema.feature_names == (("a",),)
+# Views
 
 
-def test_the_index_in_a_csv_is_no_feature(tmp_path):
-    path = put(FRAME.set_index(pd.Index([7, 3, 4])), tmp_path / "indexed.csv")
-    assert path.read_text().startswith(",")
-    assert open_source(path).schema.names == ("text", "image")
-    assert standard_input("x", io.BytesIO(path.read_bytes())).schema.names == ("text", "image")
-
-
-def test_a_long_table_with_an_index_is_one(tmp_path):
-    columns = {"row": [0, 1, 1], "feature": ["a", "b", "b"], "value": [1.0, 2.0, 1.0]}
-    frame = pd.DataFrame(columns, index=[4, 2, 7])
-    frame.to_parquet(tmp_path / "text.parquet")
-    np.testing.assert_array_equal(
-        only(open_source(tmp_path / "text.parquet"))["text"].toarray(), [[1, 0], [0, 3]]
-    )
-
-
-@pytest.mark.parametrize("name", ["rows.parquet", "rows.feather", "rows.csv"])
-def test_some_columns_that_name_no_view_are_told_and_can_be_left_out(tmp_path, name):
-    path = put(FRAME.assign(label=[0, 1, 0], id=[5, 6, 7]), tmp_path / name)
-    with pytest.raises(SourceError, match=rf"{name} has .*'label', 'id'.*drop=\[.*key="):
+@every_named
+def test_what_is_no_part_of_a_view_does_not_matter_to_it(tmp_path, name):
+    frame = FRAME.assign(label=["a", "b", "c", "d"], image__y=["no", "number", "at", "all"])
+    path = put(frame, tmp_path / name)
+    with pytest.raises(SourceError):
         open_source(path)
-    with pytest.raises(SourceError, match=r"others: 'id'\."):
-        open_source(path, drop=["label"])
-    source = open_source(path, drop=["label", "id"])
-    assert source.schema == Schema(("text", "image"), (2, 1), (("a", "b"), ("x",)))
-    assert open_source(path, key="id", drop=["label"]).schema == source.schema
+    views, _ = rows_of(open_source(path, views=["text", "text"]))
+    assert views.names == ("text",)
+    np.testing.assert_array_equal(dense(views["text"]).ravel(), [1, 2, 3, 4])
+    with pytest.raises(SourceError, match=r"Got views 'sound'; the files give .*'image'"):
+        open_source(path, views=["text", "sound"])
+    if name in ("rows.csv", "rows.jsonl"):
+        stream = io.BytesIO(path.read_bytes())
+        with standard_input("rows", stream, ReadOptions(views=("text",))) as source:
+            assert source.schema.names == ("text",)
+            assert sum(len(chunk.views) for chunk in source.chunks(3)) == 4
 
 
-def test_many_odd_columns_are_not_all_listed(tmp_path):
-    frame = FRAME.assign(**{f"y{j}": [0, 1, 0] for j in range(9)})
-    with pytest.raises(SourceError, match=r"'y4' and 4 more\. Leave"):
-        open_source(put(frame, tmp_path / "x.csv"))
+def test_other_matrices_of_a_file_are_not_looked_at(tmp_path):
+    with h5py.File(tmp_path / "rows.h5mu", "w") as file:
+        file["mod/a/X"] = np.eye(4)
+        file["mod/b/X"] = np.ones((9, 2))
+        odd = file.create_group("mod/c/X")
+        odd.attrs["encoding-type"], odd.attrs["shape"] = "csc_matrix", (4, 4)
+    matrices = {"a": np.ones((4, 3)), "b": np.ones((5, 3)), "c": np.eye(4) * 1j}
+    savemat(tmp_path / "rows.mat", matrices)
+    for name in ("rows.h5mu", "rows.mat"):
+        with pytest.raises(SourceError):
+            open_source(tmp_path / name)
+        with open_source(tmp_path / name, views=["a"]) as source:
+            assert source.schema.names == ("a",)
+        with pytest.raises(SourceError, match=r"Got views 'd'; the files give .*'b'"):
+            open_source(tmp_path / name, views=["a", "d"])
+
+
+@every_named
+def test_rows_whose_views_are_not_asked_for_are_there_for_their_keys(tmp_path, name):
+    put(FRAME[["image__x"]].assign(id=[1, 2, 3, 4]), tmp_path / "image.csv")
+    path = put(FRAME[["text__a"]].assign(id=[2, 4, 5, 6]), tmp_path / name)
+    inputs = tmp_path / "image.csv", path
+    with open_source(*inputs, views=["image"], key="id", join="inner") as source:
+        (chunk,) = source.chunks(10)
+    assert chunk.keys.tolist() == [2, 4]
+    np.testing.assert_array_equal(chunk.views["image"].ravel(), [4, 6])
+
+
+# Columns that go along
+
+
+@every_named
+def test_columns_go_along_with_the_rows(tmp_path, name):
+    frame = FRAME.assign(label=LABELS, n=[1, 2, 3, 4], day=pd.Timestamp("2020-01-02"))
+    path = put(frame.astype({"day": str}) if name == "rows.jsonl" else frame, tmp_path / name)
+    asked = {"keep": ["n", "label"], "drop": ["day"]}
+    views, kept = rows_of(open_source(path, **asked))
+    assert views.widths == {"text": 1, "image": 2}
+    # Text has no numbers, nor nothing.
+    text = name == "rows.csv"
+    assert kept == {
+        "n": ["1", "2", "3", "4"] if text else [1, 2, 3, 4],
+        "label": ["cat", "", "dog", "cat"] if text else LABELS,
+    }
+    check_source(lambda: open_source(path, **asked))
+    with pytest.raises(SourceError, match=r"has 'lable' to keep.*keep=\["):
+        open_source(path, keep=["lable"], drop=["n", "label", "day"])
+    with pytest.raises(SourceError, match="Got 'n' to leave out and to keep"):
+        open_source(path, keep=["n"], drop=["n"])
+
+
+@every_named
+def test_columns_that_go_along_are_written(tmp_path, name):
+    to = NAMED[NAMED.index(name) - 1]
+    # Nothing in the first chunk tells what they are.
+    frame = FRAME.assign(label=[None, None, None, "cat"], n=[1, 2, 3, 4])
+    source = open_source(put(frame, tmp_path / name), keep=["label", "n"])
+    out = tmp_path / f"out_{to}"
+    with source, open_writer(out, source.kept) as writer:
+        for chunk in source.chunks(4 if name == "rows.jsonl" else 2):
+            writer.append(chunk.views, chunk.kept)
+    views, kept = rows_of(open_source(out, keep=["label", "n"]))
+    np.testing.assert_array_equal(dense(views["text"]).ravel(), FRAME["text__a"])
+    nothing = "" if "rows.csv" in (name, to) else None
+    assert kept["label"] == [nothing] * 3 + ["cat"]
+    assert list(map(int, kept["n"])) == [1, 2, 3, 4]
+
+
+def test_values_that_no_column_holds_are_told(tmp_path):
+    rows = [{"x": [1], "label": 1}, {"x": [2], "label": "one"}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = open_source(tmp_path / "rows.jsonl", keep=["label"])
+    one, two = source.chunks(1)
+    with open_writer(tmp_path / "out.parquet", source.kept) as writer:
+        writer.append(one.views, one.kept)
+        with pytest.raises(SourceError, match=r"Column 'label' cannot be .*Write JSON Lines"):
+            writer.append(two.views, two.kept)
+
+
+def test_columns_of_files_side_by_side_must_agree(tmp_path):
+    both = tmp_path / "text.parquet", tmp_path / "image.parquet"
+    put(FRAME[["text__a"]].assign(id=[1, 2, 3, 4], n=[1, 1, 1, 1]), both[0])
+    put(FRAME[["image__x"]].assign(id=[1, 2, 3, 4]), both[1])
+    assert rows_of(open_source(*both, keep=["n", "id"]))[1]["id"] == [1, 2, 3, 4]
+    put(FRAME[["image__x"]].assign(id=[1, 2, 4, 3]), both[1])
+    with (
+        open_source(*both, keep=["id"], drop=["n"]) as source,
+        pytest.raises(SourceError, match=r"'id' is 3 in text and 4 in image .*key=\.\.\."),
+    ):
+        list(source.chunks(4))
+
+
+def test_columns_go_along_with_keys_and_parts(tmp_path):
+    put(FRAME[["text__a"]].assign(id=[1, 3, 5, 7], label=list("abcd")), tmp_path / "text.parquet")
+    image = pd.DataFrame({"image__x": np.arange(8.0), "id": range(8)})
+    put(image.assign(label=list("xaxbxcxd")), tmp_path / "image.parquet")
+    inputs = tmp_path / "text.parquet", tmp_path / "image.parquet"
+    for size in (1, 2, 3):
+        views, kept = rows_of(
+            open_source(*inputs, key="id", join="inner", keep=["label", "id"]), size
+        )
+        assert kept == {"label": list("abcd")}
+        np.testing.assert_array_equal(views["image"].ravel(), [1, 3, 5, 7])
+    (tmp_path / "parts").mkdir()
+    for i in range(3):
+        put(FRAME.assign(label=LABELS), tmp_path / f"parts/{i}.parquet")
+    assert rows_of(open_source(tmp_path / "parts", keep=["label"]), 5)[1] == {"label": LABELS * 3}
+    put(FRAME, tmp_path / "parts/1.parquet")
+    with pytest.raises(SourceError, match=r"'label' to keep: .*1\.parquet differs"):
+        open_source(tmp_path / "parts", keep=["label"])
 
 
 # What is left out
 
 
-def test_text_can_be_left_out_of_a_table(tmp_path):
-    path = put(pd.DataFrame({"a": [1.0, 2], "name": ["x", "y"]}), tmp_path / "rows.csv")
-    with pytest.raises(SourceError, match=r"column 'name'; expected numbers.*drop="):
-        open_source(path)
-    np.testing.assert_array_equal(only(open_source(path, drop=["name"]))["rows"], [[1], [2]])
-
-
-def test_values_can_be_left_out_of_json_lines(tmp_path):
+def test_values_and_variables_can_be_left_out(tmp_path):
     rows = [{"a": [1], "label": "x"}, {"a": [2], "label": None, "note": 3}]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(SourceError, match=r"View 'label'.*drop="):
         open_source(tmp_path / "rows.jsonl")
-    views = only(open_source(tmp_path / "rows.jsonl", drop=["label", "note"]))
-    assert views.names == ("a",)
-
-
-def test_variables_can_be_left_out_of_matlab(tmp_path):
-    X = np.ones((4, 3))
-    savemat(tmp_path / "rows.mat", {"a": X, "y": np.eye(4), "k": 1.0})
-    assert open_source(tmp_path / "rows.mat", drop=["y", "k"]).schema.names == ("a",)
+    savemat(tmp_path / "rows.mat", {"a": np.ones((4, 3)), "label": np.eye(4), "note": 1.0})
+    for name in ("rows.jsonl", "rows.mat"):
+        with open_source(tmp_path / name, drop=["label", "note"]) as source:
+            assert source.schema.names == ("a",)
     with pytest.raises(SourceError, match="no matrix of numbers"):
-        open_source(tmp_path / "rows.mat", drop=["y", "a"])
+        open_source(tmp_path / "rows.mat", drop=["label", "a"])
 
 
-def test_columns_can_be_left_out_of_a_long_table(tmp_path):
-    frame = pd.DataFrame({"row": [0, 1], "feature": [0, 1], "value": [1.0, 2], "day": ["a", "b"]})
-    path = put(frame, tmp_path / "text.csv")
-    expected = [[1, 0], [0, 2]]
-    np.testing.assert_array_equal(only(open_source(path, drop=["day"]))["text"].toarray(), expected)
-    with standard_input(
-        "text", io.BytesIO(path.read_bytes()), ReadOptions(drop=("day",))
-    ) as source:
-        assert source.dropped == {"day"}
-        np.testing.assert_array_equal(next(source.chunks(5)).views["text"].toarray(), expected)
-
-
-def test_what_no_input_has_cannot_be_left_out(tmp_path):
+def test_what_no_input_has_cannot_be_left_out_or_kept(tmp_path):
     put(pd.DataFrame({"a": [1.0, 2], "label": [0, 1]}), tmp_path / "text.csv")
     np.save(tmp_path / "image.npy", np.eye(2))
     both = tmp_path / "text.csv", tmp_path / "image.npy"
@@ -143,167 +221,174 @@ def test_what_no_input_has_cannot_be_left_out(tmp_path):
     with pytest.raises(SourceError, match=r"No input has 'lable' to leave out.*drop="):
         open_source(*both, drop=["label", "lable"])
     np.save(tmp_path / "view_0_image.npy", np.eye(2))
-    with pytest.raises(SourceError, match="No input has 'label'"):
-        open_source(tmp_path, drop=["label"])
-    with pytest.raises(SourceError, match=r"Folder .* has no column 'id'"):
-        open_source(tmp_path, key="id")
-
-
-def test_columns_and_values_can_be_left_out_of_standard_input():
-    text = b'text__a,name,image__x,label\n1,"Smith, J.",2,x\n3,y,4,z\n'
-    source = standard_input("rows", io.BytesIO(text), ReadOptions(drop=("label", "name")))
-    assert source.dropped == {"label", "name"}
-    views = only(source)
-    np.testing.assert_array_equal(views["text"], [[1], [3]])
-    np.testing.assert_array_equal(views["image"], [[2], [4]])
-    with pytest.raises(SourceError, match=r"Standard input has .*'name'"):
-        standard_input("rows", io.BytesIO(text), ReadOptions(drop=("label",)))
-    rows = b'{"a": [1], "label": "x"}\n{"a": [2], "label": 3}\n'
-    source = standard_input("rows", io.BytesIO(rows), ReadOptions(drop=("label",)))
-    assert source.dropped == {"label"}
-    np.testing.assert_array_equal(only(source)["a"], [[1], [2]])
-    words = b'{"a": ["x"], "label": "x"}\n{"a": ["y"], "label": 3}\n'
-    with standard_input("rows", io.BytesIO(words), ReadOptions(drop=("label",))) as source:
-        assert source.dropped == {"label"}
-        assert source.schema.feature_names == (("x", "y"),)
+    for place in (tmp_path, tmp_path / "view_0_image.npy"):
+        with pytest.raises(SourceError, match="No input has 'label'"):
+            open_source(place, drop=["label"])
+        with pytest.raises(SourceError, match="has 'label' to keep"):
+            open_source(place, keep=["label"])
+        with pytest.raises(SourceError, match=r"has no column 'id'"):
+            open_source(place, key="id")
 
 
 # Features that are known before
 
-
-def json_words(path):
-    rows = [{"text": {"dog": 2, "yak": 9}}, {}, {"text": {"cat": 1}}]
-    (path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return path / "rows.jsonl"
-
-
-def json_tokens(path):
-    rows = [{"text": ["dog", "yak", "dog"]}, {"text": ["yak"]}, {"text": ["cat"]}]
-    (path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return path / "rows.jsonl"
-
-
-def long_names(path):
-    rows = [(0, "dog", 2), (0, "yak", 9), (1, "yak", 1), (2, "cat", 1)]
-    return put(pd.DataFrame(rows, columns=["row", "feature", "value"]), path / "text.csv")
+TEXT = Schema(("text",), (3,), (("cat", "dog", "emu"),))
+WORDS = {
+    "objects.jsonl": ['{"text": {"dog": 2, "yak": 9}}', "{}", '{"text": {"cat": 1}}'],
+    "lists.jsonl": [
+        '{"text": ["dog", "yak", "dog"]}',
+        '{"text": ["yak"]}',
+        '{"text": ["cat"]}',
+    ],
+    "text.csv": ["row,feature,value", "0,dog,2", "0,yak,9", "1,yak,1", "2,cat,1"],
+    "rows.csv": ["label,text__dog,text__cat,text__emu", "x,2,0,0", "y,0,0,0", "z,0,1,0"],
+}
 
 
-def columns_in_another_order(path):
-    columns = {"emu": [0, 0, 0], "yak": [9, 0, 0], "dog": [2, 0, 0], "cat": [0, 0, 1]}
-    return put(pd.DataFrame(columns), path / "text.parquet")
-
-
-def columns_with_a_label(path):
-    columns = {"text__dog": [2, 0, 0], "text__cat": [0, 0, 1], "text__emu": [0, 0, 0]}
-    return put(pd.DataFrame({"label": list("xyz"), **columns}), path / "rows.csv")
-
-
-NAMED = [json_words, json_tokens, long_names, columns_in_another_order, columns_with_a_label]
-
-
-@pytest.mark.parametrize("make", NAMED)
-def test_features_are_placed_by_their_names(tmp_path, make):
-    path = make(tmp_path)
+@pytest.mark.parametrize("name", WORDS)
+def test_features_are_placed_by_their_names(tmp_path, name):
+    path = tmp_path / name
+    path.write_text("\n".join(WORDS[name]) + "\n")
+    expected = [[0, 2, 0], [0, 0, 0], [1, 0, 0]]
     source = open_source(path, schema=TEXT)
     assert source.schema == TEXT
-    views = only(source)
-    np.testing.assert_array_equal(dense(views["text"]), [[0, 2, 0], [0, 0, 0], [1, 0, 0]])
-    if path.suffix != ".parquet":
-        asked = ReadOptions(schema=TEXT)
-        with standard_input("text", io.BytesIO(path.read_bytes()), asked) as piped:
-            assert piped.schema == TEXT
-            rows = np.vstack([dense(chunk.views["text"]) for chunk in piped.chunks(2)])
-        np.testing.assert_array_equal(rows, dense(views["text"]))
+    np.testing.assert_array_equal(dense(rows_of(source)[0]["text"]), expected)
+    stream = io.BytesIO(path.read_bytes())
+    with standard_input("text", stream, ReadOptions(schema=TEXT)) as piped:
+        assert piped.schema == TEXT
+        rows = np.vstack([dense(chunk.views["text"]) for chunk in piped.chunks(2)])
+    np.testing.assert_array_equal(rows, expected)
+    if name != "rows.csv":
+        with pytest.raises(SourceError, match="by name; the model knows them by number"):
+            open_source(path, schema=Schema(("text",), (3,), (None,)))
+        # Views that the model does not know are as they are.
+        source = open_source(path, schema=Schema(("other",), (3,), (None,)))
+        assert source.schema.feature_names == (("dog", "yak", "cat"),)
 
 
 def test_a_column_that_is_missing_is_told(tmp_path):
+    path = put(
+        pd.DataFrame({"emu": [1], "yak": [9], "dog": [2], "cat": [3]}), tmp_path / "text.csv"
+    )
+    np.testing.assert_array_equal(rows_of(open_source(path, schema=TEXT))[0]["text"], [[3, 2, 1]])
     path = put(pd.DataFrame({"cat": [1], "emu": [2]}), tmp_path / "text.csv")
     with pytest.raises(SourceError, match=r"text.csv has no columns for the features 'dog' of"):
         open_source(path, schema=TEXT)
 
 
-@pytest.mark.parametrize("make", [json_words, json_tokens, long_names])
-def test_names_are_not_taken_for_numbers(tmp_path, make):
-    with pytest.raises(SourceError, match="by name; the model knows them by number"):
-        open_source(make(tmp_path), schema=Schema(("text",), (3,), (None,)))
-
-
-def test_views_that_the_model_does_not_know_are_as_they_are(tmp_path):
-    source = open_source(long_names(tmp_path), schema=Schema(("other",), (3,), (None,)))
-    assert source.schema.feature_names == (("dog", "yak", "cat"),)
-    source = open_source(json_words(tmp_path), schema=Schema(("other",), (3,), (None,)))
-    assert source.schema.feature_names == (("dog", "yak", "cat"),)
-
-
 def test_widths_are_those_of_the_model(tmp_path):
-    known = Schema(("text",), (5,), (None,))
+    known, narrow = (Schema(("text",), (width,), (None,)) for width in (5, 2))
     (tmp_path / "text.svm").write_text("0 1:1 3:2\n")
-    assert only(open_source(tmp_path / "text.svm", schema=known))["text"].shape == (1, 5)
-    narrow = Schema(("text",), (2,), (None,))
-    with pytest.raises(SourceError, match="beyond the 2 of view 'text'"):
-        only(open_source(tmp_path / "text.svm", schema=narrow))
-    with standard_input("text", io.BytesIO(b"0 1:1 3:2\n"), ReadOptions(schema=known)) as source:
-        assert source.schema == known
-    entries = pd.DataFrame({"row": [0], "feature": [2], "value": [1.0]})
-    path = put(entries, tmp_path / "text.parquet")
-    assert only(open_source(path, schema=known))["text"].shape == (1, 5)
-    with pytest.raises(SourceError, match="to 2; expected numbers from 0, fewer than 2 in view"):
-        open_source(path, schema=narrow)
+    put(pd.DataFrame({"row": [0], "feature": [2], "value": [1.0]}), tmp_path / "text.parquet")
+    for name in ("text.svm", "text.parquet"):
+        views, _ = rows_of(open_source(tmp_path / name, schema=known))
+        assert views["text"].shape == (1, 5)
+        with pytest.raises(SourceError, match=r"beyond the 2|fewer than 2 in view"):
+            open_source(tmp_path / name, schema=narrow)
 
 
-# Rows that nothing tells of
-
-
-def test_the_last_rows_of_a_long_table_may_be_empty(tmp_path):
-    path = put(
-        pd.DataFrame({"row": [0, 2], "feature": ["a", "b"], "value": [1.0, 2]}),
-        tmp_path / "text.csv",
-    )
-    np.save(tmp_path / "image.npy", np.ones((5, 2)))
-    for inputs in ((path, tmp_path / "image.npy"), (tmp_path / "image.npy", path)):
-        views = only(open_source(*inputs))
-        np.testing.assert_array_equal(
-            views["text"].toarray(), [[1, 0], [0, 0], [0, 2], [0, 0], [0, 0]]
-        )
-    np.save(tmp_path / "short.npy", np.ones((2, 2)))
-    with pytest.raises(SourceError, match="different numbers of rows: text 3, short 2"):
-        open_source(path, tmp_path / "short.npy")
-
-
-def test_two_long_tables_have_as_many_rows_as_the_longer(tmp_path):
-    for view, rows in (("text", [0, 4]), ("image", [0, 2])):
-        put(
-            pd.DataFrame({"row": rows, "feature": [0, 1], "value": [1.0, 2]}),
-            tmp_path / f"{view}.csv",
-        )
-    views = only(open_source(tmp_path / "text.csv", tmp_path / "image.csv"))
-    assert views["image"].shape == views["text"].shape == (5, 2)
-
-
-def test_a_long_table_of_some_views_may_end_early_too(tmp_path):
-    entries = pd.DataFrame(
-        {"row": [0, 1], "feature": [0, 1], "value": [1.0, 2], "view": ["text", "tags"]}
-    )
-    sp.save_npz(tmp_path / "image.npz", sp.csr_array(np.eye(4)))
-    inputs = put(entries, tmp_path / "long.csv"), tmp_path / "image.npz"
-    assert len(only(open_source(*inputs, views=["text", "image"]))) == 4
+# Names, and files that do not fit
 
 
 def test_files_that_do_not_fit_are_named(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((3, 2)))
     np.save(tmp_path / "b.npy", np.ones((4, 2)))
     (tmp_path / "c.txt").write_text("1 2")
-    with pytest.raises(SourceError, match="different numbers of rows: a 3, b 4"):
-        open_source(tmp_path / "a.npy", tmp_path / "b.npy")
-    with pytest.raises(SourceError, match="two inputs for view 'a'"):
-        open_source(tmp_path / "a.npy", f"a={tmp_path / 'b.npy'}")
-    with pytest.raises(SourceError, match=r"ends in '\.txt'"):
-        open_source(tmp_path / "c.txt")
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        open_source(tmp_path / "nowhere.npy")
-    with pytest.raises(SourceError, match="no input"):
-        open_source()
-    with pytest.raises(SourceError, match="'z'"):
-        open_source(tmp_path / "a.npy", views=["z"])
-    both = open_source(f"one={tmp_path / 'a.npy'}", tmp_path / "a.npy", views=["a"])
-    assert both.schema.names == ("a",)
+    (tmp_path / "rows.npy").mkdir()
+    a, b = tmp_path / "a.npy", tmp_path / "b.npy"
+    for inputs, kind, sentence in [
+        ((a, b), SourceError, "different numbers of rows: a 3, b 4"),
+        ((a, f"a={b}"), SourceError, "two inputs for view 'a'"),
+        ((tmp_path / "c.txt",), SourceError, r"ends in '\.txt'"),
+        ((tmp_path / "nowhere.npy",), FileNotFoundError, "There is no file .*nowhere"),
+        ((a, tmp_path / "rows.npy"), IsADirectoryError, "is a folder; expected a file"),
+        ((), SourceError, "no input"),
+        (("nosuch://bucket/rows.npy",), OSError, "nosuch"),
+        (("memory://nowhere/rows.npy",), FileNotFoundError, "nowhere"),
+    ]:
+        with pytest.raises(kind, match=sentence):
+            open_source(*inputs)
+    assert open_source(f"one={a}", a, views=["a"]).schema.names == ("a",)
+
+
+def _h5ad(path):
+    with h5py.File(path, "w") as file:
+        file["X"] = np.zeros((4, 0))
+
+
+def test_what_has_no_columns_is_told(tmp_path):
+    for name, write in {
+        "rows.npy": lambda path: np.save(path, np.zeros((4, 0))),
+        "rows.npz": lambda path: sp.save_npz(path, sp.csr_array((4, 0))),
+        "rows.parquet": lambda path: parquet.write_table(pa.table({}), path),
+        "rows.feather": lambda path: feather.write_feather(pa.table({}), path),
+        "rows.csv": lambda path: path.write_text("__index_level_0__\n1\n"),
+        "rows.h5ad": _h5ad,
+    }.items():
+        write(tmp_path / name)
+        with pytest.raises(SourceError, match=rf"{name} has no columns"):
+            open_source(tmp_path / name)
+
+
+def test_a_name_that_is_no_text_is_told_before_anything_is_learned(tmp_path):
+    odd = os.fsdecode(b"caf\xe9")
+    np.save(tmp_path / f"{odd}.npy", np.eye(3))
+    (tmp_path / "rows.csv").write_bytes(b"a,caf\xe9\n1,2\n")
+    for name in (f"{odd}.npy", "rows.csv"):
+        with pytest.raises(SourceError, match=r"UTF-?8|utf-?8"):
+            open_source(tmp_path / name)
+    assert open_source(f"text={tmp_path / odd}.npy").schema.names == ("text",)
+
+
+# Formats
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_format_is_a_module_and_a_line(tmp_path, monkeypatch, text):
+    ours = ModuleType("omvfs.formats.ours")
+    ours.open_reader = lambda file, view, options: numpy_files.NpySource(file, view)
+    ours.open_writer = numpy_files.NpyWriter
+    monkeypatch.setitem(sys.modules, ours.__name__, ours)
+    with pytest.raises(SourceError, match=r"'\.ours'; expected '', '\.npy'"):
+        open_writer(tmp_path / "rows.ours")
+    monkeypatch.setitem(FORMATS, ".ours", Format("ours", text=text))
+    with open_writer(tmp_path / "rows.ours") as writer:
+        writer.append(Views({"rows": np.eye(3)}))
+    with open_source(tmp_path / "rows.ours") as source:
+        np.testing.assert_array_equal(next(source.chunks(3)).views["rows"], np.eye(3))
+    with pytest.raises(SourceError, match="no column 'id'"):
+        open_source(tmp_path / "rows.ours", key="id")
+    if not text:
+        with pytest.raises(SourceError, match=r"ends in '\.ours\.gz'"):
+            open_writer(tmp_path / "rows.ours.gz")
+
+
+def test_a_missing_library_is_told_with_the_extra(monkeypatch):
+    for ending, library, extra in ((".csv", "pyarrow", "files"), (".h5mu", "anndata", "scverse")):
+        monkeypatch.delitem(sys.modules, f"omvfs.formats.{FORMATS[ending].module}", raising=False)
+        monkeypatch.setitem(sys.modules, library, None)
+        with pytest.raises(ImportError, match=rf"pip install 'omvfs\[{extra}\]'"):
+            load(ending)
+
+
+# scikit-learn imports pandas if it is there, and pandas pyarrow.
+PROGRAM = """
+import sys
+sys.modules["pandas"] = None
+import numpy as np
+import omvfs
+from omvfs.formats import open_source, open_writer
+for name in ("rows", "x.jsonl.gz", "x.svm", "x.mat"):
+    path = f"{sys.argv[1]}/{name}"
+    with open_writer(path) as writer:
+        writer.append(omvfs.Views({"rows": np.eye(3)}))
+    with open_source(path) as source:
+        assert sum(len(chunk.views) for chunk in source.chunks(2)) == 3
+print([name for name in ("pyarrow", "h5py") if name in sys.modules])
+"""
+
+
+def test_a_library_is_imported_for_the_formats_that_need_it(tmp_path):
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

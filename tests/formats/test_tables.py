@@ -1,123 +1,250 @@
-"""Tables: which columns are which view, and files that are none."""
+"""Tables, of a column a feature or of an entry a line: which columns are which view, and damage."""
+
+import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, feather, ipc, parquet
 
 from omvfs import OMVFS
-from omvfs.formats import SourceError, open_source
-from omvfs.formats import text_files as lines
+from omvfs.data.schema import Schema
+from omvfs.formats import SourceError, open_source, open_writer
+from omvfs.formats.tables import LongSource
 from support import damaged
 
 ROWS = pa.table({"a": [1.0, 2.0, 3.0], "b": [1, 2, 3], "id": ["x", "y", "z"]})
+TABLES = ["rows.parquet", "rows.feather", "rows.csv"]
+every_table = pytest.mark.parametrize("name", TABLES)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("tables")
-    parquet.write_table(ROWS, path / "rows.parquet")
-    feather.write_feather(ROWS, path / "rows.feather")
-    (path / "rows.csv").write_text("a,b,id\n1,1,x\n2,2,y\n3,3,z\n")
+def put(frame, path):
+    """Write a frame of pandas, or a table."""
+    if isinstance(frame, pa.Table):
+        writers = {".parquet": parquet.write_table, ".feather": feather.write_feather}
+        writers.get(path.suffix, csv.write_csv)(frame, path)
+    elif path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_feather(path)
     return path
 
 
-every_table = pytest.mark.parametrize("name", ["rows.parquet", "rows.feather", "rows.csv"])
+def only(source):
+    with source:
+        (chunk,) = source.chunks(100)
+    return chunk.views
 
 
 @every_table
-def test_text_is_named(folder, name):
-    with pytest.raises(SourceError, match=r"string in column 'id'"):
-        open_source(folder / name)
+def test_text_is_named_and_can_be_left_out(tmp_path, name):
+    path = put(ROWS, tmp_path / name)
+    with pytest.raises(SourceError, match=r"string in column 'id'; expected numbers.*drop="):
+        open_source(path)
     with pytest.raises(SourceError, match="no columns for view 'rows'"):
-        open_source(folder / name, drop=["a", "b", "id"])
+        open_source(path, drop=["a", "b", "id"])
+    views = only(open_source(path, drop=["id"]))
+    np.testing.assert_array_equal(views["rows"], [[1, 1], [2, 2], [3, 3]])
 
 
-OPENS = {
-    "parquet": (parquet, "ParquetFile"),
-    "feather": (ipc, "open_file"),
-    "csv": (csv, "open_csv"),
-}
+OPENS = {"parquet": (parquet, "ParquetFile"), "feather": (ipc, "open_file")}
 
 
 @pytest.mark.parametrize("kind", OPENS)
-@pytest.mark.parametrize("long", [False, True])
-def test_the_header_is_read_once_to_open_a_table(tmp_path, monkeypatch, kind, long):
+def test_the_header_is_read_once_to_open_a_table(tmp_path, monkeypatch, kind):
     module, name = OPENS[kind]
     genuine, opened = getattr(module, name), []
     monkeypatch.setattr(module, name, lambda *a, **k: opened.append(1) or genuine(*a, **k))
-    path = tmp_path / f"rows.{kind}"
-    columns = {"row": [0, 1], "feature": [0, 1], "value": [1.0, 2.0]} if long else {"a": [1.0, 2.0]}
-    write = {"parquet": parquet.write_table, "feather": feather.write_feather}
-    write.get(kind, csv.write_csv)(pa.table(columns), path)
-    source = open_source(path)
-    # A table in long form is read as a whole to find its features.
-    assert len(opened) == 1 + long
-    assert sum(len(chunk.views) for chunk in source.chunks(1)) == 2
-    assert len(opened) == 2 + long
+    source = open_source(put(ROWS.select(["a"]), tmp_path / f"rows.{kind}"))
+    assert len(opened) == 1
+    assert sum(len(chunk.views) for chunk in source.chunks(1)) == 3
+    assert len(opened) == 2
 
 
 def test_missing_values_are_refused_by_the_selector(tmp_path):
-    parquet.write_table(
-        pa.table({"a": [1.0, None, 2.0], "b": [1.0, 1.0, 1.0]}), tmp_path / "x.parquet"
-    )
-    (chunk,) = open_source(tmp_path / "x.parquet").chunks(10)
+    path = put(pa.table({"a": [1.0, None, 2.0], "b": [1.0, 1.0, 1.0]}), tmp_path / "x.parquet")
     with pytest.raises(ValueError, match=r"NaN.*'x'|'x'.*NaN"):
-        OMVFS(2).partial_fit(chunk.views)
+        OMVFS(2).partial_fit(only(open_source(path)))
 
 
 def test_single_precision_is_kept(tmp_path):
-    columns = {"a": pa.array([1.0, 2.0], pa.float32()), "b": pa.array([3.0, 4.0], pa.float32())}
-    parquet.write_table(pa.table(columns), tmp_path / "x.parquet")
-    (chunk,) = open_source(tmp_path / "x.parquet").chunks(10)
-    assert chunk.views["x"].dtype == np.float32
+    columns = {name: pa.array([1.0, 2.0], pa.float32()) for name in "ab"}
+    path = put(pa.table(columns), tmp_path / "x.parquet")
+    assert only(open_source(path))["x"].dtype == np.float32
 
 
-def test_fractions_after_whole_numbers_are_read(tmp_path):
-    lines = ["a,b", *["1,2"] * 200_000, "0.5,2"]
+def test_csv_may_change_further_on(tmp_path):
+    lines = ["a,b,note", *["1,2,"] * 200, f"0.5,2,{'x' * (3 << 20)}"]
     (tmp_path / "x.csv").write_text("\n".join(lines))
-    *_, last = open_source(tmp_path / "x.csv").chunks(50_000)
+    *_, last = open_source(tmp_path / "x.csv", keep=["note"]).chunks(50)
     np.testing.assert_array_equal(last.views["x"], [[0.5, 2]])
-
-
-def test_lines_longer_than_a_block_are_read(tmp_path):
-    n = 50_000
-    header = ",".join(f"text__feature_number_{j:08}" for j in range(n))
-    # The first rows are short, those after them are long.
-    rows = [",".join(["0"] * n), *[",".join(["0.12345678901234567890123"] * n)] * 3]
-    (tmp_path / "x.csv").write_text("\n".join([header, *rows]))
-    chunks = list(open_source(tmp_path / "x.csv").chunks(3))
-    assert [chunk.views["text"].shape for chunk in chunks] == [(3, n), (1, n)]
-    assert chunks[1].views["text"].min() == 0.12345678901234568
-
-
-def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1000)
-    (tmp_path / "x.csv").write_text("a,b\n" + "1" * 2000)
-    with pytest.raises(SourceError, match=r"x\.csv is longer than 1,000"):
-        open_source(tmp_path / "x.csv")
+    assert len(last.kept["note"][0]) == 3 << 20
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
 def test_truths_are_numbers(tmp_path, name):
-    (tmp_path / "x.csv").write_text("a,b\ntrue,1\nfalse,2\n,3\n")
     rows = pa.table({"a": [True, False, None], "b": [1.0, 2.0, 3.0]})
-    parquet.write_table(rows, tmp_path / "x.parquet")
-    (chunk,) = open_source(tmp_path / name).chunks(10)
-    np.testing.assert_array_equal(chunk.views["x"], [[1, 1], [0, 2], [np.nan, 3]])
+    views = only(open_source(put(rows, tmp_path / name)))
+    np.testing.assert_array_equal(views["x"], [[1, 1], [0, 2], [np.nan, 3]])
 
 
 @every_table
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
-def test_a_damaged_table_is_an_error_or_rows(folder, tmp_path_factory, name, data):
-    content = damaged(data, (folder / name).read_bytes(), most=3)
-    path = tmp_path_factory.mktemp("damaged") / name
-    path.write_bytes(content)
+@settings(max_examples=40, deadline=None)
+def test_a_damaged_table_is_an_error_or_rows(tmp_path_factory, name, data):
+    path = put(ROWS, tmp_path_factory.mktemp("damaged") / name)
+    path.write_bytes(damaged(data, path.read_bytes(), most=3))
     try:
         chunks = list(open_source(path, drop=["id"]).chunks(2))
     except ValueError:
         return
     assert all(len(chunk.views) <= 2 for chunk in chunks)
+
+
+def test_columns_of_other_views_are_not_read(tmp_path):
+    table = pa.table({"text__a": [1.0, 2, 3, 4], "image__x": [3.0, 4, 5, 6]})
+    path = put(table, tmp_path / "rows.parquet")
+    column = parquet.ParquetFile(path).metadata.row_group(0).column(1)
+    content = bytearray(path.read_bytes())
+    start = min(column.data_page_offset, column.dictionary_page_offset or column.data_page_offset)
+    content[start : start + column.total_compressed_size] = b"\xff" * column.total_compressed_size
+    path.write_bytes(content)
+    with open_source(path) as source, pytest.raises(SourceError, match="cannot be read"):
+        list(source.chunks(2))
+    np.testing.assert_array_equal(
+        only(open_source(path, views=["text"]))["text"].ravel(), [1, 2, 3, 4]
+    )
+
+
+# The index of a frame, and columns that are no features
+
+FRAME = pd.DataFrame({"text__a": [1.0, 2, 3], "text__b": [0.0, 1, 0], "image__x": [3.0, 4, 5]})
+SCHEMA = Schema(("text", "image"), (2, 1), (("a", "b"), ("x",)))
+
+
+def test_the_index_of_a_frame_is_no_feature_and_may_be_the_key(tmp_path):
+    for index in (pd.Index([7, 8, 9]), pd.Index([3, 7, 8], name="id")):
+        frame = FRAME.set_index(index)
+        assert open_source(put(frame, tmp_path / "rows.parquet")).schema == SCHEMA
+        put(pa.Table.from_pandas(frame), tmp_path / "rows.feather")
+        assert open_source(tmp_path / "rows.feather").schema == SCHEMA
+    (chunk,) = open_source(tmp_path / "rows.parquet", key="id").chunks(5)
+    assert chunk.keys.tolist() == [3, 7, 8]
+    frame.to_csv(tmp_path / "rows.csv", index_label="")
+    assert open_source(tmp_path / "rows.csv").schema == SCHEMA
+
+
+@every_table
+def test_some_columns_that_name_no_view_are_told_and_can_be_left_out(tmp_path, name):
+    path = put(FRAME.assign(label=[0, 1, 0], id=[5, 6, 7]), tmp_path / name)
+    with pytest.raises(SourceError, match=rf"{name} has .*'label', 'id'.*drop=\[.*key="):
+        open_source(path)
+    assert open_source(path, drop=["label", "id"]).schema == SCHEMA
+    assert open_source(path, key="id", drop=["label"]).schema == SCHEMA
+    many = FRAME.assign(**{f"y{j}": [0, 1, 0] for j in range(9)})
+    with pytest.raises(SourceError, match=r"'y4' and 4 more\. Leave"):
+        open_source(put(many, path))
+
+
+def test_types_are_those_of_the_table_that_columns_come_from(tmp_path):
+    days = pa.array([None, None, 3, 4], pa.date32())
+    words = pa.array(["a", "b", "a", "b"]).dictionary_encode()
+    table = pa.table({"x": [1.0, 2, 3, 4], "day": days, "word": words})
+    source = open_source(put(table, tmp_path / "rows.parquet"), keep=["day", "word"])
+    for ending in ("parquet", "feather"):
+        with open_writer(tmp_path / f"out.{ending}", source.kept) as writer:
+            for chunk in source.chunks(2):
+                writer.append(chunk.views, chunk.kept)
+        with open_source(tmp_path / f"out.{ending}", keep=["day"], drop=["word"]) as back:
+            assert back.kept == {"day": pa.date32()}
+    with open_writer(tmp_path / "out.jsonl", source.kept) as writer:
+        writer.append(*next((chunk.views, chunk.kept) for chunk in source.chunks(4)))
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert json.loads(lines[3]) == {"day": "1970-01-05", "word": "b", "rows": [4.0]}
+
+
+# Entries
+
+entry = st.tuples(st.integers(0, 15), st.integers(0, 5), st.sampled_from([0.5, 1.0, -2.0]))
+
+
+def long(entries, names=("row", "feature", "value")):
+    return pd.DataFrame(entries, columns=list(names))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(entry, min_size=1, max_size=60), st.integers(1, 20))
+def test_entries_are_those_of_a_matrix(tmp_path_factory, entries, batch_size):
+    path = put(long(sorted(entries)), tmp_path_factory.mktemp("long") / "x.parquet")
+    rows, columns, values = map(np.array, zip(*entries, strict=True))
+    expected = sp.coo_array((values, (rows, columns))).toarray()
+    source = LongSource(path, "x")
+    chunks = list(source.chunks(batch_size))
+    got = np.vstack([chunk.views["x"].toarray() for chunk in chunks])
+    np.testing.assert_array_equal(got, expected)
+    assert source.n_rows == len(expected)
+    for chunk in chunks:
+        rest = [c.views["x"].toarray() for c in source.chunks(batch_size, chunk.cursor)]
+        np.testing.assert_array_equal(
+            np.vstack([np.zeros((0, expected.shape[1])), *rest]),
+            expected[chunk.start + len(chunk.views) :],
+        )
+
+
+def test_features_with_names_come_in_the_order_they_appear(tmp_path):
+    entries = long([(0, "dog", 1), (0, "cat", 2), (3, "dog", 1)])
+    # Neither an index nor a column to leave out makes it another kind of table.
+    entries.assign(day="x").to_csv(tmp_path / "text.csv", index_label="")
+    source = open_source(tmp_path / "text.csv", drop=["day"])
+    assert source.schema.feature_names == (("dog", "cat"),)
+    np.testing.assert_array_equal(only(source)["text"].toarray(), [[1, 2], [0, 0], [0, 0], [1, 0]])
+
+
+def test_several_views_have_features_of_their_own(tmp_path):
+    entries = [(0, "dog", 1, "text"), (0, "red", 2, "image"), (1, "dog", 3, "image")]
+    table = long(entries, ("row", "feature", "value", "view"))
+    put(table.astype({"view": "category", "feature": "category"}), tmp_path / "x.parquet")
+    source = open_source(tmp_path / "x.parquet")
+    assert source.schema.names == ("text", "image")
+    assert source.schema.feature_names == (("dog",), ("red", "dog"))
+    views = only(source)
+    np.testing.assert_array_equal(views["image"].toarray(), [[2, 0], [0, 3]])
+    np.testing.assert_array_equal(views["text"].toarray(), [[1], [0]])
+
+
+NO_ENTRIES = [
+    ([(1, 0, 1.0), (0, 0, 1.0)], "not sorted by its column 'row': 0 comes too late"),
+    ([(-1, 0, 1.0)], "not sorted"),
+    ([(0, -1, 1.0)], "from 0"),
+    ([(1 << 40, 1, 1.0)], "1 entries"),
+    ([(0.5, 1, 1.0)], "column 'row'"),
+    ([(0, 1.5, 1.0)], "column 'feature'"),
+    ([(0, 1, "x")], "column 'value'"),
+    ([(0, None, 1.0), (0, "a", 1.0)], "entries without"),
+    ([], "column 'row'|no rows"),
+]
+
+
+def test_what_is_no_such_table_is_told(tmp_path):
+    for entries, sentence in NO_ENTRIES:
+        put(long(entries), tmp_path / "x.parquet")
+        with pytest.raises(SourceError, match=sentence):
+            open_source(tmp_path / "x.parquet")
+
+
+def test_the_last_rows_of_a_long_table_may_be_empty(tmp_path):
+    path = put(long([(0, "a", 1.0), (2, "b", 2.0)]), tmp_path / "text.csv")
+    np.save(tmp_path / "image.npy", np.ones((5, 2)))
+    for inputs in ((path, tmp_path / "image.npy"), (tmp_path / "image.npy", path)):
+        text = only(open_source(*inputs))["text"].toarray()
+        np.testing.assert_array_equal(text, [[1, 0], [0, 0], [0, 2], [0, 0], [0, 0]])
+    np.save(tmp_path / "short.npy", np.ones((2, 2)))
+    with pytest.raises(SourceError, match="different numbers of rows: text 3, short 2"):
+        open_source(path, tmp_path / "short.npy")
+    put(long([(0, 0, 1.0), (6, 1, 2.0)]), tmp_path / "words.csv")
+    views = only(open_source(path, tmp_path / "words.csv"))
+    assert views["text"].shape == views["words"].shape == (7, 2)

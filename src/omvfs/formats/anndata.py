@@ -5,7 +5,7 @@ import io
 import logging
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from typing import Any
 
@@ -18,17 +18,17 @@ from anndata.io import read_elem, sparse_dataset
 from omvfs.data.blocks import Block, take_columns, vstack
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
-from omvfs.disk import Staging
 from omvfs.formats.combined import Appended
 from omvfs.formats.files import File, PathLike, check_chunk, open_hdf5, reading, refuse_elsewhere
 from omvfs.formats.source import NOTHING, Kept, ReadOptions, RowSource, Source, SourceError
-from omvfs.formats.writer import Writer, only_block
+from omvfs.formats.writer import HoldingWriter, only_block
 
 _logger = logging.getLogger(__name__)
 # What anndata keeps of rows and columns beside the matrices.
 _PARTS = "obs", "var", "obsm", "varm", "obsp", "varp", "uns"
 # Rows of a layer that are read at once on its way into another file.
 _AT_ONCE = 1000
+_ANYTHING = ReadOptions()
 
 
 class AnnDataSource(RowSource):
@@ -42,10 +42,9 @@ class AnnDataSource(RowSource):
     path : path
     view : str
         Name of the view of ``X`` in an ``.h5ad`` file.
-    layer : str, default=None
-        Layer that is read in the place of ``X``.
-    views : sequence of str, default=None
-        Modalities to read of an ``.h5mu`` file, if there are any of them; by default all.
+    options : ReadOptions
+        The layer that is read in the place of ``X``; the modalities of an ``.h5mu`` file to read,
+        if there are any of them, by default all.
     """
 
     annotated = True
@@ -54,17 +53,15 @@ class AnnDataSource(RowSource):
         self,
         path: PathLike | File,
         view: str,
-        layer: str | None = None,
-        views: Sequence[str] | None = None,
+        options: ReadOptions = _ANYTHING,
     ) -> None:
         self._file = File(path)
-        self.files, self.name, self._layer = (self._file,), str(self._file), layer
+        self.files, self.name, self._layer = (self._file,), str(self._file), options.layer
         self._file.check()
         with ExitStack() as stack, reading(self._file):
             self.root = open_hdf5(self._file, stack)
             # By view, the group of its matrices.
-            chosen = None if views is None else tuple(views)
-            self.groups = self._groups(view, ReadOptions(views=chosen))
+            self.groups = self._groups(view, options)
             self._matrices = {name: self._matrix(name) for name in self.groups}
             shapes = {name: tuple(map(int, X.shape)) for name, X in self._matrices.items()}
             self._n_rows = self._rows_of_all({name: shape[0] for name, shape in shapes.items()})
@@ -227,7 +224,7 @@ def _plain(X: Block) -> Any:
     return sp.csr_matrix(X) if sp.issparse(X) else X
 
 
-class AnnDataWriter(Writer):
+class AnnDataWriter(HoldingWriter):
     """Writes ``X`` of an ``.h5ad`` file, or the modalities of an ``.h5mu`` file.
 
     All rows are held in memory until the ``with`` block is left: this is meant for selected
@@ -240,38 +237,26 @@ class AnnDataWriter(Writer):
     path : path
     """
 
-    def __init__(
-        self,
-        path: PathLike,
-        kept: Mapping[str, Any] = NOTHING,
-        staging: Staging | None = None,
-    ) -> None:
-        super().__init__(path, staging=staging)
-        self._several = File(path).ending == ".h5mu"
-        self._described: tuple[Source, Mapping[str, Any]] | None = None
-        self._parts: list[Views] = []
+    _described: tuple[Source, Mapping[str, Any]] | None = None
 
     def describe(self, source: Source, columns: Mapping[str, Any] = NOTHING) -> None:
         """Keep what a source says of its rows and columns, all of whose rows follow."""
         self._described = source, columns
 
     def _append(self, views: Views, kept: Kept) -> None:
-        if not self._several:
+        if self._path.suffix == ".h5ad":
             only_block(views, self._path)
-        self._parts.append(views)
+        super()._append(views, kept)
 
-    def _finish(self, whole: bool) -> None:
-        if not whole or not self._parts:
-            return
-        views = Views.concat(self._parts)
+    def _write(self, views: Views) -> None:
         found = {view: self._annotated(views, view) for view in views.names}
         with _saying_it_once():
-            self._write(found)
+            if self._path.suffix == ".h5ad":
+                next(iter(found.values())).write_h5ad(self._temporary)
+            else:
+                self._write_modalities(found)
 
-    def _write(self, found: Mapping[str, anndata.AnnData]) -> None:
-        if not self._several:
-            next(iter(found.values())).write_h5ad(self._temporary)
-            return
+    def _write_modalities(self, found: Mapping[str, anndata.AnnData]) -> None:
         import mudata
 
         with warnings.catch_warnings(), mudata.set_options(pull_on_update=False):
@@ -341,7 +326,7 @@ def _saying_it_once() -> Iterator[None]:
 
 def open_reader(file: File, view: str, options: ReadOptions) -> Source:
     """Open a file for `open_source`."""
-    return AnnDataSource(file, view, options.layer, options.views)
+    return AnnDataSource(file, view, options)
 
 
 open_writer = AnnDataWriter

@@ -1,10 +1,10 @@
 """Several sources as one: rows below rows, views beside views, or joined by a key."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import reduce
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,11 +68,15 @@ class Appended(Source):
         # Rows may be added to the last part alone.
         fixed = [file.fixed() for part in self._parts[:-1] for file in part.files]
         self.files = (*fixed, *self._parts[-1].files)
-        named = [(part.name, part.schema) for part in parts]
-        self._schema = together([schema for _, schema in named])
-        for part in self._parts:
-            if part.schema != self._schema and (views := part.conform(self._schema)):
-                raise _differing(named, views)
+        schemas = [part.schema for part in parts]
+        self._schema = together(schemas)
+        for part, own in zip(self._parts, schemas, strict=True):
+            if own != self._schema and (views := part.conform(self._schema)):
+                raise SourceError(
+                    f"{part.name} has other features than other parts: view "
+                    f"{views[0]!r} {_difference(own, self._schema, views[0])}. Give all parts the "
+                    "same, or name files that are views side by side: view=FILE."
+                )
 
     @property
     def n_rows(self) -> int | None:
@@ -168,53 +172,19 @@ def together(schemas: Sequence[Schema]) -> Schema:
     return Schema(tuple(names), tuple(widths.values()), named)
 
 
-def _differing(parts: Sequence[tuple[str, Schema]], views: Sequence[str]) -> SourceError:
-    """Return the error of parts of which one has other features in some views than the first."""
-    (first, known), *others = parts
-    differing = (
-        (view, name, found)
-        for name, schema in others
-        for view in views
-        if (found := _difference(_features(schema, view), _features(known, view)))
+def _difference(own: Schema, all_of_them: Schema, view: str) -> str:
+    """Say what a view of a part lacks, of what any part has."""
+    if view not in own.names:
+        return "is not there"
+    (mine, width), (names, most) = (
+        (schema.feature_names[v], schema.widths[v])
+        for schema in (own, all_of_them)
+        for v in [schema.names.index(view)]
     )
-    in_other_order = views[0], parts[-1][0], "has them in another order"
-    view, name, found = next(differing, in_other_order)
-    return SourceError(
-        f"{name} has other features than {first}, the first part: view {view!r} "
-        f"{found}. Give all parts the same, or name files that are views side by side: view=FILE."
-    )
-
-
-def _features(schema: Schema, view: str) -> Sequence[str] | int:
-    """Return the names of the features of a view, or their number; 0 if it is not there."""
-    if view not in schema.names:
-        return 0
-    v = schema.names.index(view)
-    return schema.feature_names[v] or schema.widths[v]
-
-
-def _difference(own: Sequence[str] | int, others: Sequence[str] | int) -> str:
-    """Return what a view has otherwise; nothing if it is alike but for the order.
-
-    Examples
-    --------
-    >>> _difference(("a", "c"), ("a", "b")), _difference(3, 5), _difference(0, 5)
-    ("lacks 'b', and has 'c' besides", 'has 3 features, not 5', 'is not there')
-    """
-    if own == others or not own or not others:
-        return "" if own == others else "is there" if own else "is not there"
-    if isinstance(own, int) or isinstance(others, int):
-        counts = [each if isinstance(each, int) else len(each) for each in (own, others)]
-        if counts[0] == counts[1]:
-            return f"has features {'by number' if isinstance(own, int) else 'by name'} only here"
-        return f"has {counts[0]:,} features, not {counts[1]:,}"
-    lacking, more = dict.fromkeys(others), dict.fromkeys(own)
-    gone, new = [f for f in lacking if f not in more], [f for f in more if f not in lacking]
-    return ", and ".join(
-        f"{verb} {some(names)}{after}"
-        for verb, names, after in (("lacks", gone, ""), ("has", new, " besides"))
-        if names
-    )
+    if mine is None or names is None:
+        return f"has {width:,} features, not {most:,}, or no names for them"
+    known = set(mine)
+    return f"lacks {some([name for name in names if name not in known])}"
 
 
 def _one(begun: Sequence[tuple[Chunk, int]], start: int) -> Chunk:
@@ -296,7 +266,12 @@ class SideBySide(Source):
         return {"kind": type(self).__name__, "parts": parts}
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        row, places = row_of(cursor), places_of(cursor, self._parts)
+        row, places = row_of(cursor), cast(Any, dict.fromkeys(self._parts))
+        if cursor is not None:
+            places = cursor.get("parts")
+            if not isinstance(places, dict) or set(places) != set(self._parts):
+                got = listed(places) if isinstance(places, dict) else "one input"
+                raise of_other_inputs(f"{got}; expected {listed(self._parts)}")
         readers = [part.chunks(batch_size, places[name]) for name, part in self._parts.items()]
         while True:
             chunks = [next(reader, None) for reader in readers]
@@ -326,24 +301,6 @@ class SideBySide(Source):
         with ExitStack() as stack:
             for part in self._all.values():
                 stack.callback(part.close)
-
-
-def places_of(cursor: Cursor | None, parts: Iterable[str]) -> dict[str, Cursor | None]:
-    """Return where to go on in every part of a source.
-
-    Examples
-    --------
-    >>> places_of(None, ["text"]), places_of({"row": 5, "parts": {"text": {"row": 5}}}, ["text"])
-    ({'text': None}, {'text': {'row': 5}})
-    """
-    parts = list(parts)
-    if cursor is None:
-        return dict.fromkeys(parts)
-    places = cursor.get("parts")
-    if not isinstance(places, dict) or set(places) != set(parts):
-        got = listed(places) if isinstance(places, dict) else "one input"
-        raise of_other_inputs(f"{got}; expected {listed(parts)}")
-    return places
 
 
 def same_of_all(parts: Mapping[str, Kept]) -> Kept:
@@ -434,7 +391,7 @@ class Joined(SideBySide):
         """Only reading will tell how many keys all parts have."""
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        row, places = row_of(cursor), places_of(cursor, self._all)
+        row = row_of(cursor)
         if cursor is not None and cursor.get("join") != self._join:
             raise of_other_inputs(f"it has the join {cursor.get('join')!r}; got {self._join!r}")
         own = {name: _keys_of(name, part) for name, part in self._all.items()}
@@ -442,8 +399,7 @@ class Joined(SideBySide):
         if row > len(keys):
             raise fewer_rows(self.name, len(keys), row)
         readers = {
-            name: _KeyedReader(part, own[name], batch_size, places[name])
-            for name, part in self._all.items()
+            name: _KeyedReader(part, own[name], batch_size) for name, part in self._all.items()
         }
         for start in range(row, len(keys), batch_size):
             wanted = keys[start : start + batch_size]
@@ -458,8 +414,7 @@ class Joined(SideBySide):
                     kept[column][at] = values
                 if name in self._parts:
                     views.append(rows.spread(at, len(wanted)))
-            after = {name: reader.place for name, reader in readers.items()}
-            place = {"row": start + len(wanted), "join": self._join, "parts": after}
+            place = {"row": start + len(wanted), "join": self._join}
             yield Chunk(start, Views.beside(views), place, wanted, kept)
 
     def _joined_keys(self, own: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -493,50 +448,39 @@ def _keys_of(name: str, part: Source) -> NDArray[Any]:
 
 
 class _KeyedReader:
-    """The rows of a source, asked for by keys that rise; `place` is its cursor to go on from."""
+    """The rows of a source, asked for by keys that rise."""
 
-    def __init__(
-        self, part: Source, keys: NDArray[Any], batch_size: int, place: Cursor | None
-    ) -> None:
-        self._keys, self.place = keys, place
-        self._chunks = part.chunks(batch_size, place)
-        self._held: list[Chunk] = []
-        self._schema = part.schema
-        self._none: Views | None = None
+    def __init__(self, part: Source, keys: NDArray[Any], batch_size: int) -> None:
+        self._keys, self._chunks = keys, part.chunks(batch_size)
+        schema = part.schema
+        empty = {v: sp.csr_array((0, D)) for v, D in zip(schema.names, schema.widths, strict=True)}
+        # Rows that were read and not asked for yet, and the number of the first.
+        self._held = Views(empty, feature_names=known_names(schema))
+        self._kept: dict[str, NDArray[Any]] = {name: np.zeros(0, object) for name in part.kept}
+        self._start = 0
 
     def rows(self, wanted: NDArray[Any]) -> tuple[Views, Kept, NDArray[np.intp]]:
         """Return the rows that have some of the keys, what goes along, and which of the keys."""
         first = int(np.searchsorted(self._keys, wanted[0]))
-        last = int(np.searchsorted(self._keys, wanted[-1], "right"))
-        own = self._keys[first:last]
-        common = np.intersect1d(own, wanted, assume_unique=True)
-        at = np.searchsorted(wanted, common)
-        if not len(common):
-            if self._none is None:  # no row was seen yet
-                described = zip(self._schema.names, self._schema.widths, strict=True)
-                empty = {view: sp.csr_array((0, width)) for view, width in described}
-                self._none = Views(empty, feature_names=known_names(self._schema))
-            return self._none, {}, at
-        while not self._held or _end(self._held[-1]) < last:
+        end = int(np.searchsorted(self._keys, wanted[-1], "right"))
+        common = np.intersect1d(self._keys[first:end], wanted, assume_unique=True)
+        places = np.searchsorted(self._keys, common)
+        # Rows before the first that is wanted are passed over.
+        self._cut(first)
+        while len(common) and self._start + len(self._held) < end:
             if (chunk := next(self._chunks, None)) is None:
                 raise SourceError("An input has fewer rows than keys: it has changed meanwhile.")
-            # Rows before the first wanted one are passed over.
-            self._held = [each for each in (*self._held, chunk) if _end(each) > first]
-            if not self._held:
-                self.place = chunk.cursor
-        start = self._held[0].start
-        rows = np.searchsorted(own, common) + first - start
-        views = Views.concat([chunk.views for chunk in self._held])[rows]
-        kept = {
-            name: np.concatenate([chunk.kept[name] for chunk in self._held])[rows]
-            for name in self._held[0].kept
-        }
-        self._none = views[:0]
-        for chunk in [each for each in self._held if _end(each) <= last]:
-            self.place = chunk.cursor
-        self._held = [each for each in self._held if _end(each) > last]
-        return views, kept, at
+            held = len(self._held) > 0
+            self._held = Views.concat([self._held, chunk.views]) if held else chunk.views
+            self._kept = {n: np.concatenate([k, chunk.kept[n]]) for n, k in self._kept.items()}
+            self._cut(first)
+        rows = places - self._start
+        found = self._held[rows], {name: kept[rows] for name, kept in self._kept.items()}
+        self._cut(end)
+        return *found, np.searchsorted(wanted, common)
 
-
-def _end(chunk: Chunk) -> int:
-    return chunk.start + len(chunk.views)
+    def _cut(self, row: int) -> None:
+        """Let go of the rows before one."""
+        n = min(max(row - self._start, 0), len(self._held))
+        self._held, self._start = self._held[n:], self._start + n
+        self._kept = {name: kept[n:] for name, kept in self._kept.items()}

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -12,17 +12,17 @@ import scipy.io
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.data.blocks import Block, vstack
+from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
-from omvfs.disk import Staging
 from omvfs.formats.files import File, PathLike, check_chunk, open_hdf5, reading, refuse_elsewhere
-from omvfs.formats.source import NOTHING, Kept, ReadOptions, RowSource, Source, SourceError
-from omvfs.formats.writer import Writer
+from omvfs.formats.source import ReadOptions, RowSource, Source, SourceError
+from omvfs.formats.writer import HoldingWriter
 
 # No variable is larger, nor deflated by a larger factor.
 MAX_VARIABLE_BYTES, MAX_INFLATION = 1 << 31, 1100
 MAX_CELLS = 1000
+_ANYTHING = ReadOptions()
 # Rows of version 7.3 are read by so many bytes, as MATLAB keeps columns together.
 _WINDOW_BYTES = 1 << 26
 _SIGNATURE, _USER_BLOCK = b"\x89HDF\r\n\x1a\n", 512
@@ -57,14 +57,11 @@ class MatSource(RowSource):
     Parameters
     ----------
     path : path or File
-    variables : sequence of str, default=None
-        Variables to read: by the name of a view, or of a cell array for all of its matrices. By
+    options : ReadOptions
+        The views to read: by the name of a matrix, or of a cell array for all of its matrices. By
         default all matrices of numbers with more than one row and more than one column, so that
-        labels are left out.
-    drop : sequence of str, default=()
-        Variables to leave out, by the same names; `dropped` tells which of them there are.
-    views : sequence of str, default=None
-        Views to read of those chosen, if there are any of them; by default all.
+        labels are left out. Variables to leave out, by the same names; `dropped` tells which of
+        them there are.
 
     Examples
     --------
@@ -76,13 +73,7 @@ class MatSource(RowSource):
     [Views(2 rows; X1: 5 sparse, X2: 2; float64), Views(1 rows; X1: 5 sparse, X2: 2; float64)]
     """
 
-    def __init__(
-        self,
-        path: PathLike | File,
-        variables: Sequence[str] | None = None,
-        drop: Sequence[str] = (),
-        views: Sequence[str] | None = None,
-    ) -> None:
+    def __init__(self, path: PathLike | File, options: ReadOptions = _ANYTHING) -> None:
         self._file = File(path)
         self.files, self.name = (self._file,), str(self._file)
         self._file.check()
@@ -95,10 +86,9 @@ class MatSource(RowSource):
             if _SIGNATURE in (head[: len(_SIGNATURE)], head[_USER_BLOCK:]):
                 self._root = open_hdf5(self._file, stack)
             found = list(self._matrices_73() if self._root else self._matrices_5())
-            self.dropped = frozenset(drop) & {name for m in found for name in m[:2]}
+            self.dropped = frozenset(options.drop) & {name for m in found for name in m[:2]}
             left = [m for m in found if self.dropped.isdisjoint(m[:2])]
-            options = ReadOptions(views=None if views is None else tuple(views))
-            self._chosen = self._choose(left, variables, options)
+            self._chosen = self._choose(left, options.views)
             self._stack = stack.pop_all()
         self._bytes, self._n_rows = self._file.size(), self._chosen[0].shape[0]
         names, widths = zip(*((m.name, m.shape[1]) for m in self._chosen), strict=True)
@@ -119,33 +109,23 @@ class MatSource(RowSource):
         self._blocks = None
         self._stack.close()
 
-    def _choose(
-        self, found: Sequence[Matrix], variables: Sequence[str] | None, options: ReadOptions
-    ) -> list[Matrix]:
+    def _choose(self, found: Sequence[Matrix], views: Sequence[str] | None) -> list[Matrix]:
         """Return the matrices to read."""
-        names = [matrix.name for matrix in found]
-        if variables is None:
-            chosen = [matrix for matrix in found if min(matrix.shape) > 1]
-        else:
-            known = {name for matrix in found for name in matrix[:2]}
-            if unknown := [name for name in variables if name not in known]:
-                raise SourceError(
-                    f"{self._file} has no matrix of numbers {listed(unknown)}; it has "
-                    f"{listed(names[:20])}."
-                )
-            chosen = [m for name in dict.fromkeys(variables) for m in found if name in m[:2]]
+        proper = [matrix for matrix in found if min(matrix.shape) > 1]
+        chosen = [m for name in dict.fromkeys(views or ()) for m in found if name in m[:2]]
+        # A file that has none of those asked for is read as it is.
+        chosen = chosen or proper
+        self.other_views = tuple(matrix.name for matrix in proper if matrix not in chosen)
         if not chosen:
             raise SourceError(
                 f"{self._file} has no matrix of numbers with more than one row and column; it has "
-                f"{listed(names[:20])}."
+                f"{listed([matrix.name for matrix in found][:20])}."
             )
         if twice := [name for name, n in Counter(m.name for m in chosen).items() if n > 1]:
             raise SourceError(
                 f"{self._file} has more than one matrix {listed(twice)}; expected each once. "
                 "Rename one in MATLAB."
             )
-        read, self.other_views = options.split([matrix.name for matrix in chosen])
-        chosen = [matrix for matrix in chosen if matrix.name in read]
         for matrix in chosen:
             if not matrix.shape[1]:
                 raise SourceError(f"{matrix.name} of {self._file} has no columns. Leave it out.")
@@ -287,7 +267,7 @@ class _Transposed:
         return self._rows[start - self._start : stop - self._start]
 
 
-class MatWriter(Writer):
+class MatWriter(HoldingWriter):
     """Writes views as the matrices of a MATLAB file of version 5, compressed.
 
     All rows are held in memory until the ``with`` block is left: this is meant for selected
@@ -315,38 +295,21 @@ class MatWriter(Writer):
     [Views(3 rows; text: 2, x4th_image: 3; float64)]
     """
 
-    def __init__(
-        self,
-        path: PathLike,
-        kept: Mapping[str, Any] = NOTHING,
-        staging: Staging | None = None,
-    ) -> None:
-        super().__init__(path, staging=staging)
-        self._parts: dict[str, list[Block]] = {}
-        self._schema: Schema | None = None
-
-    def _append(self, views: Views, kept: Kept) -> None:
-        self._schema = self._schema or views.schema
-        self._schema.check(views.schema)
+    def _write(self, views: Views) -> None:
         names = {view: _identifier(view) for view in views.names}
         if len(set(names.values())) < len(names):
             raise SourceError(
                 f"{self._path} cannot hold views {listed(names)}: as MATLAB names they are "
                 f"{listed(names.values())}. Rename them."
             )
-        for view, X in views.blocks.items():
-            self._parts.setdefault(names[view], []).append(X)
-
-    def _finish(self, whole: bool) -> None:
-        if whole and self._parts:
-            found = {name: vstack(parts) for name, parts in self._parts.items()}
-            with self._temporary.open("wb") as file:
-                scipy.io.savemat(file, found, do_compression=True, long_field_names=True)
+        found = {names[view]: X for view, X in views.blocks.items()}
+        with self._temporary.open("wb") as file:
+            scipy.io.savemat(file, found, do_compression=True, long_field_names=True)
 
 
 def open_reader(file: File, view: str, options: ReadOptions) -> Source:
     """Open a file for `open_source`."""
-    return MatSource(file, None, options.drop, options.views)
+    return MatSource(file, options)
 
 
 open_writer = MatWriter

@@ -73,24 +73,22 @@ class NpySource(RowSource):
         self._path.check()
         try:
             with self._opened() as file:
-                shape, fortran, self._dtype = read_header(file, self._path)
+                shape, self._fortran, self._dtype = read_header(file, self._path)
                 self._offset = file.tell()
                 size = file.seek(0, 2)
         except BaseException:
             self.close()
             raise
-        if self._dtype.kind == "S":
-            raise SourceError(f"{self._path} has text; expected numbers.")
-        if len(shape) != 2:
+        if self._dtype.kind == "S" or len(shape) != 2:
             raise SourceError(
-                f"{self._path} has an array of shape {shape}; expected rows × columns."
+                f"{self._path} has an array of shape {shape} and type {self._dtype}; expected "
+                "numbers, rows × columns."
             )
         self._n_rows, self._width = shape
         self._schema = Schema((view,), (self._width,), (None,))
         needed = self._offset + math.prod(shape) * self._dtype.itemsize
         if needed > size:
             raise SourceError(f"{self._path} is cut off: {size:,} bytes of {needed:,}.")
-        self._fortran = fortran
 
     def read(self, start: int, stop: int) -> dict[str, Block]:
         """Return some consecutive rows by view name."""
@@ -149,8 +147,8 @@ class NpyWriter(Writer):
             self._values = Column(self._staging.folder, X.dtype, self._stack)
         self._values.append(dense(X))
 
-    def _finish(self, whole: bool) -> None:
-        if whole and self._values is not None:
+    def _finish(self) -> None:
+        if self._values is not None:
             rows = self._values.length // self._width if self._width else 0
             with self._temporary.open("wb") as file:
                 self._values.copy_to(file, (rows, self._width))
@@ -293,19 +291,12 @@ class NpzWriter(Writer):
     path : path
     """
 
-    def __init__(
-        self,
-        path: PathLike,
-        kept: Mapping[str, Any] = NOTHING,
-        staging: Staging | None = None,
-    ) -> None:
-        super().__init__(path, staging=staging)
-        self._width, self._total = 0, 0
-        self._parts: dict[str, Column] = {}
+    _parts: "dict[str, Column] | None" = None
+    _width = _total = 0
 
     def _append(self, views: Views, kept: Kept) -> None:
         X = sp.csr_array(only_block(views, self._path))
-        if not self._parts:
+        if self._parts is None:
             self._width = X.shape[1]
             types = {"data": X.dtype, "indices": np.dtype(np.int32), "indptr": np.dtype(np.int64)}
             folder = self._staging.folder
@@ -316,8 +307,8 @@ class NpzWriter(Writer):
         self._parts["indptr"].append(X.indptr[1:].astype(np.int64) + self._total)
         self._total += int(X.indptr[-1])
 
-    def _finish(self, whole: bool) -> None:
-        if not whole or not self._parts:
+    def _finish(self) -> None:
+        if self._parts is None:
             return
         shape = self._parts["indptr"].length - 1, self._width
         small = {"format": np.array(b"csr"), "shape": np.array(shape)}

@@ -74,10 +74,8 @@ class Input:
 def read_input(given: Given) -> Input:
     """Return what an argument stands for.
 
-    Parameters
-    ----------
-    given : path, address, "-", or str of the form ``view=path``; or a list of files
-        A path or an address may be a folder, or a glob: ``part-*.parquet``, ``**/*.csv``.
+    It is a path, an address, "-", or a str of the form ``view=path``; or a list of files. A path or
+    an address may be a folder, or a glob: ``part-*.parquet``, ``**/*.csv``.
 
     Examples
     --------
@@ -262,21 +260,17 @@ def open_source(
     if layer is not None and not any(FORMATS[kind].layers for kind in kinds if kind in FORMATS):
         raise SourceError(f"No input has a layer {layer!r}: only .h5ad and .h5mu have layers.")
     if len(given) == 1 and given[0].folder is not None:
-        return _checked(_folder(given[0].folder, options))
+        if key is not None:
+            raise SourceError(f"Folder {given[0].folder} has no column {key!r} to align rows by.")
+        _check_dropped((), drop)
+        source: Source = FolderSource(given[0].folder, options.views)
+        _check_kept(source, options)
+        return _checked(source)
     with ExitStack() as stack:
         parts = _by_name(given, options, stack)
         source = _checked(_together(parts, views, key, join))
         _check_kept(source, options)
         stack.pop_all()
-    return source
-
-
-def _folder(path: Path, options: ReadOptions) -> FolderSource:
-    if options.key is not None:
-        raise SourceError(f"Folder {path} has no column {options.key!r} to align its rows by.")
-    _check_dropped((), options.drop)
-    source = FolderSource(path, options.views)
-    _check_kept(source, options)
     return source
 
 
@@ -320,7 +314,9 @@ def _as_parts(
     given: Sequence[Input], opened: Mapping[int, Source], options: ReadOptions, stack: ExitStack
 ) -> Source | None:
     """Return files that one table is cut into as one; None if they are not."""
-    if not _are_of_one([source.header for source in opened.values()]):
+    headers = [source.header or frozenset() for source in opened.values()]
+    # Most columns in common: nobody would take them for views of their own.
+    if 2 * len(frozenset.intersection(*headers)) <= max(map(len, headers)):
         return None
     parts = []
     for each in sorted(given, key=lambda each: natural_order(each.files[0])):
@@ -332,19 +328,6 @@ def _as_parts(
             stack.callback(source.close)
         parts.append(source)
     return Appended(parts)
-
-
-def _are_of_one(headers: Sequence[frozenset[str] | None]) -> bool:
-    """Tell whether files are meant to be parts of one table: they have most columns in common.
-
-    Those that do not have all of them in common are refused then, as nobody would take them for
-    views of their own.
-    """
-    known = [header for header in headers if header]
-    if len(known) < len(headers):
-        return False
-    common = frozenset.intersection(*known)
-    return 2 * len(common) > max(map(len, known))
 
 
 def _check_dropped(parts: Iterable[Source], drop: Sequence[str]) -> None:
@@ -406,17 +389,12 @@ def _checked(source: Source) -> Source:
                 f"View {view!r} of {source.name} has no columns. Leave it out: "
                 "views=[...] (--views NAMES)."
             )
-        if not is_text(view):
-            raise SourceError(
-                f"{source.name} has a view called {view!r}, which is no text in UTF-8. Rename it, "
-                "or name its file: view=FILE."
-            )
-        if features is not None and not is_text("".join(features)):
-            odd = next(feature for feature in features if not is_text(feature))
-            raise SourceError(
-                f"View {view!r} of {source.name} has a feature called {odd!r}, which is no text "
-                "in UTF-8. Rename it."
-            )
+        for name in (view, "".join(features or ())):
+            if not is_text(name):
+                raise SourceError(
+                    f"View {view!r} of {source.name} has a name, or a feature with a name, that is "
+                    "no text in UTF-8. Rename it, or name its file: view=FILE."
+                )
     return source
 
 
@@ -445,13 +423,7 @@ def standard_input(view: str, opened: IO[bytes], options: ReadOptions = _ANYTHIN
     all were read. But if `options.new_features` is "grow", words are read as they come too: every
     chunk has those of its own rows.
 
-    Parameters
-    ----------
-    view : str
-        Name of the view of CSV columns that name none, and of svmlight.
-    opened : binary file
-    options : ReadOptions
-        As for a file; nothing has keys.
+    `view` is the name of the view of CSV columns that name none, and of svmlight. Nothing has keys.
 
     Examples
     --------
@@ -481,7 +453,9 @@ def standard_input(view: str, opened: IO[bytes], options: ReadOptions = _ANYTHIN
         if tables.is_long(set(names) - {*options.drop, *options.keep}):
             source = _spooled(stream, ".csv", view, options)
         else:
-            source = tables.TableSource(tables.CsvStream(stream), view, options)
+            source = tables.TableSource(
+                tables.CsvTable(File("-", "Standard input"), stream), view, options
+            )
     source.files = ()
     return source
 
@@ -506,25 +480,13 @@ def _spooled(stream: Stream, ending: str, view: str, options: ReadOptions) -> So
 
 
 def has_columns(path: PathLike) -> bool:
-    """Tell whether a file has a place for columns beside its views, by the end of its name.
-
-    Examples
-    --------
-    >>> has_columns("rows.csv.gz"), has_columns("rows.npy"), has_columns("folder")
-    (True, False, False)
-    """
+    """Tell whether a file has a place for columns beside its views, by the end of its name."""
     kind = File(path).kind
     return kind in FORMATS and FORMATS[kind].keys
 
 
 def has_annotations(path: PathLike) -> bool:
-    """Tell whether a file has a place for what AnnData says, by the end of its name.
-
-    Examples
-    --------
-    >>> has_annotations("rows.h5ad"), has_annotations("rows.csv")
-    (True, False)
-    """
+    """Tell whether a file has a place for what AnnData says, by the end of its name."""
     kind = File(path).kind
     return kind in FORMATS and FORMATS[kind].layers
 
@@ -548,17 +510,6 @@ def open_writer(
     staging : Staging, default=None
         Where a file is to wait for others that are to appear with it, in the folder of its path;
         by default it appears by itself.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from omvfs import Views
-    >>> path = Path(tempfile.mkdtemp()) / "rows.jsonl"
-    >>> with open_writer(path) as writer:
-    ...     writer.append(Views({"image": np.eye(2)}))
-    >>> path.read_text().splitlines()
-    ['{"image": [1.0, 0.0]}', '{"image": [0.0, 1.0]}']
     """
     file = File(path)
     if file.remote:

@@ -48,31 +48,12 @@ FORMATS = {
 
 
 def is_table(ending: str) -> bool:
-    """Tell whether files of an ending have named columns, which can be left out one by one.
-
-    Examples
-    --------
-    >>> is_table(".csv"), is_table(".npy")
-    (True, False)
-    """
+    """Tell whether files of an ending have named columns, which can be left out one by one."""
     return ending in FORMATS and FORMATS[ending].module == "tables"
 
 
 def load(ending: str, doing: str = "Reading") -> Any:
-    """Return the module of a format.
-
-    Parameters
-    ----------
-    ending : str
-        One of `FORMATS`.
-    doing : str, default="Reading"
-        What it is for, should it lack a library.
-
-    Examples
-    --------
-    >>> load(".svm").__name__
-    'omvfs.formats.text_files'
-    """
+    """Return the module of a format; `doing` says what it is for, should it lack a library."""
     try:
         return import_module(f"omvfs.formats.{FORMATS[ending].module}")
     except ModuleNotFoundError as missing:

@@ -71,20 +71,7 @@ class ReadOptions:
         return self.schema.widths[self.schema.names.index(view)]
 
     def places(self, view: str, where: str) -> dict[str, int] | None:
-        """Return the column of every feature of a view by name; None without schema.
-
-        Parameters
-        ----------
-        view : str
-        where : str
-            Name of the file, whose features have names, for errors.
-
-        Examples
-        --------
-        >>> schema = Schema(("text",), (2,), (("cat", "dog"),))
-        >>> ReadOptions(schema=schema).places("text", "x.jsonl")
-        {'cat': 0, 'dog': 1}
-        """
+        """Return the column of every feature of a view of a file by name; None without schema."""
         if self.schema is None or view not in self.schema.names:
             return None
         names = self.schema.feature_names[self.schema.names.index(view)]
@@ -409,15 +396,7 @@ def named(
     schema: Schema,
     present: Mapping[str, NDArray[Any]] | None = None,
 ) -> Views:
-    """Return blocks as views with the names of their features.
-
-    Parameters
-    ----------
-    blocks : mapping of str to Block
-    schema : Schema
-    present : mapping of str to bool array, default=None
-        By view that rows lack, which rows have it.
-    """
+    """Return blocks as views with the names of their features; `present` is as in `Views`."""
     return Views(blocks, feature_names=known_names(schema), present=present or None)
 
 
@@ -428,13 +407,7 @@ def known_names(schema: Schema) -> dict[str, tuple[str, ...]]:
 
 
 def objects(values: Sequence[Any]) -> NDArray[Any]:
-    """Return values as an array of objects, whatever they are.
-
-    Examples
-    --------
-    >>> objects([[1, 2], None])
-    array([list([1, 2]), None], dtype=object)
-    """
+    """Return values as an array of objects, whatever they are."""
     found = np.empty(len(values), object)
     for i, value in enumerate(values):
         found[i] = value
@@ -454,13 +427,7 @@ def some(names: Sequence[str]) -> str:
 
 
 def is_text(name: str) -> bool:
-    r"""Tell whether text can be written: lone surrogates stand for bytes that are no UTF-8.
-
-    Examples
-    --------
-    >>> is_text("café"), is_text("caf\udce9")
-    (True, False)
-    """
+    """Tell whether text can be written: lone surrogates stand for bytes that are no UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:

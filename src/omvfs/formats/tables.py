@@ -3,8 +3,8 @@
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -31,14 +31,16 @@ from omvfs.formats.source import (
     row_of,
     some,
 )
-from omvfs.formats.text_files import MAX_LINE_BYTES, Stream, lines
-from omvfs.formats.writer import MOST_COLUMNS, Writer
+from omvfs.formats.text_files import Stream, read_lines
+from omvfs.formats.writer import Writer
 from omvfs.model.arrays import dense
 
 _INDEX = re.compile(r"|__index_level_\d+__")
 _ANYTHING = ReadOptions()
-# CSV is read by blocks, which hold a line at least: a number takes no more bytes than this.
-_BLOCK_BYTES, _NUMBER_BYTES = 1 << 20, 32
+# Lines of CSV by which types are told.
+_FIRST_LINES = 100
+# A table has no more columns: pyarrow keeps a record of each in every batch.
+_MOST_COLUMNS = 20_000
 # Entries read at a time.
 _ENTRIES = 1 << 16
 # The columns of a table of one entry a line.
@@ -48,7 +50,7 @@ _EMPTY = 1_000_000, 1_000
 
 
 class Table(ABC):
-    """A table in a file, the description of which is read when it is made.
+    """A table of pyarrow, in a file or elsewhere.
 
     Attributes
     ----------
@@ -64,11 +66,6 @@ class Table(ABC):
 
     def __init__(self, file: File) -> None:
         self.file = file
-        self._describe()
-
-    @abstractmethod
-    def _describe(self) -> None:
-        """Read columns, and the number of rows if it is there."""
 
     def type_of(self, name: str) -> Any:
         """Return the type of the values of a column, as it is read among those kept."""
@@ -86,42 +83,26 @@ class Table(ABC):
 
 
 def open_table(given: PathLike | File | Table) -> Table:
-    """Return a table by the ending of its file, or as it is if it is one.
-
-    Parameters
-    ----------
-    given : path, File or Table
-    """
+    """Return a table by the ending of its file, or as it is if it is one."""
     if isinstance(given, Table):
         return given
     file = File(given)
     file.check()
+    kinds: dict[str, Any] = {".parquet": _Parquet, ".csv": CsvTable}
     with reading(file):
-        table: Table = _TABLES[file.ending](file)
+        table: Table = kinds.get(file.ending, _Feather)(file)
     return table
 
 
 def is_number(kind: Any) -> bool:
-    """Tell whether values of a type of pyarrow are numbers, or all missing.
-
-    Examples
-    --------
-    >>> is_number(pa.float32()), is_number(pa.string())
-    (True, False)
-    """
+    """Tell whether values of a type of pyarrow are numbers, or all missing."""
     types = pa.types
     kinds = types.is_floating, types.is_integer, types.is_boolean, types.is_null
     return any(is_kind(kind) for is_kind in kinds)
 
 
 def is_key(kind: Any) -> bool:
-    """Tell whether values of a type of pyarrow can tell rows or features apart.
-
-    Examples
-    --------
-    >>> is_key(pa.string()), is_key(pa.int32()), is_key(pa.float32())
-    (True, True, False)
-    """
+    """Tell whether values of a type of pyarrow can tell rows or features apart."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     kinds = pa.types.is_integer, pa.types.is_string, pa.types.is_large_string
     return any(is_kind(kind) for is_kind in kinds)
@@ -144,24 +125,17 @@ def index_of(arrow: Any) -> set[str]:
     return found
 
 
-@contextmanager
-def _opened(file: File) -> Iterator[Any]:
-    """Give a file as pyarrow reads it, decompressed."""
-    raw = pa.PythonFile(file.open(), "r") if file.remote else pa.OSFile(file.text)
-    with raw:
-        if not file.compression:
-            yield raw
-            return
-        with pa.CompressedInputStream(raw, COMPRESSIONS[file.compression]) as unpacked:
-            yield unpacked
+def _opened(file: File) -> Any:
+    return pa.PythonFile(file.open(), "r") if file.remote else pa.OSFile(file.text)
 
 
 class _Parquet(Table):
     """Row groups that end before the first row wanted are not read."""
 
-    def _describe(self) -> None:
-        with _opened(self.file) as raw, parquet.ParquetFile(raw) as file:
-            self.columns, self.n_rows = file.schema_arrow, file.metadata.num_rows
+    def __init__(self, file: File) -> None:
+        super().__init__(file)
+        with _opened(file) as raw, parquet.ParquetFile(raw) as opened:
+            self.columns, self.n_rows = opened.schema_arrow, opened.metadata.num_rows
 
     def batches(
         self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
@@ -175,24 +149,19 @@ class _Parquet(Table):
             if groups:
                 columns = [*numbers, *others, *kept]
                 batches = file.iter_batches(n, row_groups=groups, columns=columns)
-                yield from _without(batches, row - first, self.file)
+                yield from _without(batches, row - first)
 
 
 class _Feather(Table):
     """Record batches are read one by one, by their number."""
 
-    def _describe(self) -> None:
-        with _opened(self.file) as raw:
+    def __init__(self, file: File) -> None:
+        super().__init__(file)
+        with _opened(file) as raw:
             reader = ipc.open_file(raw)
             self.columns = reader.schema
-            if hasattr(reader, "count_rows"):
-                self.n_rows = reader.count_rows()
-                return
-        # An older pyarrow counts the rows of one column.
-        with _opened(self.file) as raw:
-            reader = ipc.open_file(raw, options=ipc.IpcReadOptions(included_fields=[0]))
-            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-            self.n_rows = sum(len(batch) for batch in batches)
+            # An older pyarrow does not count rows without reading them.
+            self.n_rows = reader.count_rows() if hasattr(reader, "count_rows") else None
 
     def batches(
         self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
@@ -201,100 +170,80 @@ class _Feather(Table):
             reader = ipc.open_file(raw)
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
             chosen = (batch.select([*numbers, *others, *kept]) for batch in batches)
-            yield from _without(chosen, row, self.file)
+            yield from _without(chosen, row)
 
 
-class _Csv(Table):
-    """Read from the first row on, whatever row is wanted."""
+class CsvTable(Table):
+    """CSV with a header, a row a line: of a file, or of a stream that is read as it comes.
 
-    def _describe(self) -> None:
-        """Judge by the first lines how many bytes the longest may have, and read the header."""
-        with closing(lines(self.file)) as all_lines:
-            first = [line for line, _ in islice(all_lines, 3)]
-        sizes = [max(2 * len(line), _NUMBER_BYTES * line.count(b",")) for line in first]
-        self._block_bytes = min(max([_BLOCK_BYTES, *sizes]), MAX_LINE_BYTES)
-        with self._reader() as reader:
-            self.columns = reader.schema
+    Parameters
+    ----------
+    file : File
+        Of a stream, what it is called.
+    stream : Stream, default=None
+    """
+
+    def __init__(self, file: File, stream: Stream | None = None) -> None:
+        super().__init__(file)
+        self._stream = stream
+        with reading(file):
+            if stream is None:
+                with file.open_text() as opened:
+                    rows = islice(read_lines(opened, str(file)), _FIRST_LINES)
+                    first = [line for line, _ in rows]
+            else:
+                first = [stream.header(), stream.first()]
+            self.columns = _parsed(first).schema
 
     def type_of(self, name: str) -> Any:
+        """Return the type of text, as which all is kept."""
         return pa.string()
 
     def batches(
         self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
     ) -> Iterator[Any]:
-        with self._reader(convert_options=self._converted(numbers, others, kept)) as reader:
-            yield from _without(iter(reader), row, self.file)
-
-    def _converted(self, numbers: list[str], others: list[str], kept: Sequence[str]) -> Any:
-        """Return of which types columns are to be."""
-        # A column of whole numbers in the first block may have fractions further on.
-        types = {
-            name: pa.bool_() if pa.types.is_boolean(kind) else pa.float64()
-            for name, kind in ((name, self.columns.field(name).type) for name in numbers)
-        } | {name: pa.string() for name in kept}
-        columns = [*numbers, *others, *kept]
-        return csv.ConvertOptions(include_columns=columns, column_types=types)
+        """Yield n rows at a time, when they are there."""
+        told = {name: self.columns.field(name).type for name in (*numbers, *others)}
+        # Whole numbers in the first lines may have fractions further on.
+        types = {n: pa.bool_() if pa.types.is_boolean(told[n]) else pa.float64() for n in numbers}
+        types |= {name: told[name] for name in others} | {name: pa.string() for name in kept}
+        convert = csv.ConvertOptions(include_columns=[*types], column_types=types)
+        with self._rows(row) as rows:
+            while batch := [line for line, _ in islice(rows, n)]:
+                with reading(self.file, f" near row {row + 1:,}"):
+                    table = _parsed(batch, self.columns.names, convert)
+                row += len(batch)
+                yield from table.combine_chunks().to_batches()
 
     @contextmanager
-    def _reader(self, **options: Any) -> Iterator[Any]:
-        read = csv.ReadOptions(block_size=self._block_bytes)
-        with (
-            _opened(self.file) as raw,
-            csv.open_csv(raw, read_options=read, **options) as reader,
-        ):
-            yield reader
+    def _rows(self, row: int) -> Iterator[Iterator[tuple[bytes, Cursor]]]:
+        """Give the lines from a row on."""
+        if self._stream is not None:
+            yield self._stream.lines({"row": row})
+            return
+        with self.file.open_text() as opened:
+            found = read_lines(opened, str(self.file))
+            passed = sum(1 for _ in islice(found, row + 1)) - 1
+            if passed < row:
+                raise fewer_rows(str(self.file), passed, row)
+            yield found
 
 
-class CsvStream(_Csv):
-    """CSV that comes from a stream, whose rows can be read once, as they come.
-
-    Parameters
-    ----------
-    stream : Stream
-    """
-
-    def __init__(self, stream: Stream) -> None:
-        self._header, self._stream = stream.header(), stream
-        super().__init__(File("-", "Standard input"))
-
-    def _describe(self) -> None:
-        """Tell types by the first row."""
-        with reading(self.file):
-            first = io.BytesIO(b"\n".join([self._header, self._stream.first()]))
-            self.columns = csv.read_csv(first).schema
-
-    def batches(
-        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
-    ) -> Iterator[Any]:
-        """Yield as many rows at a time as are asked for, when they are there."""
-        rows = self._stream.lines({"row": row})
-        names = csv.ReadOptions(column_names=self.columns.names)
-        options = self._converted(numbers, others, kept)
-        while batch := [line for line, _ in islice(rows, n)]:
-            with reading(self.file, f" near row {row + 1:,}"):
-                text = io.BytesIO(b"\n".join(batch))
-                table = csv.read_csv(text, read_options=names, convert_options=options)
-            row += len(batch)
-            yield from table.combine_chunks().to_batches()
+def _parsed(rows: list[bytes], names: list[str] | None = None, convert: Any = None) -> Any:
+    """Return lines of CSV as a table; the first names the columns unless names are given."""
+    # A block has room for a line at least.
+    block = max(1 << 20, 2 * max(map(len, rows), default=0))
+    read = csv.ReadOptions(column_names=names, block_size=block)
+    text = io.BytesIO(b"".join(row + b"\n" for row in rows))
+    return csv.read_csv(text, read_options=read, convert_options=convert)
 
 
-_TABLES: dict[str, Any] = {
-    ".parquet": _Parquet,
-    ".feather": _Feather,
-    ".arrow": _Feather,
-    ".csv": _Csv,
-}
-
-
-def _without(batches: Iterator[Any], n: int, file: File) -> Iterator[Any]:
-    """Yield batches without their first n rows, which are there."""
-    left = n
+def _without(batches: Iterable[Any], n: int) -> Iterator[Any]:
+    """Yield batches without their first n rows."""
     for batch in batches:
-        if left < len(batch):
-            yield batch.slice(left)
-        left -= min(left, len(batch))
-    if left:
-        raise fewer_rows(str(file), n - left, n)
+        if n < len(batch):
+            yield batch.slice(n)
+        n -= min(n, len(batch))
 
 
 def is_long(names: Iterable[str]) -> bool:
@@ -308,82 +257,6 @@ def is_long(names: Iterable[str]) -> bool:
     False
     """
     return set(names) - {"view"} == _LONG
-
-
-def columns_by_view(
-    names: Sequence[str],
-    view: str,
-    where: str,
-    schema: Schema | None = None,
-    views: Sequence[str] | None = None,
-) -> dict[str, list[str]]:
-    """Return columns called ``view__feature`` by view; one view if none is called so.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The columns.
-    view : str
-        Name of the view of columns that name none.
-    where : str
-        Of what, for errors.
-    schema : Schema, default=None
-        Views whose features, where it names them, are taken as it has them; other columns are left
-        out.
-    views : sequence of str, default=None
-        Views that are asked for: if they are there, columns that name none do not matter.
-
-    Examples
-    --------
-    >>> columns_by_view(["text__a", "image__x"], "rows", "x.csv")
-    {'text': ['text__a'], 'image': ['image__x']}
-    >>> columns_by_view(["a", "b"], "rows", "x.csv")
-    {'rows': ['a', 'b']}
-    >>> columns_by_view(["a", "b", "c"], "rows", "x.csv", Schema(("rows",), (2,), (("c", "a"),)))
-    {'rows': ['c', 'a']}
-    """
-    called = {name: own for name in names if (own := view_of(name)) is not None}
-    odd = [name for name in names if name not in called]
-    asked = views is not None and not set(views).isdisjoint(called.values())
-    if called and odd and schema is None and not asked:
-        raise SourceError(
-            f"{where} has columns called 'view__feature' and others: {some(odd)}. Leave those out "
-            "by their names: drop=[...] (--drop NAME); or carry them along: keep=[...] (--keep "
-            "NAME); or name the key of the rows: key=... (--key NAME)."
-        )
-    found: dict[str, list[str]] = {}
-    for name in called or names:
-        found.setdefault(called.get(name, view), []).append(name)
-    if schema is not None:
-        for own, features in zip(schema.names, schema.feature_names, strict=True):
-            if own in found and features is not None:
-                found[own] = _taken(found[own], own, features, where)
-    return found
-
-
-def _taken(names: Sequence[str], view: str, features: Sequence[str], where: str) -> list[str]:
-    """Return the columns of some features, in their order."""
-    places = {name.removeprefix(f"{view}__"): name for name in names}
-    if missing := [feature for feature in features if feature not in places]:
-        raise SourceError(
-            f"{where} has no columns for the features {some(missing)} of view "
-            f"{view!r}; expected all {len(features):,} that the model knows."
-        )
-    return [places[feature] for feature in features]
-
-
-def schema_of(columns: Mapping[str, Sequence[str]]) -> Schema:
-    """Return the views that columns make, features without the name of their view.
-
-    Examples
-    --------
-    >>> schema_of({"text": ["text__a", "text__b"]})
-    Schema(names=('text',), widths=(2,), feature_names=(('a', 'b'),))
-    """
-    features = tuple(
-        tuple(name.removeprefix(f"{view}__") for name in names) for view, names in columns.items()
-    )
-    return Schema(tuple(columns), tuple(map(len, features)), features)
 
 
 class TableSource(Source):
@@ -418,36 +291,36 @@ class TableSource(Source):
     """
 
     def __init__(
-        self,
-        path: PathLike | File | Table,
-        view: str,
-        options: ReadOptions = _ANYTHING,
+        self, path: PathLike | File | Table, view: str, options: ReadOptions = _ANYTHING
     ) -> None:
         self._table, self._options = open_table(path), options
-        self._keys = [] if options.key is None else [options.key]
-        self._file = self._table.file
+        self._file, self._keys = self._table.file, [options.key] if options.key else []
         self.files, self.name = (self._file,), str(self._file)
         with reading(self._file):
             there = frozenset(self._table.columns.names)
             self.dropped = frozenset(options.drop) & there
             self.kept = {name: self._table.type_of(name) for name in options.keep if name in there}
-            self._columns = self._by_view(self._table.columns, view)
-        self._schema, self._n_rows = schema_of(self._columns), self._table.n_rows
+            self._columns = self._by_view(view)
+        features = tuple(
+            tuple(name.removeprefix(f"{view}__") for name in names)
+            for view, names in self._columns.items()
+        )
+        self._schema = Schema(tuple(self._columns), tuple(map(len, features)), features)
+        self._n_rows = self._table.n_rows
         self.header = frozenset(name for names in self._columns.values() for name in names)
 
     def conform(self, schema: Schema) -> tuple[str, ...]:
         """Have the columns in the order of another part; see `Source.conform`."""
-        mine = {view: dict(zip(own, names, strict=True)) for view, own, names in self._described()}
-        wanted = dict(zip(schema.names, schema.feature_names, strict=True))
-        lacking = tuple(
-            view
-            for view, names in wanted.items()
-            if names is None or not mine.get(view, {}).keys() >= set(names)
-        )
+        columns, lacking = {}, []
+        for view, names in zip(schema.names, schema.feature_names, strict=True):
+            own = {c.removeprefix(f"{view}__"): c for c in self._columns.get(view, ())}
+            if names is None or not own.keys() >= set(names):
+                lacking.append(view)
+            else:
+                columns[view] = [own[name] for name in names]
         if not lacking:
-            columns = {view: [mine[view][n] for n in names or ()] for view, names in wanted.items()}
             self._columns, self._schema = columns, schema
-        return lacking
+        return tuple(lacking)
 
     def keys(self) -> NDArray[Any]:
         """Return the keys of all rows, of which nothing else is read."""
@@ -456,11 +329,6 @@ class TableSource(Source):
             found = [objects(batch.column(0).to_pylist()) for batch in batches]
         return np.concatenate(found) if found else np.zeros(0, object)
 
-    def _described(self) -> Iterator[tuple[str, tuple[str, ...], list[str]]]:
-        """Yield every view, the names of its features, and of their columns."""
-        features = (names or () for names in self._schema.feature_names)
-        yield from zip(self._columns, features, self._columns.values(), strict=True)
-
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         row = row_of(cursor)
         wanted = list(dict.fromkeys(name for names in self._columns.values() for name in names))
@@ -468,10 +336,11 @@ class TableSource(Source):
             waiting: list[Any] = []
             for batch in self._table.batches(wanted, self._keys, row, batch_size, [*self.kept]):
                 waiting.append(batch)
-                while sum(len(part) for part in waiting) >= batch_size:
-                    rows, waiting = _take(waiting, batch_size)
-                    yield self._chunk(rows, row)
-                    row += len(rows)
+                while sum(map(len, waiting)) >= batch_size:
+                    rows = pa.Table.from_batches(waiting)
+                    waiting = [part for part in rows.slice(batch_size).to_batches() if len(part)]
+                    yield self._chunk(rows.slice(0, batch_size), row)
+                    row += batch_size
             if waiting:
                 yield self._chunk(pa.Table.from_batches(waiting), row)
 
@@ -481,8 +350,9 @@ class TableSource(Source):
         kept = {name: objects(rows.column(name).to_pylist()) for name in self.kept}
         return Chunk(start, named(blocks, self._schema), {"row": start + len(rows)}, keys, kept)
 
-    def _by_view(self, arrow: Any, view: str) -> dict[str, list[str]]:
+    def _by_view(self, view: str) -> dict[str, list[str]]:
         """Return the columns of every view that is to be read."""
+        arrow, options = self._table.columns, self._options
         if len(set(arrow.names)) < len(arrow.names):
             raise SourceError(f"{self._file} has two columns of the same name.")
         for key in self._keys:
@@ -494,23 +364,46 @@ class TableSource(Source):
                     "expected whole numbers or strings."
                 )
         aside = {*self._keys, *self.dropped, *self.kept, *index_of(arrow)}
-        data = [name for name in arrow.names if name not in aside]
-        options = self._options
-        chosen = columns_by_view(data, view, self.name, options.schema, options.views)
-        read, self.other_views = options.split(chosen)
-        chosen = {each: chosen[each] for each in read}
-        for own in chosen.values():
-            for name in own:
-                if not is_number(arrow.field(name).type):
-                    raise SourceError(
-                        f"{self._file} has values of type {arrow.field(name).type} in column "
-                        f"{name!r}; expected numbers. Leave it out: drop=[{name!r}] (--drop "
-                        f"{name}); or carry it along: keep=[{name!r}] (--keep {name}); or name it "
-                        f"as the key: key={name!r} (--key {name})."
-                    )
+        names = [name for name in arrow.names if name not in aside]
+        called = {name: own for name in names if (own := view_of(name)) is not None}
+        odd = [name for name in names if name not in called]
+        asked = options.views is not None and not set(options.views).isdisjoint(called.values())
+        if called and odd and options.schema is None and not asked:
+            raise SourceError(
+                f"{self._file} has columns called 'view__feature' and others: {some(odd)}. Leave "
+                "those out by their names: drop=[...] (--drop NAME); or carry them along: "
+                "keep=[...] (--keep NAME); or name the key of the rows: key=... (--key NAME)."
+            )
+        found: dict[str, list[str]] = {}
+        for name in called or names:
+            found.setdefault(called.get(name, view), []).append(name)
+        read, self.other_views = options.split(found)
+        chosen = {each: self._of_schema(each, found[each]) for each in read}
+        for name in (name for own in chosen.values() for name in own):
+            if not is_number(arrow.field(name).type):
+                raise SourceError(
+                    f"{self._file} has values of type {arrow.field(name).type} in column "
+                    f"{name!r}; expected numbers. Leave it out: drop=[{name!r}] (--drop "
+                    f"{name}); or carry it along: keep=[{name!r}] (--keep {name}); or name it "
+                    f"as the key: key={name!r} (--key {name})."
+                )
         if not chosen:
             raise SourceError(f"{self._file} has no columns for view {view!r}.")
         return chosen
+
+    def _of_schema(self, view: str, names: list[str]) -> list[str]:
+        """Return the columns of a view in the order of the schema, if that names its features."""
+        schema = self._options.schema
+        if schema is None or view not in schema.names:
+            return names
+        features = schema.feature_names[schema.names.index(view)]
+        places = {name.removeprefix(f"{view}__"): name for name in names}
+        if missing := [feature for feature in features or () if feature not in places]:
+            raise SourceError(
+                f"{self._file} has no columns for the features {some(missing)} of view {view!r}; "
+                f"expected all {len(features or ()):,} that the model knows."
+            )
+        return names if features is None else [places[feature] for feature in features]
 
 
 class TableWriter(Writer):
@@ -526,12 +419,13 @@ class TableWriter(Writer):
     """
 
     _table: Any = None
+    _names: Sequence[str] = ()
 
     def _append(self, views: Views, kept: Kept) -> None:
-        if sum(views.widths.values()) > MOST_COLUMNS:
+        if sum(views.widths.values()) > _MOST_COLUMNS:
             raise SourceError(
                 f"{self._path} would have {sum(views.widths.values()):,} columns; a table has at "
-                f"most {MOST_COLUMNS:,}. Write a folder."
+                f"most {_MOST_COLUMNS:,}. Write a folder."
             )
         features: dict[str, Any] = {}
         for view, X in views.blocks.items():
@@ -546,8 +440,9 @@ class TableWriter(Writer):
         beside = self._beside(kept, features)
         rows = pa.table({name: self._column(name, own) for name, own in beside.items()} | features)
         if self._table is None:
-            self._table = self._begin(rows.schema)
-        self._table.write_table(rows)
+            self._names, self._table = rows.schema.names, self._begin(rows.schema)
+        # Views may come in another order than before.
+        self._table.write_table(rows.select(self._names))
 
     def _column(self, name: str, values: Any) -> Any:
         """Return a column beside the features, of its type or of that of the first rows."""
@@ -782,12 +677,6 @@ def open_reader(file: File, view: str, options: ReadOptions) -> Source:
 
 
 open_writer = TableWriter
-
-
-def _take(waiting: list[Any], n: int) -> tuple[Any, list[Any]]:
-    """Return the first n rows of some batches, and the rest of them."""
-    table = pa.Table.from_batches(waiting)
-    return table.slice(0, n), [part for part in table.slice(n).to_batches() if len(part)]
 
 
 def _block(rows: Any, names: list[str]) -> NDArray[Any]:

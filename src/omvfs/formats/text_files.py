@@ -75,16 +75,9 @@ def lines(
     file = File(path)
     file.check()
     place = row_of(cursor, "byte")
-    with file.open_text() as opened:
-        with reading(file):
-            _pass_over(opened, place, file)
-        reader = read_lines(opened, str(file), row_of(cursor), place)
-        while True:
-            with reading(file):
-                found = next(reader, None)
-            if found is None:
-                return
-            yield found
+    with file.open_text() as opened, reading(file):
+        _pass_over(opened, place, file)
+        yield from read_lines(opened, str(file), row_of(cursor), place)
 
 
 def read_lines(

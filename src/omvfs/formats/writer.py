@@ -16,10 +16,6 @@ from omvfs.disk import Staging, naming
 from omvfs.formats.files import PathLike
 from omvfs.formats.source import NOTHING, Kept, Source, SourceError
 
-# Where a view is written dense, it has no more columns: pyarrow keeps a record of each in every
-# batch, and all but the selected features are no use.
-MOST_COLUMNS = 20_000
-
 
 class Writer(ABC):
     """Writes rows into a file, which appears when the ``with`` block is left without an error.
@@ -44,7 +40,7 @@ class Writer(ABC):
         staging: Staging | None = None,
     ) -> None:
         self._path, self._kept, self._stack = Path(path), dict(kept), ExitStack()
-        self._given, self._checked = staging, False
+        self._given = staging
         if self._path.exists():
             raise FileExistsError(f"{self._path} is there already.")
 
@@ -81,9 +77,12 @@ class Writer(ABC):
             Columns beside the views. Tables and JSON Lines have those that their writer was told
             of; other formats have none.
         """
-        if not self._checked:
-            check_names(views, self._path)
-            self._checked = True
+        for view in views.names:
+            if any(sign in view for sign in ("/", "\0", os.sep)):
+                raise SourceError(
+                    f"View {view!r} cannot be written to {self._path}: its name has a '/' or NUL. "
+                    "Rename it."
+                )
         with naming(self._path):
             self._append(mark_missing(views).shown(), kept)
 
@@ -104,8 +103,8 @@ class Writer(ABC):
     def _append(self, views: Views, kept: Kept) -> None:
         """Write what `append` says; the names of the views are checked already."""
 
-    def _finish(self, whole: bool) -> None:  # noqa: B027 (most have nothing to add)
-        """Write what has to come last, if all rows came."""
+    def _finish(self) -> None:  # noqa: B027 (most have nothing to add)
+        """Write what has to come last; all rows came."""
 
     def __enter__(self) -> Self:
         return self
@@ -114,7 +113,8 @@ class Writer(ABC):
         try:
             with naming(self._path):
                 with self._stack:
-                    self._finish(error is None)
+                    if error is None:
+                        self._finish()
                 if error is None:
                     self._publish()
         except Exception:
@@ -131,43 +131,31 @@ class Writer(ABC):
             self._staging.publish_file()
 
 
-def check_names(views: Views, path: Path) -> None:
-    """Refuse names of views that no file, group or column can have, and those that are no text.
+class HoldingWriter(Writer):
+    """Base of writers that hold all rows in memory until the end: for selected features.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> check_names(Views({"text": np.eye(2), "a/b": np.eye(2)}), Path("x.h5mu"))
-    Traceback (most recent call last):
-    omvfs.formats.source.SourceError: View 'a/b' cannot be written to x.h5mu: its name has a '/' or
-    NUL. Rename it.
+    A subclass provides `_write`.
     """
-    for view in views.names:
-        if any(sign in view for sign in ("/", "\0", os.sep)):
-            raise SourceError(
-                f"View {view!r} cannot be written to {path}: its name has a '/' or NUL. Rename it."
-            )
-        if not _is_text([view]):
-            raise SourceError(
-                f"View {view!r} cannot be written to {path}: its name is no text in UTF-8. Name "
-                "it: view=FILE."
-            )
-        features = views.feature_names[view]
-        if features is not None and not _is_text(features):
-            strange = next(each for each in features if not _is_text([each]))
-            raise SourceError(
-                f"Feature {strange!r} of view {view!r} cannot be written to {path}: its name is no "
-                "text in UTF-8. Rename it."
-            )
 
+    def __init__(
+        self,
+        path: PathLike,
+        kept: Mapping[str, Any] = NOTHING,
+        staging: Staging | None = None,
+    ) -> None:
+        super().__init__(path, staging=staging)
+        self._held: list[Views] = []
 
-def _is_text(names: Iterable[str]) -> bool:
-    """Tell whether names can be encoded."""
-    try:
-        "".join(names).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    def _append(self, views: Views, kept: Kept) -> None:
+        self._held.append(views)
+
+    def _finish(self) -> None:
+        if self._held:
+            self._write(Views.concat(self._held))
+
+    @abstractmethod
+    def _write(self, views: Views) -> None:
+        """Write all rows."""
 
 
 def only_block(views: Views, path: Path) -> Block:
