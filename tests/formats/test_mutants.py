@@ -29,7 +29,10 @@ def test_a_damaged_file_is_refused_or_read(kind, tmp_path):
     mutants.KINDS[kind](path)
     whole, rng = path.read_bytes(), np.random.default_rng([*kind.encode()])
     mutants.read(path)
-    files = [*mutants.made_with_intent(kind)[:5], *(mutants.cut_and_changed(whole, rng) for _ in range(COUNT))]
+    files = [
+        *mutants.made_with_intent(kind)[:5],
+        *(mutants.cut_and_changed(whole, rng) for _ in range(COUNT)),
+    ]
     refused, began = [], time.process_time()
     for content in files:
         path.write_bytes(content)

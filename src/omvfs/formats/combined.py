@@ -452,10 +452,9 @@ class _KeyedReader:
 
     def __init__(self, part: Source, keys: NDArray[Any], batch_size: int) -> None:
         self._keys, self._chunks = keys, part.chunks(batch_size)
-        schema = part.schema
-        empty = {v: sp.csr_array((0, D)) for v, D in zip(schema.names, schema.widths, strict=True)}
+        self._schema = part.schema
         # Rows that were read and not asked for yet, and the number of the first.
-        self._held = Views(empty, feature_names=known_names(schema))
+        self._held: Views | None = None
         self._kept: dict[str, NDArray[Any]] = {name: np.zeros(0, object) for name in part.kept}
         self._start = 0
 
@@ -467,13 +466,16 @@ class _KeyedReader:
         places = np.searchsorted(self._keys, common)
         # Rows before the first that is wanted are passed over.
         self._cut(first)
-        while len(common) and self._start + len(self._held) < end:
+        while len(common) and self._start + len(self._held or ()) < end:
             if (chunk := next(self._chunks, None)) is None:
                 raise SourceError("An input has fewer rows than keys: it has changed meanwhile.")
-            held = len(self._held) > 0
-            self._held = Views.concat([self._held, chunk.views]) if held else chunk.views
+            self._held = Views.concat([self._held, chunk.views]) if self._held else chunk.views
             self._kept = {n: np.concatenate([k, chunk.kept[n]]) for n, k in self._kept.items()}
             self._cut(first)
+        if self._held is None:  # no row was read yet
+            described = zip(self._schema.names, self._schema.widths, strict=True)
+            empty = {view: sp.csr_array((0, width)) for view, width in described}
+            self._held = Views(empty, feature_names=known_names(self._schema))
         rows = places - self._start
         found = self._held[rows], {name: kept[rows] for name, kept in self._kept.items()}
         self._cut(end)
@@ -481,6 +483,7 @@ class _KeyedReader:
 
     def _cut(self, row: int) -> None:
         """Let go of the rows before one."""
-        n = min(max(row - self._start, 0), len(self._held))
-        self._held, self._start = self._held[n:], self._start + n
-        self._kept = {name: kept[n:] for name, kept in self._kept.items()}
+        if self._held is not None:
+            n = min(max(row - self._start, 0), len(self._held))
+            self._held, self._start = self._held[n:], self._start + n
+            self._kept = {name: kept[n:] for name, kept in self._kept.items()}
