@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -428,50 +429,28 @@ def rechunk(
     batch_size = operator.index(batch_size)
     if batch_size < 1:
         raise ValueError(f"Got batch_size={batch_size}; expected at least 1.")
-    return _rechunk(batches, batch_size, like, negative, views, missing, new_features)
+    read = partial(as_views, negative=negative, missing=missing, new_features=new_features)
 
+    def chunks(like: Schema | None) -> Iterator[Views]:
+        pending: list[Views] = []
+        needed = batch_size
+        for X in batches:
+            batch = read(X, views=views, like=like)
+            like = like or batch.schema
+            start = 0
+            while len(batch) - start >= needed:
+                pending.append(batch[start : start + needed])
+                start += needed
+                yield read(Views.concat(pending, new_features))
+                pending, needed = [], batch_size
+            if start < len(batch):
+                # Integer rows are copied: a source may fill the same buffer again.
+                pending.append(batch[np.arange(start, len(batch))])
+                needed -= len(pending[-1])
+        if pending:
+            yield read(Views.concat(pending, new_features))
 
-def _rechunk(
-    batches: Iterable[Any],
-    batch_size: int,
-    like: Schema | None,
-    negative: Negative,
-    views: Columns | None,
-    missing_views: Missing,
-    new_features: NewFeatures,
-) -> Iterator[Views]:
-    def joined(parts: list[Views]) -> Views:
-        return as_views(
-            Views.concat(parts, new_features),
-            negative=negative,
-            missing=missing_views,
-            new_features=new_features,
-        )
-
-    pending: list[Views] = []
-    missing = batch_size
-    for X in batches:
-        batch = as_views(
-            X,
-            views=views,
-            like=like,
-            negative=negative,
-            missing=missing_views,
-            new_features=new_features,
-        )
-        like = like or batch.schema
-        start = 0
-        while len(batch) - start >= missing:
-            pending.append(batch[start : start + missing])
-            start += missing
-            yield joined(pending)
-            pending, missing = [], batch_size
-        if start < len(batch):
-            # Integer rows are copied: a source may fill the same buffer again.
-            pending.append(batch[np.arange(start, len(batch))])
-            missing -= len(pending[-1])
-    if pending:
-        yield joined(pending)
+    return chunks(like)
 
 
 # Fewer rows tell nothing; of so many, the first tell which columns to look at.

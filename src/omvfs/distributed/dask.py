@@ -180,9 +180,9 @@ def fit(
 ) -> OMVFS:
     """Return an estimator that has learned from all rows of data that Dask holds.
 
-    Each partition, chunk or file is a part, learned from by itself on a worker; the parts are then
-    merged, also on the workers, in a tree. It is the same, to the bit, as `omvfs.merge` of the
-    parts, whatever the number of workers and whoever does what.
+    Each partition, chunk or file is a part, learned from by itself on a worker. What was learned
+    comes here, into a temporary folder, and is merged: the same, to the bit, as `omvfs.merge` of
+    the parts, whatever the number of workers and whoever does what.
 
     Parameters
     ----------
