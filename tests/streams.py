@@ -21,6 +21,19 @@ every_solver = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS.key
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 few = settings(max_examples=25, deadline=None)
 
+# Of clusters, forgetting, scaling and the rest, all that a stream may be learned by.
+WAYS = [
+    {},
+    {"n_clusters": "auto", "half_life": 20.0},
+    {"n_clusters": "auto", "sample_size": 12},
+    {"view_weight": "auto", "scale_columns": True},
+    {"scale_columns": True, "half_life": 15.0, "graph": "gaussian"},
+    {"sample_size": 0, "prepare": "scale", "window": None},
+    {"graph": "none", "view_weight": None, "negative": "shift"},
+    {"prepare": ["tfidf", "l2"], "criterion": "signal"},
+    {"detect_drift": True},
+]
+
 
 def two_views(seed, n_rows, dtype=np.float64, kind=np.asarray, widths=(12, 7)):
     rng = np.random.default_rng(seed)

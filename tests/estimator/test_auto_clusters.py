@@ -1,14 +1,11 @@
 """The number of clusters may be left to the rows; all else follows it."""
 
-import pickle
-from itertools import cycle, permutations
+from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.datasets import make_planted
@@ -18,20 +15,6 @@ from streams import lacking, presence, two_views
 from support import dense, fingerprint
 
 QUICK = {"n_init": 4, "max_iter": 3, "random_state": 0, "batch_size": 20}
-# Of forgetting, scaling and the rest, all that a stream may be learned by.
-WAYS = [
-    {},
-    {"half_life": 20.0},
-    {"scale_columns": True, "half_life": 15.0},
-    {"graph": "none"},
-    {"graph": "gaussian"},
-    {"sample_size": 12},
-    {"view_weight": None},
-    {"prepare": ["tfidf", "l2"]},
-    {"negative": "shift"},
-    {"criterion": "signal"},
-    {"window": None},
-]
 few = settings(max_examples=6, deadline=None)
 
 
@@ -86,27 +69,6 @@ def test_the_curve_tells_what_was_tried_and_a_given_number_has_none():
     assert given.n_clusters_ == 3
     with pytest.raises(AttributeError, match="n_clusters='auto'"):
         given.n_clusters_curve_  # noqa: B018
-
-
-@pytest.mark.parametrize(
-    ("params", "lacks"), list(zip(WAYS, cycle([False, True]), strict=False)), ids=str
-)
-def test_every_way_to_learn_leaves_the_number_to_the_rows(params, lacks):
-    views = two_views(1, 120)
-    rows = lacking(views, presence(0, 120)) if lacks else Views(views)
-    model = OMVFS("auto", **QUICK, **params).fit(rows)
-    K = model.n_clusters_
-    assert K >= 1
-    assert np.isfinite(model.scores_).all()
-    assert set(model.predict(rows)) <= set(range(K))
-    assert len(model.window_labels_)
-    assert 0 <= model.explained_share(rows) <= 1
-    assert np.isfinite(model.score(rows))
-    assert model.transform(rows).shape[0] == 120
-    state = model._fitted.state
-    assert {view.B.shape[1] for view in state.statistics.views} == {state.n_clusters}
-    assert state.B_sq_norms.shape == (2, state.n_clusters)
-    assert {U.shape[1] for U in state.window.U} == {state.n_clusters}
 
 
 def test_the_number_is_asked_again_as_the_stream_grows():
@@ -212,16 +174,3 @@ def test_what_cannot_be_told_is_refused():
     assert fingerprint(model._fitted) == before
     with pytest.raises(ValueError, match=r"n_clusters=3.*n_clusters='auto'"):
         model.set_params(n_clusters="auto").merge(OMVFS(3, **QUICK).fit(two_views(1, 40)))
-
-
-def test_it_is_cloned_pickled_and_searched_over():
-    views = two_views(0, 80)
-    model = OMVFS("auto", **QUICK).fit(views)
-    assert clone(model).n_clusters == "auto"
-    again = pickle.loads(pickle.dumps(model))
-    assert again.n_clusters_ == model.n_clusters_
-    np.testing.assert_array_equal(again.scores_, model.scores_)
-    X = np.hstack(list(views.values()))
-    search = GridSearchCV(OMVFS(views=[12, 7], **QUICK), {"n_clusters": [3, "auto"]}, cv=2).fit(X)
-    assert search.best_params_["n_clusters"] in (3, "auto")
-    assert search.best_estimator_.n_clusters_ >= 1

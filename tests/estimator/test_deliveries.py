@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from omvfs import OMVFS, OMVFSPaper, as_views, rechunk
 from omvfs.baselines import FSDS
-from streams import SOLVERS, cut, every_solver, lacking, learned, presence, taken, two_views
+from streams import SOLVERS, WAYS, cut, every_solver, lacking, learned, presence, taken, two_views
 from support import KINDS, dense
 
 
@@ -77,20 +77,6 @@ def test_the_same_seed_gives_the_same_bits_and_partial_fit_continues_fit(make):
     assert learned(continued) == learned(whole)
 
 
-# Of clusters, forgetting, scaling and the rest, all that a stream may be learned by.
-WAYS = [
-    {},
-    {"n_clusters": "auto", "half_life": 20.0},
-    {"n_clusters": "auto", "sample_size": 12},
-    {"view_weight": "auto", "scale_columns": True},
-    {"scale_columns": True, "half_life": 15.0, "graph": "gaussian"},
-    {"sample_size": 0, "prepare": "scale", "window": None},
-    {"graph": "none", "view_weight": None, "negative": "shift"},
-    {"prepare": ["tfidf", "l2"], "criterion": "signal"},
-    {"detect_drift": True},
-]
-
-
 @given(st.integers(0, 50), st.sampled_from(WAYS), st.booleans(), st.integers(1, 5))
 @settings(max_examples=20, deadline=None)
 def test_saved_anywhere_and_asked_meanwhile_it_goes_on_to_the_same_bits(seed, params, lacks, stop):
@@ -108,6 +94,13 @@ def test_saved_anywhere_and_asked_meanwhile_it_goes_on_to_the_same_bits(seed, pa
     assert learned(stopped) == learned(straight)
     np.testing.assert_array_equal(stopped.scores_, straight.scores_)
     np.testing.assert_array_equal(stopped.predict(rows), straight.predict(rows))
+    # Whatever it is learned by, answers are finite and of the clusters there are.
+    K = straight.n_clusters_
+    assert np.isfinite(straight.scores_).all()
+    assert set(straight.predict(rows)) <= set(range(K))
+    assert {V.shape[1] for V in straight.V_.values()} == {K}
+    assert 0 <= straight.explained_share(rows) <= 1
+    assert np.isfinite(straight.score(rows))
 
 
 @every_solver

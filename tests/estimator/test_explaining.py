@@ -174,37 +174,6 @@ def test_repeats_is_what_corrcoef_says():
         assert model.feature_notes()["only"].repeats[twins[1]] == twins[0]
 
 
-def test_the_order_of_views_and_columns_changes_nothing():
-    rng = np.random.default_rng(5)
-    blocks, names, model = named(5)
-    orders = {view: rng.permutation(X.shape[1]) for view, X in blocks.items()}
-    moved = {view: blocks[view][:, orders[view]] for view in reversed(blocks)}
-    other = clone(model).fit(
-        views_of(moved, {v: [names[v][j] for j in o] for v, o in orders.items()})
-    )
-    model.fit(views_of(blocks, names))
-    for view in blocks:
-        for name in names[view]:
-            a, b = model.explain(view, name), other.explain(view, name)
-            same = "rank", "selected", "cluster", "share_of_rows", "repeats", "displaced", "ranks"
-            assert [getattr(a, each) for each in same] == [getattr(b, each) for each in same]
-            np.testing.assert_allclose(a.strengths, b.strengths)
-    about, again = model.cluster_features(), other.cluster_features()
-    assert {k: [each[:2] for each in own] for k, own in about.items()} == {
-        k: [each[:2] for each in own] for k, own in again.items()
-    }
-
-
-def test_of_raised_columns_the_value_as_it_came_must_not_be_0():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.6)
-    X = (X * (1 + np.arange(60) // 20)[:, np.newaxis]).astype(np.float32)  # raised again and again
-    for negative, shares in (("shift", (X != 0).mean(axis=0)), ("clip", (X > 0).mean(axis=0))):
-        model = OMVFS(2, negative=negative, batch_size=20, random_state=0).fit({"only": X})
-        found = [model.explain("only", j).share_of_rows for j in range(5)]
-        np.testing.assert_allclose(found, shares)
-
-
 @pytest.mark.parametrize("criterion", ["auto", "norm"])
 def test_when_the_stream_has_drifted_it_agrees_with_the_ranking(criterion):
     data = make_planted(

@@ -16,9 +16,6 @@ from faults import SOLVERS, every_solver, everything, good, with_value
 from interrupts import interrupted_at, n_lines
 from omvfs import OMVFS, OMVFSPaper, selector
 from omvfs.baselines import FSDS, MCFS
-from omvfs.model.constrained import step as constrained_step
-from omvfs.model.paper import updates
-from omvfs.model.stream.reservoir import Reservoir
 from support import fingerprint
 
 
@@ -56,7 +53,6 @@ BAD = {
     "NaN, dense": (with_value("image", 3, 2, np.nan), ValueError, "NaN.*'image', row 3, column 2"),
     "NaN, sparse": (with_value("text", 4, 6, np.nan), ValueError, "NaN.*'text', row 4, column 6"),
     "infinity": (with_value("image", 1, 0, np.inf), ValueError, "infinity.*'image', row 1, col"),
-    "infinity, sparse": (with_value("text", 1, 0, np.inf), ValueError, "infinity.*'text', row 1"),
     "negative": (
         with_value("image", 2, 4, -0.5),
         ValueError,
@@ -113,8 +109,6 @@ BAD = {
     "3-D": (with_block("image", np.ones((15, 5, 1))), ValueError, "'image'.*(dim|3D)"),
     "None": (with_block("image", None), (TypeError, ValueError), "'image'"),
     "index out of range": (with_indices(8), ValueError, "'text'.*corrupt"),
-    "index far out of range": (with_indices(2**30), ValueError, "'text'.*corrupt"),
-    "negative index": (with_indices(-1), ValueError, "'text'.*corrupt"),
     "bad indptr": (with_indptr, ValueError, "'text'.*corrupt"),
     "one array": (lambda chunk: np.ones((15, 13)), ValueError, "'X'"),
     "a string": (lambda chunk: "rows", (TypeError, ValueError), "."),
@@ -162,20 +156,6 @@ def test_rows_with_a_fault_are_refused_by_every_method_and_change_nothing(make, 
 
 
 @every_solver
-@pytest.mark.parametrize(("method", "value"), [("partial_fit", 1e25), ("predict", 1e100)])
-def test_doubles_that_singles_cannot_hold_are_refused(make, method, value):
-    # Learned in single precision; the square is finite as a double, but not as a single.
-    model = make(3, random_state=0).partial_fit(good(0, dtype=np.float32))
-    before = everything(model)
-    chunk = with_value("image", 2, 3, value)(good(1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a warning alone is not enough
-        with pytest.raises(ValueError, match=r"'image'.*row 2, column 3"):
-            getattr(model, method)(chunk)
-    assert everything(model) == before
-
-
-@every_solver
 def test_values_that_overflow_only_together_with_others_do_not_poison_the_model(make):
     # Each chunk is fine by itself; what they add up to is too large for single precision.
     model = make(2, random_state=0)
@@ -207,28 +187,6 @@ def test_column_names_that_changed_are_refused():
 
 
 # Interruptions: a call changes nothing, or all that it was to change.
-
-
-@pytest.mark.parametrize(
-    ("make", "module", "name", "error"),
-    [
-        (OMVFS, constrained_step, "_votes", MemoryError),
-        (OMVFS, Reservoir, "update", FloatingPointError),
-        (OMVFSPaper, updates, "smoothness", KeyboardInterrupt),
-    ],
-)
-def test_an_error_inside_the_solver_changes_nothing(monkeypatch, make, module, name, error):
-    def fail(*args, **kwargs):
-        raise error("now")
-
-    model, untroubled = (make(3, random_state=0).partial_fit(good(0)) for _ in range(2))
-    before = everything(model)
-    with monkeypatch.context() as patch:
-        patch.setattr(module, name, fail)
-        with pytest.raises(error, match="now"):
-            model.partial_fit(good(1))
-    assert everything(model) == before
-    assert everything(model.partial_fit(good(2))) == everything(untroubled.partial_fit(good(2)))
 
 
 def small(rng, **params):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import planted_stream
 from omvfs.evaluation import clustering_accuracy
 from streams import SOLVERS, every_solver, taken, two_views
@@ -112,21 +112,6 @@ def test_chunks_too_small_to_outweigh_the_sparsity_still_add_up(kind):
         row_by_row.partial_fit(kind(X[i : i + 1]))
     assert row_by_row.scores_.any()
     assert clustering_accuracy(labels, row_by_row.predict(kind(X))) == 1
-
-
-def test_a_sample_of_no_rows_is_allowed():
-    model = OMVFS(3, sample_size=0, batch_size=20, random_state=0).fit(two_views(0, 80))
-    assert len(model._fitted.state.reservoir) == 0
-    assert model.scores_.any()
-
-
-@every_solver
-def test_views_without_any_feature_in_common_with_the_rest_are_fine(make):
-    blocks = two_views(0, 40)
-    blocks["empty"] = np.zeros((40, 3))
-    model = make(3, random_state=0, batch_size=20).fit(Views(blocks))
-    assert not model.view_scores_["empty"].any()
-    assert np.isfinite(model.scores_).all()
 
 
 @pytest.mark.parametrize("graph", ["neighbors", "gaussian", "none"])

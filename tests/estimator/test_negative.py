@@ -100,13 +100,6 @@ def test_values_below_any_seen_are_taken_as_the_lowest_seen_when_predicting():
     np.testing.assert_array_equal(model.predict(low), model.predict(lowest))
 
 
-def test_shifted_models_read_sparse_rows():
-    X = counts(np.random.default_rng(0), 30, 5)
-    model = OMVFS(2, negative="shift", random_state=0).fit({"a": sp.csr_array(X), "b": X - 0.2})
-    rows = {"a": sp.csr_array(X), "b": sp.csr_array(X)}
-    np.testing.assert_array_equal(model.predict(rows), model.predict({"a": X, "b": X}))
-
-
 def test_shift_cannot_be_switched_on_later():
     X = counts(np.random.default_rng(0), 30, 5)
     model = OMVFS(2, random_state=0).fit(X).set_params(negative="shift")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from faults import everything, good
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.baselines import FSDS
 from omvfs.constraints import PARAMETERS, check_all, checked
 from omvfs.formats import ArraySource
 from omvfs.model.ranking.request import Ranking
@@ -49,13 +48,6 @@ def test_what_decides_learning_may_not_change_without_an_error(make):
     assert model.partial_fit(two_views(1, 20)).n_samples_seen_ == 40
     # To begin anew is something else.
     assert model.set_params(n_clusters=7).fit(two_views(1, 20)).n_samples_seen_ == 20
-
-
-def test_a_sketch_keeps_its_size():
-    sketch = FSDS(n_clusters=2).partial_fit(two_views(0, 20))
-    with pytest.raises(ValueError, match=r"a sketch of 31 directions, .* has 3"):
-        sketch.set_params(n_clusters=30).partial_fit(two_views(1, 20))
-    assert sketch.set_params(n_clusters=2).partial_fit(two_views(1, 20)).n_samples_seen_ == 40
 
 
 @every_solver
@@ -120,19 +112,6 @@ def test_a_bad_parameter_is_named(name, values):
             with pytest.raises((TypeError, ValueError), match=pattern):
                 method(good(0))
         assert everything(model) == before
-
-
-def test_parameters_are_not_touched_before_fit():
-    value = {"text": 1, "image": 2}
-    model = OMVFS("three", sparsity=value)
-    assert model.n_clusters == "three"
-    assert model.sparsity is value
-
-
-def test_numpy_numbers_are_numbers():
-    params = {"n_clusters": np.int64(3), "sparsity": np.float32(0.5), "half_life": np.float64(900)}
-    model = OMVFS(**params, random_state=np.int32(0)).fit(good(0))
-    assert len(model.history_) == 1
 
 
 # What each parameter decides

@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import MaxAbsScaler, normalize
 
 from faults import everything
-from omvfs import OMVFS, Views, as_views
+from omvfs import OMVFS, as_views
 from omvfs.prepare import STEPS, Preparation, steps_of
 from omvfs.selection import Selection
 from streams import learned
@@ -44,17 +44,6 @@ def test_learning_from_raw_rows_is_learning_from_prepared_ones():
     np.testing.assert_array_equal(own.predict(asked), plain.predict(seen))
     assert own.explained_share(asked) == plain.explained_share(seen)
     assert own.score(asked) == plain.score(seen)
-
-
-def test_transform_prepares_rows_before_it_selects():
-    X = pd.DataFrame(rows()["image"], columns=list("abcdef"))
-    fitted = model(prepare=["scale", "l2"], batch_size=90, n_features_per_view=2).fit(X)
-    expected = normalize(MaxAbsScaler().fit_transform(X))[:, fitted.get_support()]
-    np.testing.assert_allclose(fitted.transform(X), expected)
-    np.testing.assert_allclose(fitted.transform_views(X)["X"], expected)
-    framed = fitted.set_output(transform="pandas").transform(X)
-    assert list(framed.columns) == list(X.columns[fitted.get_support()])
-    np.testing.assert_allclose(framed, expected)
 
 
 def split_rows(n=60):
@@ -167,13 +156,6 @@ def test_what_is_counted_is_rolled_back_with_a_chunk_that_fails():
     assert everything(fitted) == before
 
 
-def test_asking_counts_nothing():
-    fitted = model(prepare=PREPARE).fit(rows())
-    before = everything(fitted)
-    fitted.predict(rows(seed=1)), fitted.score(rows(seed=2)), fitted.transform(rows(seed=3))
-    assert everything(fitted) == before
-
-
 def test_a_view_that_is_not_there_is_told_before_anything_is_learned():
     for prepare in ({"sound": "l2"}, ["sound:l2"]):
         fresh = model(prepare=prepare)
@@ -220,22 +202,6 @@ def test_the_last_chunk_knows_all_rows_and_rows_that_are_asked_about_are_not_cou
     again = preparation.apply(as_views({"x": kind(X[:5])}))
     np.testing.assert_array_equal(dense(again["x"]), whole[:5])
     assert fingerprint(preparation) == before
-
-
-def test_rows_and_names_are_left_alone():
-    names = [f"f{j}" for j in range(6)]
-    named = Views({"x": X.copy()}, feature_names={"x": names})
-    after, _ = Preparation.of(["tfidf", "l2"], ["x"]).learn(named)
-    assert list(after.feature_names["x"]) == names
-    np.testing.assert_array_equal(named["x"], X)
-    assert Preparation.of(None, ["x"]).learn(named)[0] is named
-
-
-@every_kind
-def test_columns_too_small_to_be_divided_by_stay_as_they_are(kind):
-    tiny = np.array([[5e-324, 2.0], [0.0, 4.0]])
-    after, _ = Preparation.of("scale", ["x"]).learn(as_views({"x": kind(tiny)}))
-    np.testing.assert_array_equal(dense(after["x"]), [[5e-324, 0.5], [0.0, 1.0]])
 
 
 def test_steps_are_asked_for_in_one_way_or_another_for_all_views_or_one():

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn import config_context
 
 from omvfs import OMVFS, Views
-from omvfs.baselines import BASELINES, ColumnSum, Variance
+from omvfs.baselines import ColumnSum, Variance
 from omvfs.selection import Selection
 from stand_ins import AnnData, MuData
 from streams import two_views
@@ -62,13 +62,6 @@ def test_other_columns_and_another_order_do_not_matter(make):
     np.testing.assert_array_equal(values, X[:, [1, 3]])
     with pytest.raises(ValueError, match="lacks 1 of the 2 features that are needed, such as 'b'"):
         selector.select(make(X[:, [0, 2, 3, 4, 5]], list("acdef")))
-
-
-def test_the_index_is_kept_and_values_are_left_alone():
-    frame = FRAME.astype({"b": "Float32"}).assign(text="word")
-    frame.loc["row3", "b"] = None
-    out = Variance(n_features_per_view=2).fit(FRAME).select(frame)
-    pd.testing.assert_frame_equal(out, frame[["b", "d"]])
 
 
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]
@@ -132,10 +125,6 @@ def test_rows_by_name_keep_their_names():
     assert set(model.select({"X": frame})["X"].columns) == chosen & {"cat"}
 
 
-def test_every_selector_can():
-    assert all(hasattr(make, "select") for make in BASELINES.values())
-
-
 # As an array or a frame: `transform` and `set_output`
 
 
@@ -193,14 +182,6 @@ def test_the_frame_is_of_the_library_that_is_asked_for():
     assert own.set_output(transform="pandas").transform(arrays).index.equals(pd.RangeIndex(6))
 
 
-def test_sparse_views_are_no_frames():
-    data = {**frames(), "text": sp.csr_array(frames()["text"].to_numpy())}
-    own = ColumnSum(n_features_per_view=2).set_output(transform="pandas").fit(data)
-    with pytest.raises(ValueError, match=r"View 'text' is sparse, and frames are not.*default"):
-        own.transform_views(data)
-    assert sp.issparse(own.set_output(transform="default").transform_views(data)["text"])
-
-
 def test_a_table_whose_library_is_missing_is_refused_with_the_remedy(monkeypatch):
     def missing(columns, backend):
         raise ModuleNotFoundError(name=backend)
@@ -221,16 +202,6 @@ def words():
     return {"text": pd.DataFrame(blocks["text"], columns=WORDS), "image": blocks["image"]}
 
 
-def test_what_is_learned_later_does_not_change_a_selection():
-    for kind in (np.asarray, sp.csr_array):
-        rows = two_views(0, 30, kind=kind)
-        model = OMVFS(3, n_features_per_view=3, random_state=0).fit(rows)
-        frozen, was = model.selection(), dense(model.transform(rows))
-        model.partial_fit(two_views(1, 300, kind=kind))
-        assert not np.array_equal(dense(model.transform(rows)), was)
-        np.testing.assert_array_equal(dense(frozen.transform(rows)), was)
-
-
 def test_columns_with_names_are_taken_by_name_wherever_they_are():
     rows = words()
     model = Variance(n_features_per_view=3).fit(rows)
@@ -248,18 +219,6 @@ def test_columns_with_names_are_taken_by_name_wherever_they_are():
     ):
         with pytest.raises(ValueError, match=sentence):
             frozen.transform(other)
-
-
-def test_of_one_x_the_columns_stay_in_order():
-    rows = words()["text"]
-    model = Variance(n_features_per_view=3, views={"b": WORDS[1::2], "a": WORDS[::2]}).fit(rows)
-    frozen, chosen = model.selection(), rows.columns[model.get_support()]
-    assert list(frozen.get_feature_names_out()) == list(chosen)
-    np.testing.assert_array_equal(frozen.transform(rows[WORDS[::-1]]), rows[chosen])
-    for view, block in frozen.transform_views(rows).items():
-        np.testing.assert_array_equal(block, rows.iloc[:, list(frozen.columns[view])])
-    with pytest.raises(ValueError, match="Got several views"):
-        frozen.transform({"a": rows, "b": rows})
 
 
 def test_it_comes_back_from_its_file(tmp_path):

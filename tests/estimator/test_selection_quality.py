@@ -4,7 +4,6 @@ import copy
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from omvfs import OMVFS
@@ -121,27 +120,6 @@ def test_what_can_never_be_judged_is_refused_before_anything_is_learned():
     for size in ("auto", {"text": 3, "image": "auto"}):
         with pytest.raises(ValueError, match=f"Got n_features_per_view='auto' {message}"):
             OMVFS(3, n_features_per_view=size, sample_size=29).fit(two_views(0, 60))
-
-
-def test_of_a_narrow_view_no_more_features_are_suggested_than_it_has():
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 6, 900)
-    few = abs(rng.normal(size=(900, 5))) * 0.05 + np.eye(6)[labels][:, :5]
-    many = abs(rng.normal(size=(900, 50))) * 0.02 + np.eye(50)[labels]
-    model = OMVFS(6, random_state=0, n_init=5).fit({"many": many, "few": few})
-    curve = model.selection_quality_.views["few"]
-    assert list(curve.sizes) == [1, 2, 3, 4, 5]
-    assert model.suggest_n_features("few") <= 5
-    assert len(str(model.selection_quality_).splitlines()) > 6
-
-
-def test_a_criterion_of_ones_own_is_given_all_features_when_it_is_judged():
-    rng = np.random.default_rng(0)
-    X = sp.random(300, 60, density=0.1, format="csr", random_state=0).tolil()
-    X[:, 50:] = 0
-    prior = rng.random(60)
-    model = OMVFS(3, criterion=lambda V, masses, sums: prior * V.max(axis=1), random_state=0)
-    assert 1 <= model.fit({"a": sp.csr_array(X)}).suggest_n_features() <= 60
 
 
 def test_wrong_questions_are_answered_with_a_remedy(model):

@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -119,17 +118,6 @@ def test_it_works_on_what_was_merged_whatever_the_order():
     one, two = parts[0].merge(*parts[1:]), parts[2].merge(parts[1]).merge(parts[0])
     assert one.stability(3).index == two.stability(3).index
     assert one.stability(3).n_resamples == 3
-
-
-def test_rows_may_be_dense_or_sparse_and_a_feature_that_no_row_has_comes_last():
-    views = two_views(0, 60)
-    views["text"][:, 3] = 0
-    sparse = {name: sp.csr_array(X) for name, X in views.items()}
-    found = [OMVFS(3, n_features_per_view=6, **QUICK).fit(X).stability(3) for X in (views, sparse)]
-    for view in views:
-        one, two = (each.views[view].frequencies for each in found)
-        np.testing.assert_array_equal(one, two)
-    assert found[0].views["text"].frequencies[3] == 0
 
 
 def test_it_prints_as_a_table_and_what_cannot_be_told_is_refused():

@@ -14,8 +14,8 @@ from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.datasets import make_planted
 from omvfs.evaluation import normalized_mutual_information
 from omvfs.model.constrained.view_weights import UNHEARD
-from streams import SOLVERS, cut, taken, two_views
-from support import clustered, fingerprint
+from streams import SOLVERS, taken, two_views
+from support import fingerprint
 
 KINDS = {"dense": np.asarray, "sparse": sp.csr_array}
 
@@ -111,15 +111,6 @@ def test_a_heavy_view_does_not_drown_the_others():
     assert found("balanced") > 35
 
 
-def test_of_two_partitions_the_view_of_more_weight_has_its_own():
-    rng = np.random.default_rng(0)
-    (a, of_a), (b, of_b) = clustered(rng, 300, 30), clustered(rng, 300, 30)
-    views = {"a": a, "b": 1000 * b}
-    for weights, labels in (({"a": 9, "b": 1}, of_a), ({"a": 1, "b": 9}, of_b)):
-        found = model(view_weight=weights, batch_size=100).fit(views).predict(views)
-        assert normalized_mutual_information(labels, found) > 0.9
-
-
 def test_what_is_no_weight_is_refused():
     for bad in ("even", 0, -1, np.nan, np.inf, True, {"text": 1}, {"text": 0}):
         with pytest.raises(ValueError, match="view_weight"):
@@ -202,28 +193,6 @@ def test_views_that_are_all_heard_are_balanced_to_the_bit(seed):
     assert fingerprint(auto._fitted.state.statistics) == fingerprint(
         balanced._fitted.state.statistics
     )
-
-
-def test_a_weight_that_is_given_stays():
-    rows, _ = with_noise()
-    weights = {"text": "auto", "image": "auto", "noise": 0.5}
-    assert decided(rows, view_weight=weights).view_weights_ == {
-        **dict.fromkeys(rows, 1.0),
-        "noise": 0.5,
-    }
-    assert decided(rows, view_weight=None).view_weights_ == dict.fromkeys(rows)
-
-
-def test_nothing_is_decided_before_there_are_rows_enough():
-    rows, _ = with_noise()
-    model = OMVFS(3, **QUICK)
-    for chunk in cut(rows, 60):
-        model.partial_fit(chunk)
-        known = model._fitted.state.view_weights
-        assert (known == ()) == (model.n_samples_seen_ <= 60)
-    assert known == (1.0, 1.0, UNHEARD)
-    few = OMVFS(3, **QUICK).partial_fit({name: X[:60] for name, X in rows.items()})
-    assert set(few.view_weights_.values()) == {1.0}
 
 
 @given(st.permutations(range(3)))
