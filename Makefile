@@ -19,9 +19,9 @@ demo: $(STAMP)
 
 # The same examples every time; pytest called by hand draws new ones.
 test: lint
-	$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=ci
+	$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=ci --ignore=tests/browser
 
-# Reports in a real browser, which `make test` also does where it is there: Debian's chromium, and axe-core by npm.
+# Reports in a real browser: Debian's chromium, and axe-core by npm.
 test-browser: $(STAMP) $(AXE)
 	command -v chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; }
 	$(BIN)/pytest tests/browser

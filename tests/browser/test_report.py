@@ -1,8 +1,14 @@
 """The report in a real browser: what can be done with it, and what it does not let be done."""
 
+import subprocess
+import sys
+import threading
+import time
+
 import pytest
 
-from devtools import Browser
+from devtools import PATIENCE, Browser
+from omvfs.report.page import RELOAD
 from reported import HOSTILE, hostile_model, planted_model, wide_model
 
 pytestmark = pytest.mark.slow
@@ -255,3 +261,44 @@ def test_a_notebook_shows_it_in_a_frame_of_its_own(page, pages, tmp_path):
     assert page.js("document.querySelectorAll('iframe[sandbox]').length") == 1
     page.screenshot(tmp_path / "cell.png")
     assert (tmp_path / "cell.png").stat().st_size > 10_000
+
+
+def test_an_open_page_reloads_itself_while_the_run_goes_on_and_not_after_its_end(page, tmp_path):
+    report = tmp_path / "out" / "report.html"
+    options = ["-k", "2", "--batch-size", "20", "--checkpoint-every", "1", "--report"]
+    command = [sys.executable, "-m", "omvfs.cli", "select", "-", *options, "-o", str(report.parent)]
+    chunk = "".join(f"{i % 3},{i % 2},{i % 5}\n" for i in range(20))
+    shown = "document.querySelector('#input p')?.textContent"
+    loaded = "document.readyState === 'complete'"
+    seen, n_chunks = threading.Event(), [0]
+
+    def feed(stream):
+        stream.write("a,b,c\n")
+        while not seen.wait(0.1):
+            stream.write(chunk)
+            stream.flush()
+            n_chunks[0] += 1
+
+    with subprocess.Popen(command, stdin=-1, stdout=subprocess.DEVNULL, text=True) as run:
+        feeder = threading.Thread(target=feed, args=(run.stdin,))
+        feeder.start()
+        try:
+            end = time.monotonic() + PATIENCE
+            while not report.exists() and time.monotonic() < end:
+                time.sleep(0.05)
+            page.open(report)
+            status = page.js("document.querySelector('[role=status]').textContent")
+            assert status.startswith("The run goes on.")
+            # Nobody touches the browser: it is the page that asks for the next one.
+            page.until(f"{loaded} && {shown} !== {page.js(shown)!r}")
+            assert page.js("'reload' in document.body.dataset")
+        finally:
+            seen.set()
+            feeder.join()
+    assert run.returncode == 0
+    page.until(f"{loaded} && !('reload' in document.body.dataset)")
+    assert page.js(shown).startswith(f"{20 * n_chunks[0]:,} rows in all.")
+    page.js("window.stays = true")
+    time.sleep(RELOAD + 1)
+    assert page.js("window.stays")
+    assert page.complaints() == []
