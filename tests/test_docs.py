@@ -86,18 +86,3 @@ def test_every_module_that_the_documentation_names_is_there():
     }
     assert ("method.md", "stream/drift.py") in named
     assert [each for each in named if not any((at / each[1]).exists() for at in places)] == []
-
-
-def test_a_repeated_table_is_found():
-    lines = [f"| {i} | {i**2} |\n" for i in range(4)]
-    table = "| n | n² |\n|---|---|\n" + "".join(lines)
-    more = table.replace("| 3 | 9 |", "| 3 | 9.0 |")
-    assert repeated({"a": f"One.\n\n{table}", "b": f"{more}\nTwo."}) == [
-        ("a", "b", ["| 0 | 0 |", "| 1 | 1 |", "| 2 | 4 |"])
-    ]
-    assert repeated({"a": table, "b": table.replace("| 2 | 4 |", "").replace("| 9 |", "")}) == []
-
-
-def test_links_are_found_from_the_page_they_stand_on():
-    text = "![A](results/a.svg) and [b](../b.md#part), [c](https://example.org/c.md), [d](#here)"
-    assert targets(Path("docs/page.md"), text) == {ROOT / "docs/results/a.svg", ROOT / "b.md"}

@@ -106,26 +106,6 @@ def test_what_a_page_shows_works(name, tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_block_that_fails_or_prints_something_else_is_told(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    page = tmp_path / "page.md"
-
-    def told(text):
-        page.write_text(text)
-        command = [sys.executable, following.__file__, str(page), "--installed"]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    good = "```sh\npip install nothing\nexport A=3\n```\n```python\nimport os\n```\n"
-    shown = "```python\nprint(os.environ['A'], 'b')\n```\n\n```text\n3 ...\n```\n"
-    assert told(good + shown).returncode == 0
-    other = told(good + shown.replace("3 ...", "4 ..."))
-    assert other.returncode == 1
-    assert "line 8" in other.stderr
-    assert told("```sh\nfalse\ntrue\n```\n").returncode == 1
-    assert told("<!--\n```python\n1 / 0\n```\n-->\n").returncode == 1
-    assert told("```python\nclass A: pass\nimport pickle\npickle.dumps(A())\n```\n").returncode == 0
-
-
 def test_the_examples_of_the_gallery_are_listed_by_their_names():
     # Those that sphinx-gallery runs; others would be shown and not run.
     assert {path.stem[:5] for path in (ROOT / "examples").glob("*.py")} == {"plot_"}

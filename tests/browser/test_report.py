@@ -74,21 +74,6 @@ def test_it_opens_offline_asks_for_nothing_and_the_console_is_empty(opened, page
     assert page.js("document.querySelectorAll('script, style, link, img, iframe').length") == 3
 
 
-def test_search_shows_the_features_that_fit_and_says_how_many(opened):
-    page = opened()
-    set_value(page, "find", "VIEW_1 1", "input")
-    found = visible(page)
-    assert found
-    assert all("view_1 1" in name for name in found)
-    n = int(page.js("document.getElementById('count').textContent").split()[0])
-    assert n == len(found)
-    set_value(page, "find", "no such thing", "input")
-    assert visible(page) == []
-    assert page.js("document.querySelectorAll('.none:not([hidden])').length") == 2
-    page.js("document.getElementById('clear').click()")
-    assert len(visible(page)) == 40
-
-
 def test_a_click_on_a_heading_sorts_by_it_and_says_so(opened):
     page = opened()
     table = "document.querySelector('table.features')"
@@ -119,28 +104,6 @@ def test_a_cluster_that_is_chosen_leaves_the_features_that_stand_for_it(opened, 
     assert visible(page) == expected
     assert page.js("document.getElementById('of-cluster').value") == str(k)
     assert page.js("document.querySelectorAll('.choose[aria-pressed=true]').length") == 1
-
-
-def test_dark_and_light_as_the_system_has_it_until_somebody_says_otherwise(opened, page):
-    def lightness():
-        colour = page.js("getComputedStyle(document.body).backgroundColor")
-        return sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))) / 3
-
-    opened()
-    assert lightness() > 200
-    page.js("document.getElementById('theme').click()")
-    assert lightness() < 60
-    assert page.js("document.getElementById('theme').getAttribute('aria-pressed')") == "true"
-    page.prefer("dark")
-    opened()
-    assert lightness() < 60
-    page.js("document.getElementById('theme').click()")
-    assert lightness() > 200
-    # On paper it is light in any case, and has no buttons.
-    page.js("document.getElementById('theme').click()")
-    page.prefer("dark", media="print")
-    assert lightness() > 200
-    assert not page.js("document.querySelector('nav').checkVisibility()")
 
 
 @pytest.mark.parametrize("name", ["planted", "hostile", "wide"])
@@ -250,17 +213,6 @@ def test_the_policy_stops_what_an_escape_has_missed(opened, page):
     assert [each["params"]["blockedReason"] for each in failed] == ["csp"]
     stopped = [each["params"]["entry"]["text"] for each in page.events("Log.entryAdded")]
     assert len([each for each in stopped if "Content Security Policy" in each]) >= 3
-
-
-def test_a_notebook_shows_it_in_a_frame_of_its_own(page, pages, tmp_path):
-    cell = tmp_path / "cell.html"
-    cell.write_text("<!doctype html><title>notebook</title>" + pages[1]["planted"][1]._repr_html_())
-    page.open(cell)
-    page.js("new Promise(done => setTimeout(done, 500))")
-    assert page.complaints() == []
-    assert page.js("document.querySelectorAll('iframe[sandbox]').length") == 1
-    page.screenshot(tmp_path / "cell.png")
-    assert (tmp_path / "cell.png").stat().st_size > 10_000
 
 
 def test_an_open_page_reloads_itself_while_the_run_goes_on_and_not_after_its_end(page, tmp_path):

@@ -79,12 +79,6 @@ def test_features_are_asked_for_by_view_and_by_share(folder):
         assert set(views.feature_names["text"]) == set(chosen["text"])
 
 
-@pytest.mark.parametrize("bad", ["text=1,text=2", "text=,image=2", "text=1,2", ""])
-def test_what_is_no_number_for_each_view_is_told_before_anything_is_read(folder, bad, capsys):
-    assert run_app(["select", folder, "-n", bad]) == 2
-    assert f"Got {bad!r}; expected" in " ".join(capsys.readouterr().err.split())
-
-
 FAILING = {
     "no such file": ["select", "nowhere.npy", "-o", "new/folder"],
     "no sense": ["select", "nan.npy", "-o", "new/folder"],
@@ -144,14 +138,3 @@ def test_a_run_that_fails_late_keeps_what_was_learned_and_says_so(tmp_path, monk
     assert run_app([*command, "-o", "whole"]) == 0
     rankings = [(tmp_path / where / "ranking.csv").read_bytes() for where in ("out", "whole")]
     assert rankings[0] == rankings[1]
-
-
-def test_a_wrong_option_is_told_also_if_nothing_can_be_read_any_more(folder, monkeypatch, capsys):
-    def fails(self, file=None):
-        raise OSError(24, "Too many open files")
-
-    monkeypatch.setattr("typer.BadParameter.show", fails)
-    assert run_app(["select", folder, "--config", "nowhere.toml"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("omvfs: Invalid value for '--config': ")
-    assert said.count("\n") == 1

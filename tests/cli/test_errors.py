@@ -9,7 +9,7 @@ import pytest
 
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
-from omvfs.formats import NpySource, files
+from omvfs.formats import NpySource
 from support import counts
 
 
@@ -88,14 +88,6 @@ def test_a_missing_extra_is_told(tmp_path, capsys, monkeypatch):
     said_once(capsys, "omvfs[files]")
 
 
-def test_wide_rows_are_read_few_at_a_time(rows, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(files, "MAX_CHUNK_BYTES", 16 * 8 * 10)
-    assert run_app(["info", rows]) == 0
-    assert "120 rows; figures of the first 10." in capsys.readouterr().out
-    assert run_app(["convert", rows, "-o", str(tmp_path / "again.npy")]) == 0
-    np.testing.assert_array_equal(np.load(tmp_path / "again.npy"), np.load(rows))
-
-
 def test_a_pipe_gets_plain_lines_and_may_be_closed(tmp_path, capsys):
     name = "a_view_with_a_name_" * 8
     np.save(tmp_path / "x.npy", np.eye(3))
@@ -141,14 +133,3 @@ def test_typed_options_win_over_parameters_of_a_file(rows, tmp_path):
     model = OMVFS.load(out / "model.omvfs")
     assert model.n_clusters == 5
     assert model.view_support_["x"].sum() == 4
-
-
-@pytest.mark.parametrize("command", ["select", "info", "convert", "transform"])
-def test_a_folder_has_no_key(tmp_path, command, capsys):
-    (tmp_path / "data").mkdir()
-    np.save(tmp_path / "data" / "view_0_x.npy", np.eye(3))
-    options = [] if command == "info" else ["-o", str(tmp_path / "out")]
-    model = ["model"] * (command == "transform")
-    assert run_app([command, *model, str(tmp_path / "data"), "--key", "id", *options]) == 2
-    said_once(capsys, "--key is for files")
-    assert not (tmp_path / "out").exists()

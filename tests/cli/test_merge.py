@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import omvfs
-from omvfs import OMVFS, disk
+from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from streams import learned
 from support import counts
@@ -141,13 +141,3 @@ def test_what_cannot_be_merged_is_told_in_a_sentence(parts, tmp_path, capsys):
     told(capsys, 4, "missing.omvfs: No such file", *parts, tmp_path / "missing.omvfs", "-o", out)
     assert not out.exists()
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
-
-
-def test_two_merges_to_one_file_wait_for_none_and_one_is_told(parts, tmp_path, capsys):
-    out = tmp_path / "all.omvfs"
-    with disk.locked(out):
-        told(capsys, 1, f"Another run (pid {os.getpid()}) writes to {out}.", *parts, "-o", out)
-        # Others of the same folder are free.
-        assert merged(*parts, "-o", tmp_path / "other.omvfs") == 0
-    assert merged(*parts, "-o", out) == 0
-    assert not list(tmp_path.glob(".*lock"))

@@ -36,12 +36,23 @@ def place(tmp_path, monkeypatch):
     Path("odd.jsonl").write_text(json.dumps({"text": ["a"], "label": True}) + "\n")
     scipy.io.savemat("uneven.mat", {"a": np.eye(5), "b": np.eye(4)})
     np.save("narrow.npy", np.zeros((5, 0)))
-    for name, table in TABLES.items():
-        Path(f"{name}.toml").write_text(f"[parameters]\n{table}\n")
+    Path("words.txt").write_text("cat\n")
+    Path("folder").mkdir()
+    np.save("folder/view_0_x.npy", X)
+    for name, content in TABLES.items():
+        Path(f"{name}.toml").write_text(f"{content}\n")
     assert run_app(["select", "x.npy", "-k", "3", "-o", "done"]) == 0
 
 
-TABLES = {"window": "window = 0", "criterion": "criterion = 'best'", "sample": "sample_size = 10"}
+TABLES = {
+    "window": "[parameters]\nwindow = 0",
+    "criterion": "[parameters]\ncriterion = 'best'",
+    "sample": "[parameters]\nsample_size = 10",
+    "unknown": "[parameters]\nwindows = 3",
+    "option": "cluster = 3",
+    "broken": "clusters = ",
+    "deep": "x = " + "[" * 5000 + "]" * 5000,
+}
 # What is wrong, and what is to be read of it.
 CASES = {
     "select x.npy -k 0": "'--clusters': Got n_clusters=0; expected a whole number of at least 1",
@@ -57,6 +68,20 @@ CASES = {
     "select x.npy --config window.toml": "Got window=0; expected a whole number",
     "select x.npy --config criterion.toml": "Got criterion='best'; expected 'separation'",
     "select x.npy -n auto --config sample.toml": "sample_size=10; expected a number, or a sample",
+    "select x.npy --config unknown.toml": "'windows'; expected",
+    "select x.npy --config option.toml": "has 'cluster'; expected",
+    "select x.npy --config broken.toml": "is no TOML",
+    "select x.npy --config deep.toml": "is nested too deeply",
+    "select x.npy --config none.toml": "none.toml cannot be read",
+    "select x.npy -n x=1,x=2": "Got 'x=1,x=2'; expected a number for each view, once.",
+    "select x.npy -n x=": "Got 'x='; expected",
+    "select x.npy -n 2 --total 3": "-n is of each view, --total of all",
+    "select - --write-data": "which standard input cannot",
+    "info folder --key id": "--key is for files",
+    "select raw.jsonl --tokenize text --vocabulary words.txt": "expected VIEW=FILE",
+    "select raw.jsonl --tokenize text --vocabulary text=no.txt": "no.txt cannot be read",
+    "select raw.jsonl --tokenize text --vocabulary txt=words.txt": "Got words of 'txt'",
+    "convert text.parquet --keep class -o x.npz": "has no place for 'class'",
     "select x.npy -o http://host/out": "http://host/out cannot be written to: it is of the web",
     "select negative.npy": "--negative clip",
     "select late.npy --batch-size 20": "begins at row 120: Negative values in data: view 'late'",
@@ -89,7 +114,7 @@ def test_what_is_wrong_is_told_in_a_sentence_that_says_what_to_change(capsys):
         assert sentence in said, line
         assert "Traceback" not in said, line
         # What was learned is kept, and that is said; nothing else is but how the run went.
-        left = sorted(str(path) for path in Path().glob("*/*") if path.parent.name != "done")
+        left = sorted(str(path) for path in Path().glob("[!df]*/*"))
         assert left == (["out/model.omvfs"] if "go on with --resume" in said else []), line
         assert Path("out").exists() is bool(left), line
         shutil.rmtree("out", ignore_errors=True)

@@ -11,8 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from omvfs.cli.commands import run_app
-from omvfs.cli.output import summarise, write_results
-from omvfs.formats.files import Destination
+from omvfs.cli.output import write_results
 from omvfs.pipeline import Result
 from reported import HOSTILE, hostile_model
 from support import clustered
@@ -50,21 +49,6 @@ def test_the_report_of_a_model_is_that_of_its_run(run, tmp_path, capsys):
     assert out.read_bytes() == (folder / "report.html").read_bytes()
     assert out.with_suffix(".json").read_bytes() == (folder / "report.json").read_bytes()
     assert len(list(out.parent.iterdir())) == 2
-
-
-def test_the_command_that_a_report_tells_makes_the_same_results(run, tmp_path):
-    folder, rows = run
-    told = json.loads((folder / "report.json").read_text())["made"]["run"]
-    assert told["command"] == json.loads((folder / "run.json").read_text())["command"]
-    words = told["command"].split()
-    assert words[:3] == ["omvfs", "select", f"x={rows}"]
-    assert "--report" in words
-    assert "-o" not in words
-    assert run_app([*words[1:], "-o", str(tmp_path / "again")]) == 0
-    again = json.loads((tmp_path / "again" / "report.json").read_text())["made"]
-    made = json.loads((folder / "report.json").read_text())["made"]
-    for digest in ("rows_digest", "ranking_digest"):
-        assert again[digest] == made[digest]
 
 
 def test_as_many_features_and_draws_as_are_asked_for(run, tmp_path):
@@ -219,16 +203,3 @@ def test_hostile_names_come_back_from_tables_and_no_spreadsheet_computes_them(ho
     assert json.loads((out / "ranking.json").read_text(encoding="utf-8"))["selected"].keys() == {
         *model.schema_.names
     }
-
-
-def test_a_terminal_sees_hostile_names_spelt_out(hostile, capsys):
-    model, out, chosen, _ = hostile
-    # What is no text cannot be saved.
-    hostile_model(names=[name for name in HOSTILE if "\ud800" not in name])[0].save(
-        out / "model.omvfs"
-    )
-    assert run_app(["report", str(out / "model.omvfs"), "-o", str(out / "a.html")]) == 0
-    summarise(model, chosen, Destination(out), (), asked_clusters=True, wrote_data=False)
-    said = "".join(capsys.readouterr())
-    assert not [each for each in said if each != "\n" and (each < " " or "\x7f" <= each < "\xa0")]
-    assert "\u202e" not in said

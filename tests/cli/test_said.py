@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import fsspec
 import numpy as np
@@ -78,16 +79,6 @@ def test_a_name_of_many_characters_takes_no_longer_than_it_is(capsys):
     assert "aaaa" in capsys.readouterr().err
 
 
-def test_errors_show_names_and_say_nothing_else(tmp_path, capsys):
-    for name in HOSTILE:
-        (tmp_path / "x.jsonl").write_text(json.dumps({name: [1.0]}) + "\n")
-        for command in (["info", "--view", name], ["select", "--prepare", f"{name}:none"]):
-            assert run_app([command[0], str(tmp_path / "x.jsonl"), *command[1:]]) in (0, 2, 3)
-        assert run_app(["info", str(tmp_path / name.replace("/", "|"))]) == 4
-        said = capsys.readouterr()
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", said.out + said.err)
-
-
 NO_TEXT = "\ud800a"
 
 
@@ -102,6 +93,22 @@ def test_results_are_written_whatever_names_are(tmp_path):
     assert json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["inputs"] == [
         "\udcff.npy"
     ]
+
+
+def test_a_terminal_is_shown_names_and_obeys_none(tmp_path, monkeypatch, capsys):
+    rows = [json.dumps({"\x1b]0;view\x07": dict.fromkeys(HOSTILE, i % 3)}) for i in range(1, 30)]
+    (tmp_path / "x.jsonl").write_text("\n".join(rows))
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "200")
+    for terminal in (True, False):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)  # noqa: B023
+        assert run_app(["info", str(tmp_path / "x.jsonl")]) == 0
+        out = ["-k", "2", "--overwrite", "-o", str(tmp_path / "out")]
+        assert run_app(["select", str(tmp_path / "x.jsonl"), *out]) == 0
+        seen = " ".join("".join(capsys.readouterr()).split())
+        assert not re.search("[\x00-\x1f\x7f-\x9f\u202e]", seen)
+        assert "\\u202egnp.exe" in seen
+        assert "[bold red]x[/bold red]" in seen
 
 
 # Errors

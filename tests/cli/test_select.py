@@ -96,21 +96,6 @@ def test_the_data_can_tell_how_many_features_are_enough(folder, tmp_path, capsys
     assert list(views.widths.values()) == [n, min(n, 8)]
 
 
-def test_where_nobody_can_judge_nothing_is_said(folder, tmp_path, capsys):
-    out, config = tmp_path / "out", tmp_path / "run.toml"
-    config.write_text("[parameters]\nn_features_per_view = {text = 5, image = 2}\n")
-    where = ["-o", str(out), "--overwrite"]
-    for given in (["-k", "31", "-n", "5"], ["-k", "1"], ["-k", "3", "--config", str(config)]):
-        assert run_app(["select", str(folder), *given, *where]) == 0
-        assert "reproduce" not in capsys.readouterr().out
-    assert run_app(["select", str(folder), "-k", "31", "-n", "auto", *where]) == 3
-    assert "300 rows to judge" in capsys.readouterr().err
-    config.write_text("[parameters]\nsample_size = 10\n")
-    given = ["-n", "auto", "--config", str(config), "-o", str(tmp_path / "other")]
-    assert run_app(["select", str(folder), *given]) == 2
-    assert not (tmp_path / "other").exists()
-
-
 def test_info_tells_what_is_there(folder, capsys):
     np.save(folder / "view_1_image.npy", -np.eye(300, 8))
     assert run_app(["info", str(folder)]) == 0
@@ -169,24 +154,6 @@ def test_a_file_of_options_is_as_good_as_typing_them(folder, tmp_path, capsys):
     about = json.loads((kept / "run.json").read_text())
     assert about["parameters"]["prepare"] == ["text:tfidf", "l2"]
     assert about["parameters"]["window"] == 2
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("clusters = ", "is no TOML"),
-        ("cluster = 3", "has 'cluster'; expected"),
-        ("[parameters]\nwindows = 3", "'windows'; expected"),
-        ("[parameters]\nviews = [10, 18]", "'views'; expected"),
-        ("parameters = 3", "parameters 3"),
-        ("clusters = 'many'", "'--clusters'"),
-    ],
-)
-def test_a_wrong_file_of_options_is_told(folder, tmp_path, content, sentence, capsys):
-    (tmp_path / "run.toml").write_text(content)
-    assert run_app(["select", str(folder), "--config", str(tmp_path / "run.toml")]) == 2
-    assert sentence in " ".join(capsys.readouterr().err.split())
-    assert run_app(["select", str(folder), "--config", str(tmp_path / "none.toml")]) == 2
 
 
 def test_a_terminal_sees_rows_and_memory(monkeypatch):

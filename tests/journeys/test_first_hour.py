@@ -22,7 +22,6 @@ from sklearn.preprocessing import normalize
 from omvfs import OMVFS, ViewTransformer
 from omvfs.cli.commands import run_app
 from omvfs.datasets import make_planted
-from omvfs.selection import Selection
 
 N_CLASSES = 4
 
@@ -121,29 +120,6 @@ def test_who_has_texts_as_json_lines_reads_words_in_the_end(posts, tmp_path, cap
     assert kept <= {row["name"] for row in chosen if row["view"] == "words"}
     # Prepared as they were for the run: counts would be longer than 1.
     assert all(sum(x**2 for x in row["words"].values()) <= 1 + 1e-9 for row in few)
-
-
-def test_who_has_a_stream_learns_stops_and_goes_on(posts, tmp_path):
-    """Chunks as they come, a checkpoint, another process, the same bits."""
-    whole = OMVFS(N_CLASSES, n_features_per_view=40, random_state=0)
-    for chunk in posts.chunks(100):
-        whole.partial_fit(chunk.views)
-    first = OMVFS(N_CLASSES, n_features_per_view=40, random_state=0)
-    chunks = list(posts.chunks(100))
-    for chunk in chunks[:3]:
-        first.partial_fit(chunk.views)
-    first.save(tmp_path / "model.omvfs")
-    second = OMVFS.load(tmp_path / "model.omvfs")
-    for chunk in chunks[3:]:
-        second.partial_fit(chunk.views)
-    np.testing.assert_array_equal(second.scores_, whole.scores_)
-    found = second.predict(posts.views)
-    assert normalized_mutual_info_score(posts.labels, found) > 0.9
-    # Serving: nothing but the columns.
-    second.selection().save(tmp_path / "selection.json")
-    frozen = Selection.load(tmp_path / "selection.json")
-    row = {view: X[:1] for view, X in posts.views.items()}
-    np.testing.assert_array_equal(frozen.transform(row).toarray(), second.transform(row).toarray())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")

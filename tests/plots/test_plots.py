@@ -1,7 +1,5 @@
 """Pictures show what was found, under whatever names, and hold still while they are drawn."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from changing import chunks_of, stream, watching
-from omvfs import OMVFS, OMVFSPaper, plots
+from omvfs import OMVFS, plots
 from omvfs.baselines import Variance
 from streams import two_views
 
@@ -160,19 +158,6 @@ def test_hostile_names_are_drawn_as_they_are(plot, view):
         assert shown
 
 
-def test_few_rows_few_features_and_no_reservoir():
-    one = OMVFS(2, random_state=0, sample_size=0).fit(np.eye(4) + 1)
-    for plot in (plots.plot_scores, plots.plot_clusters, plots.plot_stream):
-        plot(one).figure.canvas.draw()
-    paper = OMVFSPaper(2, random_state=0, max_iter=2).fit(rows(30))
-    for plot in (plots.plot_scores, plots.plot_stream):
-        plot(paper, ax=None).figure.canvas.draw()
-    # Of one cluster nothing is telling.
-    alone = OMVFS(1, random_state=0).fit(rows(30))
-    for plot in (plots.plot_scores, plots.plot_clusters):
-        plot(alone).figure.canvas.draw()
-
-
 def test_scores_of_any_selector():
     ax = plots.plot_scores(Variance().fit(rows()), "image", n=3)
     assert len(ax.patches) == 3
@@ -189,10 +174,3 @@ def test_wrong_views_and_numbers_are_named(model):
         plots.plot_scores(model, "audio")
     with pytest.raises(ValueError, match="n=0"):
         plots.plot_scores(model, n=0)
-
-
-@every_plot
-def test_without_matplotlib_it_says_what_to_install(model, plot, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'omvfs\[plots\]'"):
-        plot(model)

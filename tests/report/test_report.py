@@ -11,11 +11,10 @@ from sklearn.exceptions import NotFittedError
 
 from changing import BEFORE, changing_rows, stacked, watching
 from omvfs import OMVFS, OMVFSPaper, Views
-from omvfs.model.queries import Queries
 from omvfs.report import Report
 from reported import QUICK, hostile_model, planted_model
 from streams import taken, two_views
-from support import clustered, fingerprint
+from support import fingerprint
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,16 +61,6 @@ def test_clusters_are_the_largest_first_and_named_by_what_tells_them(model, summ
             assert [each["name"] for each in view["features"]] == [each.feature for each in told]
 
 
-def test_a_cluster_that_no_selected_feature_stands_for_has_no_name():
-    X, _ = clustered(np.random.default_rng(0), 300, 12)
-    report = OMVFS(3, n_features_per_view=1, **QUICK).fit({"text": X}).report(0)
-    assert min(len(own["name"]) for own in report.summary["clusters"]) == 0
-    told = [f for own in report.summary["clusters"] for v in own["views"] for f in v["features"]]
-    assert told
-    assert all(each["strength"] > 1 for each in told)
-    assert "No selected feature stands for it" in report.html()
-
-
 def test_judgements_are_those_of_the_model(model, summary):
     quality, stability = model.selection_quality_, model.stability(3, quick=True)
     told = summary["quality"]
@@ -89,19 +78,6 @@ def test_judgements_are_those_of_the_model(model, summary):
     agreement = np.array(summary["agreement"])
     np.testing.assert_array_equal(agreement, agreement.T)
     assert agreement[0, 1] > 0.1  # the classes are in both views
-
-
-def test_rows_that_lack_views_and_empty_ones_are_counted():
-    blocks = {"text": np.eye(4).repeat(30, axis=0), "image": np.ones((120, 3))}
-    present = np.ones(120, bool)
-    present[:30] = False
-    blocks["text"][60:72] = 0
-    views = Views(blocks, present={"image": present})
-    text, image = OMVFS(2, **QUICK).fit(views).report(0).summary["views"]
-    assert (text["has_view"], image["has_view"]) == (1.0, 0.75)
-    assert (text["empty"], image["empty"]) == (0.1, 0.0)
-    assert text["nonzero"] == pytest.approx(0.225)
-    assert (text["n_features"], text["named"]) == (4, False)
 
 
 def test_the_stream_is_told_chunk_by_chunk(model, summary):
@@ -138,29 +114,6 @@ def test_changes_of_the_stream_are_told_with_what_came_and_went():
 def test_it_is_plain_values_that_json_holds(summary):
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert json.loads(Report(summary).json()) == summary
-
-
-def test_nothing_is_ranked_or_clustered_again_for_it(monkeypatch):
-    model = planted_model()
-    _ = model.ranking_, model.selection_quality_
-    done = []
-
-    def counted(owner, name):
-        real = getattr(owner, name)
-
-        def work(*given, **named):
-            done.append(name)
-            return real(*given, **named)
-
-        monkeypatch.setattr(owner, name, work)
-
-    for name in ("__init__", "_scored", "_scored_of"):
-        counted(Queries, name)
-    report = model.report(0)
-    report.html()
-    assert done == []
-    model.report(2)
-    assert done.count("_scored_of") == 2
 
 
 def test_a_report_changes_nothing_and_is_the_same_again():
@@ -227,14 +180,6 @@ def test_page_and_values_are_saved_beside_each_other(tmp_path):
     assert len(list((tmp_path / "deep").iterdir())) == 2
     with pytest.raises(ValueError, match=r"expected the name of a page, as report\.html"):
         report.save(tmp_path / "fox.json")
-
-
-def test_it_opens_in_the_browser_of_the_system(model, monkeypatch):
-    asked = []
-    monkeypatch.setattr("webbrowser.open", asked.append)
-    path = model.report(0).open()
-    assert asked == [path.as_uri()]
-    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_what_has_learned_nothing_has_no_report(model):

@@ -1,10 +1,8 @@
 """The site of `make docs`: links lead on, nothing comes from elsewhere, anybody can use it."""
 
-from functools import cache, partial
+from functools import cache
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -97,23 +95,6 @@ def browser():
     browser.close()
 
 
-@pytest.fixture(scope="module")
-def served():
-    """Return the address of the site on a plain server of this machine."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(SITE)))
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", MAIN)
@@ -123,45 +104,4 @@ def test_nothing_serious_stands_in_the_way_of_anybody(browser, name, scheme):
     page.prefer(scheme)
     page.open(SITE / name)
     assert page.axe() == []
-    page.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MAIN)
-def test_pages_of_a_server_ask_for_nothing_else_and_the_console_is_empty(browser, served, name):
-    page = browser.page(offline=False)
-    page.open(f"{served}/{name}")
-    asked = [each for each in page.requests() if not each.startswith("data:")]
-    assert asked
-    assert [each for each in asked if not each.startswith(served)] == []
-    # The theme says that it is light or dark, and a browser asks every server for an icon, once.
-    told = [each["params"] for each in page.complaints() if each["params"].get("type") != "log"]
-    own = [each.get("entry", {}).get("url", "") for each in told]
-    assert [each for each, url in zip(told, own, strict=True) if "favicon" not in url] == []
-    page.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("place", ["file", "server"])
-@pytest.mark.parametrize(
-    ("words", "page_of"), [("negative", "faq.html"), ("transform_views", "omvfs.OMVFS.html")]
-)
-def test_search_finds_pages_without_a_network(browser, served, place, words, page_of):
-    page = browser.page(offline=place == "file")
-    at = f"{SITE.as_uri()}/search.html" if place == "file" else f"{served}/search.html"
-    page.call("Page.navigate", url=f"{at}?q={words}")
-    page.until("document.querySelectorAll('#search-results li a').length > 0")
-    page.until("document.querySelector('#search-results p.search-summary').textContent !== ''")
-    links = page.js("[...document.querySelectorAll('#search-results li a')].map(a => a.href)")
-    assert any(page_of in link for link in links)
-    page.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["index.html", "data.html", "gallery/index.html"])
-def test_no_page_scrolls_sideways_on_a_phone(browser, name):
-    page = browser.page()
-    page.resize(360)
-    page.open(SITE / name)
-    assert page.js("document.documentElement.scrollWidth") <= 360
     page.close()
