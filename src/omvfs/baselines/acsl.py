@@ -13,7 +13,6 @@ from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
-from omvfs.parameters import number, whole
 
 # Weight of ‖w_j‖², without which w_j is anything where two views say the same.
 _RIDGE = 1e-5
@@ -113,37 +112,32 @@ class ACSL(OfflineSelector):
 
     is_multi_view = True
     embeds_directly = False
+    _above_zero = ("regression_weight", "sparsity")
 
     def _score_views(self, batch: Views) -> Found:
-        n_clusters = whole("n_clusters", self.n_clusters, least=1)
-        n_neighbors = whole("n_neighbors", self.n_neighbors, least=1)
-        max_iter = whole("max_iter", self.max_iter, least=1)
-        alpha = number("graph_weight", self.graph_weight, least=0.0)
-        beta = number("regression_weight", self.regression_weight, least=0.0, above=True)
-        gamma = number("sparsity", self.sparsity, least=0.0, above=True)
-        tol = number("tol", self.tol, least=0.0)
         blocks = list(batch.blocks.values())
-        A = [shares(neighbour_graph(X_v, n_neighbors, "cosine", None)) for X_v in blocks]
-        found = Collaboration(centred_features(blocks), A, n_clusters, alpha, beta, gamma)
+        A = [shares(neighbour_graph(X_v, self.n_neighbors, "cosine", None)) for X_v in blocks]
+        weights = self.graph_weight, self.regression_weight, self.sparsity
+        found = Collaboration(centred_features(blocks), A, self.n_clusters, *weights)
         history = [found.objective()]
-        for _ in range(max_iter):
+        for _ in range(self.max_iter):
             found.update_s()
             found.update_w()
             found.update_f_and_p()
             history.append(found.objective())
-            if history[-2] - history[-1] <= tol * abs(history[-2]):
+            if history[-2] - history[-1] <= self.tol * abs(history[-2]):
                 break
         ends = np.cumsum(list(batch.widths.values()))[:-1]
-        weights = dict(zip(batch.names, np.split(found.P, ends), strict=True))
+        P = dict(zip(batch.names, np.split(found.P, ends), strict=True))
         attributes = {
             "embedding_": found.F,
-            "weights_": weights,
+            "weights_": P,
             "graph_": found.S,
             "view_weights_": dict(zip(batch.names, found.w.T.copy(), strict=True)),
             "objective_history_": history,
             "n_iter_": len(history) - 1,
         }
-        return Found({name: row_norms(P_v) for name, P_v in weights.items()}, attributes)
+        return {name: row_norms(P_v) for name, P_v in P.items()}, attributes
 
 
 class Collaboration:

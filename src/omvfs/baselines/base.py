@@ -3,8 +3,8 @@
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,27 +14,18 @@ from omvfs.data.blocks import Block, Negative
 from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.state import Update
-from omvfs.parameters import seed_of
+from omvfs.parameters import number, seed_of, whole
 from omvfs.selector import MultiViewSelector, SelectSize, StreamSelector, sizes_by_view
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a fit has found.
+# By view name, scores of all features, larger is better; what else a fitted selector is to have.
+Found: TypeAlias = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
-    Attributes
-    ----------
-    scores : dict of str to array
-        Score of every feature by view name, larger is better.
-    attributes : dict of str to object
-        What else the fitted selector is to have.
-    """
-
-    scores: dict[str, NDArray[Any]]
-    attributes: dict[str, Any] = field(default_factory=dict)
-
+# Parameters that are whole numbers of at least 1, and numbers of at least 0, in all methods.
+COUNTS = ("n_clusters", "n_neighbors", "n_nonzero", "max_iter")
+WEIGHTS = ("sparsity", "graph_weight", "regression_weight", "smoothness", "orthogonality", "tol")
 
 # What the docstrings of methods share: ``{name}`` on a line of its own stands for it there.
 PARAMETERS = {
@@ -86,6 +77,8 @@ class OfflineSelector(SharedParameters, MultiViewSelector):
     remainder: Remainder = "error"
     # What to do with negative values; methods that factorise into nonnegative parts refuse them.
     _negative: ClassVar[Negative] = "allow"
+    # Which of the weights may not be 0.
+    _above_zero: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Score the features of X.
@@ -103,10 +96,19 @@ class OfflineSelector(SharedParameters, MultiViewSelector):
         """
         batch = self._split(X, self._negative)
         sizes_by_view(self.n_features_per_view, batch.schema)
+        self._check_params()
         with self._drawing_if_it_becomes():
-            found = self._score_views(batch)
-            self._become(X, batch, _view_scores=found.scores, **found.attributes)
+            scores, attributes = self._score_views(batch)
+            self._become(X, batch, _view_scores=scores, **attributes)
         return self
+
+    def _check_params(self) -> None:
+        """Refuse bad parameters, before anything is learned."""
+        for name, value in self.get_params(deep=False).items():
+            if name in COUNTS:
+                whole(name, value, least=1)
+            elif name in WEIGHTS:
+                number(name, value, least=0.0, above=name in self._above_zero)
 
     @property
     def view_scores_(self) -> dict[str, NDArray[Any]]:
@@ -130,7 +132,7 @@ class PerViewSelector(OfflineSelector):
     random_state = None
 
     def _score_views(self, batch: Views) -> Found:
-        return Found(self._each_view(batch, lambda name, X, rng: self._score_view(X, rng)))
+        return self._each_view(batch, lambda name, X, rng: self._score_view(X, rng)), {}
 
     def _each_view(
         self, batch: Views, work: Callable[[str, Block, np.random.Generator], T]

@@ -19,7 +19,6 @@ from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block, scale_columns
 from omvfs.model.objective import row_norms
-from omvfs.parameters import number, whole
 
 # Share of the largest singular value below which a direction is taken for free.
 _FREE = 1e-8
@@ -216,7 +215,6 @@ class FactorSelector(PerViewSelector):
     _factors: dict[str, Factors] = field(init=False)
 
     def _score_views(self, batch: Views) -> Found:
-        self._check_params()
         factors = self._each_view(
             batch,
             # In double precision, as the solvers subtract what is nearly equal.
@@ -232,15 +230,7 @@ class FactorSelector(PerViewSelector):
                 stacklevel=3,
             )
         scores = {name: row_norms(found.weights) for name, found in factors.items()}
-        return Found(scores, {"_factors": factors})
-
-    def _check_params(self) -> None:
-        whole("n_clusters", self.n_clusters, least=1)
-        number("sparsity", self.sparsity, least=0.0)
-        number("graph_weight", self.graph_weight, least=0.0)
-        whole("n_neighbors", self.n_neighbors, least=1)
-        whole("max_iter", self.max_iter, least=1)
-        number("tol", self.tol, least=0.0)
+        return scores, {"_factors": factors}
 
     @abstractmethod
     def _factorise(self, X: Block, rng: np.random.Generator) -> Factors:

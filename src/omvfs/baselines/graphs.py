@@ -26,7 +26,7 @@ from omvfs.model.arrays import (
     sums_by_label,
 )
 from omvfs.model.graph.neighbours import k_nearest, neighbours
-from omvfs.parameters import number, one_of, whole
+from omvfs.parameters import number, one_of
 
 FloatArray: TypeAlias = NDArray[np.float64]
 # fᵀLf, fᵀDf and f̃ᵀDf̃ of every column.
@@ -256,7 +256,7 @@ class GraphSelector(PerViewSelector):
     """Base of single-view methods that score features on a graph of the rows.
 
     A subclass takes the parameters `n_neighbors`, `weights`, `width` and `graph`, and provides
-    `_score_on`; `_check` if it has parameters of its own.
+    `_score_on`.
     """
 
     n_neighbors: int = 5
@@ -265,7 +265,6 @@ class GraphSelector(PerViewSelector):
     graph: Any = None
 
     def _score_views(self, batch: Views) -> Found:
-        self._check()
         given = given_graphs(self.graph, batch)
 
         def score(name: str, X: Block, rng: np.random.Generator) -> NDArray[Any]:
@@ -274,11 +273,10 @@ class GraphSelector(PerViewSelector):
             W = neighbour_graph(X, self.n_neighbors, self.weights, self.width)
             return self._score_on(W, X, rng)
 
-        return Found(self._each_view(batch, score))
+        return self._each_view(batch, score), {}
 
-    def _check(self) -> None:
-        """Refuse bad parameters."""
-        whole("n_neighbors", self.n_neighbors, least=1)
+    def _check_params(self) -> None:
+        super()._check_params()
         one_of("weights", self.weights, ("heat", "binary", "cosine"))
         if self.width is not None:
             number("width", self.width, least=np.finfo(np.float64).tiny)

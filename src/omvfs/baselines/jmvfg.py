@@ -23,7 +23,7 @@ from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
-from omvfs.parameters import number, seed_of, whole
+from omvfs.parameters import seed_of
 
 # ζ: weight of the penalty on what of H is below 0.
 _PENALTY = 1e4
@@ -124,28 +124,22 @@ class JMVFG(OfflineSelector):
 
     is_multi_view = True
     embeds_directly = False
+    _above_zero = ("sparsity", "graph_weight")
 
     def _score_views(self, batch: Views) -> Found:
-        n_clusters = whole("n_clusters", self.n_clusters, least=1)
-        n_neighbors = whole("n_neighbors", self.n_neighbors, least=1)
-        max_iter = whole("max_iter", self.max_iter, least=1)
-        eta = number("sparsity", self.sparsity, least=0.0, above=True)
-        gamma = number("smoothness", self.smoothness, least=0.0)
-        beta = number("graph_weight", self.graph_weight, least=0.0, above=True)
-        tol = number("tol", self.tol, least=0.0)
         rng = np.random.default_rng(seed_of(self.random_state))
         X = [unit_interval(block) for block in batch.blocks.values()]
-        A = [len(X) * view_graph(X_v, n_neighbors) for X_v in X]
-        H = unit_columns(indicator(hstack(X), n_clusters, rng))
-        joint = Joint(X, A, H, eta, gamma, beta)
+        A = [len(X) * view_graph(X_v, self.n_neighbors) for X_v in X]
+        H = unit_columns(indicator(hstack(X), self.n_clusters, rng))
+        joint = Joint(X, A, H, self.sparsity, self.smoothness, self.graph_weight)
         history = [joint.objective()]
-        for _ in range(max_iter):
+        for _ in range(self.max_iter):
             joint.update_delta()
             joint.update_w()
             joint.update_h()
             joint.update_s()
             history.append(joint.objective())
-            if history[-2] - history[-1] <= tol * history[-2]:
+            if history[-2] - history[-1] <= self.tol * history[-2]:
                 break
         weights = dict(zip(batch.names, joint.W, strict=True))
         attributes = {
@@ -156,7 +150,7 @@ class JMVFG(OfflineSelector):
             "objective_history_": history,
             "n_iter_": len(history) - 1,
         }
-        return Found({name: row_norms(W) ** 2 for name, W in weights.items()}, attributes)
+        return {name: row_norms(W) ** 2 for name, W in weights.items()}, attributes
 
 
 class Joint:

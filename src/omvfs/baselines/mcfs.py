@@ -17,7 +17,6 @@ from omvfs.baselines.graphs import (
     spectrum,
 )
 from omvfs.model.arrays import Array, Block, column_sums
-from omvfs.parameters import whole
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -61,11 +60,6 @@ class MCFS(GraphSelector):
     random_state: Any = None
 
     embeds_directly = False
-
-    def _check(self) -> None:
-        super()._check()
-        whole("n_clusters", self.n_clusters, least=1)
-        whole("n_nonzero", self.n_nonzero, least=1)
 
     def _score_on(self, W: sp.csr_array, X: Block, rng: np.random.Generator) -> FloatArray:
         degree = degrees(W)

@@ -22,7 +22,7 @@ from omvfs.model.constrained.alternate import best_cluster
 from omvfs.model.constrained.init import spectral_start
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.objective import inner, row_norms
-from omvfs.parameters import number, one_of, seed_of, whole
+from omvfs.parameters import one_of, seed_of
 
 # Random starts of the clustering.
 _STARTS = 8
@@ -141,6 +141,7 @@ class MVUFS(OfflineSelector):
 
     is_multi_view = True
     embeds_directly = False
+    _above_zero = ("regression_weight",)
 
     @property
     def _negative(self) -> Negative:  # type: ignore[override] # follows the parameter
@@ -148,31 +149,24 @@ class MVUFS(OfflineSelector):
         return negative
 
     def _score_views(self, batch: Views) -> Found:
-        n_clusters = whole("n_clusters", self.n_clusters, least=1)
-        n_neighbors = whole("n_neighbors", self.n_neighbors, least=1)
-        max_iter = whole("max_iter", self.max_iter, least=1)
-        zeta = number("orthogonality", self.orthogonality, least=0.0)
-        alpha = number("regression_weight", self.regression_weight, least=0.0)
-        beta = number("sparsity", self.sparsity, least=0.0)
-        nu = number("graph_weight", self.graph_weight, least=0.0)
-        if alpha == 0:
-            raise ValueError("Got regression_weight=0; expected above 0: it finds the features.")
         names = batch.schema.names
         label = names[0] if self.label_view is None else self.label_view
         if label not in names:
             raise ValueError(f"Got label_view={label!r}; the views are {listed(names)}.")
         rng = np.random.default_rng(seed_of(self.random_state))
         X = [block.astype(np.float64, copy=False) for block in batch.blocks.values()]
-        problem = Problem.of(X, names.index(label), n_neighbors, (alpha, beta, nu))
-        found = solve(problem, cluster(X[problem.label], n_clusters, rng), zeta, max_iter)
-        weights = dict(zip(names, found.W, strict=True))
+        weights = self.regression_weight, self.sparsity, self.graph_weight
+        problem = Problem.of(X, names.index(label), self.n_neighbors, weights)
+        start = cluster(X[problem.label], self.n_clusters, rng)
+        G, factors, history = solve(problem, start, self.orthogonality, self.max_iter)
+        W = dict(zip(names, factors, strict=True))
         attributes = {
-            "embedding_": found.G,
-            "weights_": weights,
-            "objective_history_": found.history,
-            "n_iter_": len(found.history),
+            "embedding_": G,
+            "weights_": W,
+            "objective_history_": history,
+            "n_iter_": len(history),
         }
-        return Found({name: row_norms(W) for name, W in weights.items()}, attributes)
+        return {name: row_norms(W_v) for name, W_v in W.items()}, attributes
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -294,25 +288,6 @@ class Problem:
         return _SHORT * float(np.sqrt(n_clusters / n))
 
 
-@dataclass(frozen=True)
-class Solution:
-    """What `solve` found.
-
-    Attributes
-    ----------
-    G : array of shape (n, K)
-        Nonnegative, with orthonormal columns.
-    W : list of array of shape (D_v, K)
-        What the features of each view say of the columns of G.
-    history : list of tuple of 4 floats
-        The objective before every iteration, and after each of its half-steps.
-    """
-
-    G: FloatArray
-    W: list[FloatArray]
-    history: list[tuple[float, ...]]
-
-
 def cluster(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray:
     """Return which row is in which cluster of X, 0 or 1, without empty clusters.
 
@@ -326,7 +301,9 @@ def cluster(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray:
     return np.eye(labels.max() + 1)[labels]
 
 
-def solve(problem: Problem, clusters: FloatArray, zeta: float, max_iter: int) -> Solution:
+def solve(
+    problem: Problem, clusters: FloatArray, zeta: float, max_iter: int
+) -> tuple[FloatArray, list[FloatArray], list[tuple[float, ...]]]:
     """Alternate half-steps for W, G and F while the penalty rises, then meet the constraint.
 
     Parameters
@@ -340,7 +317,12 @@ def solve(problem: Problem, clusters: FloatArray, zeta: float, max_iter: int) ->
 
     Returns
     -------
-    Solution
+    G : array of shape (n, K)
+        Nonnegative, with orthonormal columns.
+    W : list of array of shape (D_v, K)
+        What the features of each view say of the columns of G.
+    history : list of tuple of 4 floats
+        The objective before every iteration, and after each of its half-steps.
     """
     G = unit_columns(clusters + _OFFSET)
     F = np.maximum(np.linalg.solve(G.T @ G, (problem.Xt[problem.label] @ G).T), 0)
@@ -362,7 +344,7 @@ def solve(problem: Problem, clusters: FloatArray, zeta: float, max_iter: int) ->
     filled = largest.any(axis=0)
     G = unit_columns(largest[:, filled])
     W = [descend(problem.of_weights(v, G), W_v[:, filled], steps=_STEPS) for v, W_v in enumerate(W)]
-    return Solution(G, W, history)
+    return G, W, history
 
 
 def _penalties(n_rows: int, zeta: float, max_iter: int) -> FloatArray:

@@ -11,7 +11,6 @@ from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.graph.similarity import laplacian, split_signs
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
-from omvfs.parameters import number
 
 # Up to so many features or, where they are fewer, rows, the regression is solved directly. The
 # equations of the rows have to be set up anew each time.
@@ -92,10 +91,6 @@ class NDFS(FactorSelector):
     tol: float = 1e-5
 
     embeds_directly = False
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        number("orthogonality", self.orthogonality, least=0.0)
 
     def _factorise(self, X: Block, rng: np.random.Generator) -> Factors:
         F = unit_columns(indicator(X, self.n_clusters, rng) + 0.2)

@@ -39,7 +39,7 @@ class RandomScore(OfflineSelector):
         # One generator for all: views as wide as each other must not have the same scores.
         rng = np.random.default_rng(seed_of(self.random_state))
         widths = batch.widths.items()
-        return Found({name: rng.random((width,)) for name, width in widths})
+        return {name: rng.random((width,)) for name, width in widths}, {}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

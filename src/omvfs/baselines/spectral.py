@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from omvfs.baselines.graphs import GraphSelector, degrees, in_double, smoothness, spectrum
 from omvfs.data.blocks import Block
-from omvfs.parameters import one_of, whole
+from omvfs.parameters import one_of
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -121,9 +121,8 @@ class SPEC(GraphSelector):
     style: int = 3
     random_state: Any = None
 
-    def _check(self) -> None:
-        super()._check()
-        whole("n_clusters", self.n_clusters, least=1)
+    def _check_params(self) -> None:
+        super()._check_params()
         one_of("style", self.style, (1, 2, 3))
 
     def _score_on(self, W: sp.csr_array, X: Block, rng: np.random.Generator) -> NDArray[np.float64]:

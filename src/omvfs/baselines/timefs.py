@@ -13,7 +13,7 @@ from omvfs.baselines.graphs import FloatArray, simplex_rows
 from omvfs.data.blocks import Block
 from omvfs.data.views import Views
 from omvfs.model.objective import inner, l21, row_norms, squared_norm
-from omvfs.parameters import number, seed_of, whole
+from omvfs.parameters import number, seed_of
 
 BoolArray = NDArray[np.bool_]
 # Share of the largest eigenvalue below which an equation is taken for none.
@@ -113,39 +113,36 @@ class TIMEFS(OfflineSelector):
 
     is_multi_view = True
     embeds_directly = True
+    _above_zero = ("smoothness",)
     _missing = "allow"
 
     def _score_views(self, batch: Views) -> Found:
-        n_clusters = whole("n_clusters", self.n_clusters, least=1)
-        max_iter = whole("max_iter", self.max_iter, least=1)
-        lam = number("sparsity", self.sparsity, least=0.0)
-        eta = number("smoothness", self.smoothness, least=0.0, above=True)
-        power = number("view_power", self.view_power, least=1.0, above=True)
-        tol = number("tol", self.tol, least=0.0)
+        number("view_power", self.view_power, least=1.0, above=True)
         rng = np.random.default_rng(seed_of(self.random_state))
         blocks = list(batch.blocks.values())
         present = [batch.has(view) for view in batch.names] if batch.present else None
         for view, has in batch.present.items():
             if not has.any():
                 raise ValueError(f"View {view!r} is lacking in every row. Leave it out.")
-        k = min(n_clusters, len(batch))
-        found = Anchored(blocks, k, lam, eta, power, rng, present=present)
+        k = min(self.n_clusters, len(batch))
+        weights = self.sparsity, self.smoothness, self.view_power
+        found = Anchored(blocks, k, *weights, rng, present=present)
         history = [found.objective()]
-        for _ in range(max_iter):
+        for _ in range(self.max_iter):
             found.iterate()
             history.append(found.objective())
-            if abs(history[-2] - history[-1]) <= tol * history[-2]:
+            if abs(history[-2] - history[-1]) <= self.tol * history[-2]:
                 break
-        weights = dict(zip(batch.names, found.W, strict=True))
+        W = dict(zip(batch.names, found.W, strict=True))
         attributes = {
             "embedding_": found.M,
             "embeddings_": dict(zip(batch.names, found.Z, strict=True)),
-            "weights_": weights,
+            "weights_": W,
             "view_weights_": dict(zip(batch.names, found.a.tolist(), strict=True)),
             "objective_history_": history,
             "n_iter_": len(history) - 1,
         }
-        return Found({name: row_norms(W) ** 2 for name, W in weights.items()}, attributes)
+        return {name: row_norms(W_v) ** 2 for name, W_v in W.items()}, attributes
 
 
 class Incomplete:
