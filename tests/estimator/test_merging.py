@@ -19,7 +19,7 @@ from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.fitted import key_of_rows
 from omvfs.model.constrained.merging import in_pairs
 from omvfs.model.statistics import Statistics
-from omvfs.parts import Card, Plan, in_time, merge_parts
+from omvfs.parts import Plan, merge_parts
 from streams import lacking, learned, presence, two_views
 from support import fingerprint
 
@@ -259,18 +259,6 @@ def test_a_part_that_is_given_twice_is_refused(tmp_path):
         refused(too, all_three, part)
 
 
-def test_a_merge_that_fails_changes_nothing():
-    a, b, c = parts_of(two_views(0, 90), [40, 30, 20], sample_size=12)
-    odd = fitted(two_views(3, 20), sample_size=13)
-    before = [learned(part) for part in (a, b, c, odd)]
-    merged = a.merge(b)
-    for wrong in (odd, b, 7):
-        with pytest.raises((ValueError, TypeError)):
-            merged.merge(c, wrong)
-    assert [learned(part) for part in (a, b, c, odd)] == before
-    assert learned(merged.merge(c)) == learned(omvfs.merge([c, b, a]))
-
-
 # Time
 
 
@@ -418,13 +406,3 @@ def test_a_part_is_known_by_its_rows_on_every_machine():
     # Without a sample the last rows tell.
     for own in ({}, {"sample_size": 0}):
         assert part(0, 50, **own).brief.card.key != part(1, 50, **own).brief.card.key
-
-
-@pytest.mark.parametrize(
-    ("groups", "later"),
-    [([[0], [0], [0]], [2, 1, 0]), ([[0, 0], [0]], [1, 1, 0]), ([[1, 0], [1, 0]], [3, 2, 1, 0])],
-    ids=str,
-)
-def test_parts_of_a_group_are_older_by_all_that_came_after_it(groups, later):
-    cards = [[Card(b"", 1, 1.0, n) for n in group] for group in groups]
-    assert [card.later for card in in_time(cards)] == later

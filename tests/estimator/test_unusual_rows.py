@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from faults import every_solver, everything, good
-from omvfs import OMVFS, OMVFSPaper, SuspectColumnWarning, Views
+from omvfs import OMVFS, OMVFSPaper, SuspectColumnWarning
 from streams import two_views
 from support import clustered, counts, fingerprint
 
@@ -21,31 +21,7 @@ def result(model):
     )
 
 
-def permuted_indices(X):
-    """The same matrix with the entries of every row in reverse, and one of them in two parts."""
-    data, indices, indptr = [], [], [0]
-    for i in range(X.shape[0]):
-        row = X[[i]]
-        data += [*row.data[::-1]]
-        indices += [*row.indices[::-1]]
-        if row.nnz:
-            data[-1] /= 2
-            data.append(data[-1])
-            indices.append(indices[-1])
-        indptr.append(len(data))
-    return sp.csr_array((np.array(data), np.array(indices), np.array(indptr)), shape=X.shape)
-
-
-def read_only(X):
-    X = X.copy()
-    for array in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
-        array.flags.writeable = False
-    return X
-
-
 UNUSUAL = {
-    "unsorted and duplicate indices": {"text": permuted_indices},
-    "read-only": {"text": read_only, "image": read_only},
     "Fortran order": {"image": np.asfortranarray},
     "every other row of a larger array": {"image": lambda X: np.repeat(X, 2, axis=0)[::2]},
     "CSC": {"text": sp.csc_array},
@@ -92,23 +68,9 @@ def test_empty_short_and_single_row_chunks_are_allowed(make, when):
         assert model.scores_.any() or (type(model), when, value) == (OMVFSPaper, "first", 0)
 
 
-@every_solver
-def test_a_stream_of_nothing_but_zeros_ranks_by_place(make):
-    model = make(3, batch_size=5, random_state=0).fit(Views([np.zeros((20, 4)), np.zeros((20, 2))]))
-    assert not model.scores_.any()
-    np.testing.assert_array_equal(model.ranking_, [1, 2, 3, 4, 1, 2])
-    zeros = [np.zeros((3, 4)), np.zeros((3, 2))]
-    assert model.explained_share(zeros) == model.score(zeros) == 0
-
-
 @pytest.mark.parametrize(
     ("half_life", "sample_size", "dtype"),
-    [
-        (1e-300, 0, np.float32),
-        (1e-300, 2000, np.float64),
-        (0.02, 50, np.float64),
-        (0.3, 2000, "f4"),
-    ],
+    [(1e-300, 0, "f4"), (1e-300, 2000, "f8"), (0.3, 50, "f4")],
 )
 def test_what_is_forgotten_altogether_leaves_finite_answers(half_life, sample_size, dtype):
     model = OMVFS(3, half_life=half_life, sample_size=sample_size, random_state=0)
@@ -130,21 +92,16 @@ def model(**params):
     return OMVFS(**{"n_clusters": 3, "batch_size": 30, "random_state": 0, **params})
 
 
-def test_a_row_number_is_warned_of_by_name_and_where_fit_was_called():
-    X = frame()
-    X.insert(2, "id", np.arange(60.0))
+def test_row_numbers_and_dominant_columns_are_warned_of_by_name_where_fit_was_called():
+    X = frame().assign(id=np.arange(60.0))
     with pytest.warns(SuspectColumnWarning, match=r"'id' of view 'X' counts the rows") as told:
         model().fit(X)
-    assert len(told) == 1
-    assert told[0].filename == __file__
+    assert [each.filename for each in told] == [__file__]
     assert [each.column for each in told[0].message.suspects] == ["id"]
-
-
-def test_a_dominant_column_is_warned_of_unless_columns_are_brought_to_one_scale():
-    X = frame()
-    X["c"] *= 100
+    X = frame().assign(c=100 * frame()["c"])
     with pytest.warns(SuspectColumnWarning, match=r"'c' of view 'X' holds 99.*prepare='scale'"):
         model().fit(X)
+    # Unless columns are brought to one scale.
     model(prepare="scale").fit(X)
     model(scale_columns=True).fit(X)
 
@@ -159,8 +116,7 @@ def test_a_column_that_is_large_in_all_rows_alike_is_not_warned_of():
 
 
 def test_a_stream_is_warned_of_in_its_first_chunk_only():
-    X = frame(90)
-    X["id"] = np.arange(90.0)
+    X = frame(90).assign(id=np.arange(90.0))
     fitted = model()
     with pytest.warns(SuspectColumnWarning):
         fitted.partial_fit(X[:30])
@@ -171,8 +127,7 @@ def test_a_stream_is_warned_of_in_its_first_chunk_only():
 
 
 def test_a_warning_that_is_an_error_leaves_the_model_as_it_was():
-    X = frame()
-    X["id"] = np.arange(60.0)
+    X = frame().assign(id=np.arange(60.0))
     fresh = model(random_state=np.random.RandomState(0))
     for learn in (fresh.fit, fresh.partial_fit):
         with pytest.raises(SuspectColumnWarning):
