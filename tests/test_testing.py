@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from omvfs.baselines import ColumnSum, RandomScore
 from omvfs.data.schema import Schema
-from omvfs.formats import ArraySource, Chunk, IteratorSource, SideBySide
+from omvfs.formats import ArraySource, IteratorSource, SideBySide
 from omvfs.testing import check_selector, check_source
 
 
@@ -28,37 +28,16 @@ class SelectsOneMore(ColumnSum):
         return support
 
 
-class TakesAnySize(RandomScore):
-    def fit(self, X, y=None):
-        given = self.n_features_per_view
-        self.n_features_per_view = None
-        try:
-            return super().fit(X)
-        finally:
-            self.n_features_per_view = given
-
-
 class SupportsInOrderOfViews(ColumnSum):
     def get_support(self, indices=False):
         mask = np.concatenate(list(self.view_support_.values()))
         return np.flatnonzero(mask) if indices else mask
 
 
-class ForgetsViewsInNames(ColumnSum):
-    def get_feature_names_out(self, input_features=None):
-        names = super().get_feature_names_out(input_features)
-        return np.array([name.split("__")[-1] for name in names], dtype=object)
-
-
 class MakesDense(ColumnSum):
     def transform(self, X):
         out = super().transform(X)
         return out.toarray() if sp.issparse(out) else out
-
-
-class ScoresSomethingElse(ColumnSum):
-    def score(self, X, y=None):
-        return min(1.0, super().score(X) + 0.1)
 
 
 class SpoilsItsInput(ColumnSum):
@@ -80,13 +59,6 @@ class LooksAtY(ColumnSum):
     def fit(self, X, y=None):
         super().fit(X)
         return self if y is None else self.partial_fit(self._read_next(X)[:5])
-
-
-class ForgetsBeforeItFails(RandomScore):
-    def fit(self, X, y=None):
-        if hasattr(self, "_view_scores"):
-            self._view_scores = {view: 0 * own for view, own in self._view_scores.items()}
-        return super().fit(X)
 
 
 class CountsBeforeItFails(ColumnSum):
@@ -111,15 +83,11 @@ class LearnsTheLastChunkOnly(ColumnSum):
 BROKEN_SELECTORS = {
     RanksTheWorstFirst: "not by score, the first better where they are equal",
     SelectsOneMore: r"n_features_per_view=4 selects \(5, 5\), not \(4, 4\)",
-    TakesAnySize: "n_features_per_view=0 is not refused",
     SupportsInOrderOfViews: "not in the order of the columns of X",
-    ForgetsViewsInNames: "Columns of views are called",
     MakesDense: "transform gives .*ndarray",
-    ScoresSomethingElse: "not the concordance of the selected features with other views",
     SpoilsItsInput: "changes its input",
     HandsOutItsScores: "Scores that are handed out reach into the model",
     LooksAtY: "fit depends on y",
-    ForgetsBeforeItFails: "fit: NaN is refused, but has left something",
     CountsBeforeItFails: "A chunk that was refused has been counted",
     LearnsTheLastChunkOnly: "partial_fit: a view missing is not refused",
 }
@@ -149,12 +117,6 @@ def of_chunks(**changes):
     return Changed(lambda chunk: replace(chunk, **{k: f(chunk) for k, f in changes.items()}))
 
 
-class OtherSizes(Changed):
-    def _chunks(self, batch_size, cursor):
-        yield Chunk(0, self._views[:2], {"row": 2})
-        yield Chunk(2, self._views[2:], {"row": 11})
-
-
 class FromTheStart(Changed):
     def _chunks(self, batch_size, cursor):
         for chunk in super()._chunks(batch_size, cursor):
@@ -182,10 +144,6 @@ class OneBuffer(Changed):
             yield replace(chunk, views=ArraySource({"x": rows})._views)
 
 
-class OtherSchema(Changed):
-    schema = Schema(("x",), (2,), (("a", "b"),))
-
-
 class OtherLength(Changed):
     n_rows = 12
 
@@ -201,10 +159,6 @@ class NeverTheSame(Changed):
         return {"number": next(self.number)}
 
 
-class NotPlain(Changed):
-    identity = {"shape": X.shape}  # noqa: RUF012
-
-
 class ClosedOnce(Changed):
     closed = False
 
@@ -214,15 +168,16 @@ class ClosedOnce(Changed):
 
 
 BROKEN_SOURCES = {
-    "chunks of": OtherSizes,
     "other rows of view 'x' from": FromTheStart,
     "expected an error that says 'cursor'": AnyCursor,
     "expected an error that says 'batch_size'": AnySize,
     "other rows of view 'x' in chunks of": OneBuffer,
-    "the schema of the source is": OtherSchema,
+    "the schema of the source is": type(
+        "OtherSchema", (Changed,), {"schema": Schema(("x",), (2,), (("a", "b"),))}
+    ),
     "n_rows=12 of 11 rows": OtherLength,
     "Got the identity": NeverTheSame,
-    "an identity that JSON does not keep": NotPlain,
+    "an identity that JSON does not keep": type("NotPlain", (Changed,), {"identity": {"n": (2,)}}),
     "closed twice": ClosedOnce,
     "expected the row 3 in it": lambda: of_chunks(cursor=lambda chunk: {"row": chunk.start}),
     "a cursor that JSON": lambda: of_chunks(cursor=lambda c: {"row": np.int64(c.cursor["row"])}),
@@ -239,13 +194,7 @@ def test_a_broken_promise_is_told(sentence, make):
         check_source(make)
 
 
-SOUND = {
-    "arrays": Changed,
-    "an iterator": lambda: IteratorSource(lambda: iter([{"x": X[:4]}, {"x": X[4:]}])),
-    "several": lambda: SideBySide({"a": Changed(), "b": ArraySource({"y": X})}),
-}
-
-
-@pytest.mark.parametrize("make", SOUND.values(), ids=SOUND.keys())
-def test_a_sound_source_passes(make):
-    check_source(make)
+def test_a_sound_source_passes():
+    check_source(Changed)
+    check_source(lambda: IteratorSource(lambda: iter([{"x": X[:4]}, {"x": X[4:]}])))
+    check_source(lambda: SideBySide({"a": Changed(), "b": ArraySource({"y": X})}))

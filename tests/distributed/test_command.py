@@ -171,27 +171,20 @@ def test_a_damaged_part_is_named_or_left_out(folder, one_by_one, scheduler, caps
     assert select(folder / "p" / "no-*.npy", "-o", folder / "b", "--scheduler", scheduler) == 4
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_options_that_do_not_go_together_are_refused(folder, capsys):
+    for options, said in [
         (["--workers", "2", "--scheduler", "tcp://127.0.0.1:1"], "give one of them"),
         (["--skip-damaged"], "--skip-damaged is for --workers or --scheduler"),
         (["--order"], "--order is for --workers or --scheduler"),
         (["--workers", "2", "--skip-damaged", "--write-data"], "not with --skip-damaged"),
         (["--workers", "2", "-o", "memory://there/out"], "is not of this machine"),
         (["--workers", "0"], "--workers"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(options, said, folder, capsys):
-    out = [] if "-o" in options else ["-o", folder / "out"]
-    assert select(folder / "p" / "*.npy", *out, *options) == 2
-    assert said in " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert not (folder / "out").exists()
-
-
-def test_standard_input_is_not_for_workers(capsys):
-    assert select("-", "--workers", "2") == 2
-    assert "standard input is read without --workers" in capsys.readouterr().err
+        (["--workers", "2", "-"], "standard input is read without --workers"),
+    ]:
+        out = [] if "-o" in options else ["-o", folder / "out"]
+        assert select(folder / "p" / "*.npy", *out, *options) == 2
+        assert said in " ".join(capsys.readouterr().err.replace("│", " ").split())
+        assert not (folder / "out").exists()
 
 
 def test_a_run_without_workers_goes_on_without(folder, scheduler, capsys):

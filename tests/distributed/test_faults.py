@@ -60,3 +60,10 @@ def test_workers_that_are_paused_for_ever_are_not_waited_for(monkeypatch):
         timer.start()
         assert on_dask.fit(OMVFS(2), da.random.random((9, 3)), client).n_samples_seen_ == 9
         timer.join()
+
+
+def test_a_client_without_a_scheduler_is_refused():
+    with inside(1) as client:
+        pass
+    with pytest.raises(ClusterError, match="is gone: the client is closed"):
+        on_dask.fit(OMVFS(2), da.ones((4, 3)), client)

@@ -84,40 +84,24 @@ def test_rows_are_read_as_they_are_however_they_are_delivered(X, data):
 
 def test_numbers_of_all_types_are_one_table():
     layout = layout_of([("a", "decimal(4,2)"), ("b", "boolean"), ("c", "tinyint")])
-    given_rows = pa.record_batch(
-        {
-            "a": pa.array([decimal.Decimal("1.25")], pa.decimal128(4, 2)),
-            "b": [True],
-            "c": pa.array([3], pa.int8()),
-        }
-    )
-    (table,) = layout.read([given_rows])
+    numbers = pa.array([decimal.Decimal("1.25")], pa.decimal128(4, 2))
+    rows = pa.record_batch({"a": numbers, "b": [True], "c": pa.array([3], pa.int8())})
+    (table,) = layout.read([rows])
     assert table.to_pylist() == [{"a": 1.25, "b": 1.0, "c": 3.0}]
-
-
-def test_float32_stays_so():
-    layout = layout_of([("a", "array<float>")])
-    (batch,) = layout.read([pa.record_batch({"a": pa.array([[1.0]], pa.list_(pa.float32()))})])
+    single = pa.record_batch({"a": pa.array([[1.0]], pa.list_(pa.float32()))})
+    (batch,) = layout_of([("a", "array<float>")]).read([single])
     assert batch.dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("name", "bad", "said"),
-    [
-        ("v", None, "Column 'v' is null at row 2;"),
-        ("a", None, "Column 'a' is null at row 2;"),
-        ("m", None, "Column 'm' is null at row 2;"),
-        ("n1", None, "Column 'n1' is null at row 2; expected values that are all there. Impute"),
+def test_what_is_wrong_is_named_with_its_column_and_row():
+    rows = batch_of([[1.0, 0.0, 2.0]] * 4, [False] * 4)
+    for name, bad, said in [
+        *((name, None, f"Column '{name}' is null at row 2; expected") for name in ("v", "m", "n1")),
         ("v", {"type": 1, "values": [1.0, None, 2.0]}, "Column 'v' holds a null at row 2;"),
         ("a", [None, 1.0, 2.0], "Column 'a' holds a null at row 2;"),
         ("m", [("cat", None)], "Column 'm' holds a null at row 2;"),
         ("a", [1.0], "View 'a' has 1 features at row 2 of column 'a', 3 at row 0. Give every"),
-        ("v", {"type": 1, "values": [1.0]}, "View 'v' has 1 features at row 2 of column 'v'"),
-        (
-            "v",
-            {"type": 0, "size": 9, "indices": [1], "values": [1.0]},
-            "View 'v' has 9 features at row 2",
-        ),
+        ("v", vector([1.0] * 9, True), "View 'v' has 9 features at row 2"),
         (
             "v",
             {"type": 0, "size": 3, "indices": [1, 2], "values": [1.0]},
@@ -128,17 +112,13 @@ def test_float32_stays_so():
             {"type": 0, "size": 3, "indices": [7], "values": [1.0]},
             "View 'v': the CSR matrix of shape",
         ),
-    ],
-)
-def test_what_is_wrong_is_named_with_its_column_and_row(name, bad, said):
-    X = [[1.0, 0.0, 2.0]] * 4
-    rows = batch_of(X, [False] * 4)
-    place = rows.schema.get_field_index(name)
-    values = rows.column(place).to_pylist()
-    values[2] = bad
-    rows = rows.set_column(place, name, pa.array(values, rows.schema.field(name).type))
-    with pytest.raises(ValueError, match=said):
-        list(LAYOUT.read([rows]))
+    ]:
+        place = rows.schema.get_field_index(name)
+        values = rows.column(place).to_pylist()
+        values[2] = bad
+        wrong = rows.set_column(place, name, pa.array(values, rows.schema.field(name).type))
+        with pytest.raises(ValueError, match=said):
+            list(LAYOUT.read([wrong]))
 
 
 TYPES = [
@@ -168,9 +148,8 @@ def test_columns_make_views_by_their_types_and_names():
     assert named.views["text"].feature_names == ("cat", "dog")
 
 
-@pytest.mark.parametrize(
-    ("types", "views", "names", "said"),
-    [
+def test_columns_that_make_no_views_are_refused():
+    for types, views, names, said in [
         (TYPES, None, None, "Column 'id' is of type string; expected numbers, array<double>, map"),
         (TYPES, {"a": "when"}, None, "Column 'when' is of type timestamp; expected numbers"),
         (TYPES, {"a": "b"}, None, "View 'a' has columns that the DataFrame lacks: 'b'."),
@@ -188,11 +167,9 @@ def test_columns_make_views_by_their_types_and_names():
         ([("t", "vector"), ("t__x", "int")], None, None, "View 't' is a column, and what other"),
         ([("v", "vector"), ("v", "int")], None, None, "Expected unique column names, got 'v' 2"),
         ([], None, None, "Got views none; expected at least one"),
-    ],
-)
-def test_columns_that_make_no_views_are_refused(types, views, names, said):
-    with pytest.raises((TypeError, ValueError), match=said):
-        layout_of(types, views, names)
+    ]:
+        with pytest.raises((TypeError, ValueError), match=said):
+            layout_of(types, views, names)
 
 
 def learned_rows(rows, part=0):

@@ -23,7 +23,7 @@ QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10, "sampl
     own=st.sampled_from([{}, {"half_life": 20.0}, {"negative": "shift"}]),
     chance=st.randoms(use_true_random=False),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_parts_in_any_order_come_to_the_bits_of_merge(sizes, own, chance):
     parts = [two_views(seed, n) for seed, n in enumerate(sizes)]
     selector = OMVFS(3, **QUICK, **own)
@@ -44,7 +44,7 @@ def test_parts_in_any_order_come_to_the_bits_of_merge(sizes, own, chance):
     sizes=st.lists(st.integers(0, 30), max_size=6),
     plain=st.booleans(),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_batches_of_any_sizes_are_learned_from_as_all_at_once(seed, sizes, plain):
     views = two_views(seed, sum(sizes))
     whole = np.hstack(list(views.values())) if plain else views
