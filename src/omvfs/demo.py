@@ -4,19 +4,17 @@ First a planted stream, of which the features that matter are known, drawn while
 scikit-learn's handwritten digits, seen as several views. At the end a report on the stream.
 """
 
-import resource
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich import box
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from sklearn.datasets import load_digits
@@ -26,20 +24,11 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from omvfs import OMVFS, Views
 from omvfs.baselines import ColumnSum, RandomScore, Variance
 from omvfs.datasets import PlantedStream, planted_stream
-from omvfs.evaluation import (
-    clustering_accuracy,
-    evaluate_selection,
-    normalized_mutual_information,
-    summarise,
-)
+from omvfs.evaluation import evaluate_selection, normalized_mutual_information, summarise
 from omvfs.selector import rank
 
-Scores = Mapping[str, NDArray[np.floating]]
-Labels = NDArray[np.intp]
-
 # Features of the digits to select per view, and runs of k-means to average over.
-N_SELECTED = 20
-N_RUNS = 5
+N_SELECTED, N_RUNS = 20, 5
 # How often rows are drawn for the report to tell what is chance.
 N_RESAMPLES = 3
 
@@ -82,21 +71,28 @@ def show_stream(console: Console, n_rows: int) -> OMVFS:
         view_names=("words", "tags"),
         random_state=0,
     )
-    before, started = _peak_memory(), time.perf_counter()
+    started = time.perf_counter()
     selectors = _read_stream(console, stream)
     seconds = time.perf_counter() - started
-    console.print(
-        f"\n[bold]{n_rows / seconds:,.0f} rows per second[/] ({seconds:.1f} s), [bold]peak memory "
-        f"{_peak_memory():,.0f} MB[/] ({before:,.0f} MB at the start).\n"
-    )
-    rankings = {name: selector.view_scores_ for name, selector in selectors.items()}
-    console.print(_recovery_table(stream.informative, rankings))
+    console.print(f"\n[bold]{n_rows / seconds:,.0f} rows per second[/] ({seconds:.1f} s).\n")
+    table = _table("Words and tags of topics found", "view", "of topics", *selectors)
+    for view, truth in stream.informative.items():
+        n = int(truth.sum())
+        best = (np.argsort(rank(each.view_scores_[view]))[:n] for each in selectors.values())
+        shares = (f"{truth[chosen].mean():.1%}" for chosen in best)
+        table.add_row(view, f"{n:,} of {len(truth):,}", *shares)
+    console.print(table)
     console.print(
         "How many of them a ranking has among its first 1,000 words and 500 tags. Column sum\n"
         "puts the most frequent first, variance those that vary most.\n"
     )
     selector: OMVFS = selectors["OMVFS"]
-    console.print(_top_table(selector))
+    views = selector.schema_.names
+    table = _table("Best features by OMVFS", "rank", *views)
+    tops = (selector.top_features(view, 10) for view in views)
+    for place, features in enumerate(zip(*tops, strict=True), start=1):
+        table.add_row(str(place), *features)
+    console.print(table)
     return selector
 
 
@@ -123,21 +119,31 @@ def show_digits(console: Console) -> None:
         f"{len(views):,} images of digits, real ones, in {len(views.names)} views: {widths}.\n"
         f"From each view {N_SELECTED} features are selected, without knowing the digits.\n"
     )
-
     selector = OMVFS(n_clusters=10, n_features_per_view=N_SELECTED, random_state=0).fit(views)
-    others = {"column sum": ColumnSum(), "variance": Variance()}
-    rankings = {"OMVFS": selector.view_scores_}
+    others = {
+        "column sum": ColumnSum(),
+        "variance": Variance(),
+        "random": RandomScore(random_state=0),
+    }
+    rankings: dict[str, Mapping[str, NDArray[Any]]] = {"OMVFS": selector.view_scores_}
     rankings |= {name: other.fit(views).view_scores_ for name, other in others.items()}
-    console.print(_clustering_table(views, labels, rankings, selector.predict(views)))
+    how: dict[str, Any] = {"seeds": range(N_RUNS), "clustering": "stacked"}
+    rows = evaluate_selection(views, labels, rankings, N_SELECTED, **how)
+    rows += evaluate_selection(views, labels, {"all": rankings["OMVFS"]}, None, **how)
+    table = _table("Digits told apart by the features", "selected by", "a view", "NMI")
+    for row in summarise(rows):
+        table.add_row(row["method"], str(row["p"] or "all"), f"{row['NMI geometric']:.3f}")
+    nmi = normalized_mutual_information(labels, selector.predict(views), "geometric")
+    table.add_section()
+    table.add_row("OMVFS's own clusters", "all", f"{nmi:.3f}")
+    console.print(table)
     console.print(
         "How well groups of images that are alike in these features agree with the digits: 1 is\n"
-        "fully, by two measures, NMI and ACC.\n"
+        "fully.\n"
     )
-    console.print(_pixel_table({method: scores["pixels"] for method, scores in rankings.items()}))
-    console.print(_top_table(selector))
 
 
-def digits_views() -> tuple[Views, Labels]:
+def digits_views() -> tuple[Views, NDArray[np.intp]]:
     """Return scikit-learn's digits as views with named features, rows of unit norm, and labels.
 
     Returns
@@ -182,8 +188,7 @@ def _read_stream(console: Console, stream: PlantedStream) -> dict[str, Any]:
     text = TextColumn("{task.completed:,} rows, {task.fields[rate]:,.0f} a second")
     with Progress(BarColumn(), text, console=console) as progress:
         task = progress.add_task("", total=stream.n_rows, rate=0.0)
-        started = time.perf_counter()
-        done = 0
+        started, done = time.perf_counter(), 0
         for batch in stream.batches():
             views = batch.replaced({name: normalize(X) for name, X in batch.blocks.items()})
             for selector in selectors.values():
@@ -193,72 +198,11 @@ def _read_stream(console: Console, stream: PlantedStream) -> dict[str, Any]:
     return selectors
 
 
-def _recovery_table(
-    informative: Mapping[str, NDArray[np.bool_]], rankings: Mapping[str, Scores]
-) -> Table:
-    table = _table("Words and tags of topics found", "view", "of topics", *rankings)
-    for view, truth in informative.items():
-        n = int(truth.sum())
-        shares = (truth[_best(scores[view], n)].mean() for scores in rankings.values())
-        table.add_row(view, f"{n:,} of {len(truth):,}", *(f"{share:.1%}" for share in shares))
-    return table
-
-
-def _clustering_table(
-    views: Views, labels: Labels, rankings: Mapping[str, Scores], consensus: Labels
-) -> Table:
-    """Return how well k-means does on the features each ranking selects."""
-    table = _table("Digits told apart by the features", "selected by", "a view", "NMI", "ACC")
-    rows = []
-    for seed in range(N_RUNS):
-        random = RandomScore(random_state=seed).fit(views).view_scores_
-        judge = partial(evaluate_selection, views, labels, seeds=[seed], clustering="stacked")
-        rows += judge({**rankings, "random": random}, N_SELECTED)
-        rows += judge({"all": random}, None)
-    for row in summarise(rows):
-        figures = f"{row['NMI geometric']:.3f}", f"{row['ACC']:.3f}"
-        table.add_row(row["method"], str(row["p"] or "all"), *figures)
-    nmi = normalized_mutual_information(labels, consensus, "geometric")
-    acc = clustering_accuracy(labels, consensus)
-    table.add_section()
-    table.add_row("OMVFS's own clusters", "all", f"{nmi:.3f}", f"{acc:.3f}")
-    return table
-
-
-def _pixel_table(scores_by_method: Scores) -> Table:
-    table = _table(f"The {N_SELECTED} pixels selected", *scores_by_method, justify="left")
-    pictures = (
-        np.where(rank(scores) <= N_SELECTED, "■ ", "· ").reshape(8, 8)
-        for scores in scores_by_method.values()
-    )
-    table.add_row(*("\n".join(map("".join, picture)) for picture in pictures))
-    return table
-
-
-def _top_table(selector: OMVFS) -> Table:
-    views = selector.schema_.names
-    table = _table("Best features by OMVFS", "rank", *views, justify="left")
-    tops = (selector.top_features(view, 10) for view in views)
-    for place, features in enumerate(zip(*tops, strict=True), start=1):
-        table.add_row(str(place), *features)
-    return table
-
-
-def _table(title: str, first: str, *others: str, justify: JustifyMethod = "right") -> Table:
+def _table(title: str, first: str, *others: str) -> Table:
     table = Table(first, title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for heading in others:
-        table.add_column(heading, justify=justify)
+        table.add_column(heading, justify="right")
     return table
-
-
-def _best(scores: NDArray[np.floating], n: int) -> Labels:
-    return np.argsort(rank(scores))[:n]
-
-
-def _peak_memory() -> float:
-    """Return the most memory this process has had so far, in MB."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
 if __name__ == "__main__":

@@ -106,13 +106,7 @@ app = typer.Typer(
 
 
 def run_app(arguments: list[str]) -> int:
-    """Run a command and return its exit code; errors are one sentence on stderr.
-
-    Parameters
-    ----------
-    arguments : list of str
-        Among them, anywhere, ``--debug`` to show where an error comes from.
-    """
+    """Run a command and return its exit code; errors are one sentence on stderr."""
     given = [each for each in arguments if each != "--debug"]
     with saying_what_is_logged():
         return ended(lambda: app(given, prog_name="omvfs", standalone_mode=False), arguments)

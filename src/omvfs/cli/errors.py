@@ -98,14 +98,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def ended(command: Callable[[], Any], arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code; errors are one sentence on stderr.
-
-    Parameters
-    ----------
-    command : callable
-    arguments : sequence of str
-        What was typed; ``--debug`` among it shows where an error comes from.
-    """
+    """Run a command and return its exit code; errors are one sentence on stderr."""
     import typer
 
     # Older versions of typer use click, newer ones have their own copy of it.
@@ -146,10 +139,6 @@ def ended(command: Callable[[], Any], arguments: Sequence[str]) -> int:
 
 def said_of(error: Exception) -> tuple[str, int]:
     """Return what is said of an error, and the exit code.
-
-    Parameters
-    ----------
-    error : Exception
 
     Examples
     --------
@@ -192,14 +181,7 @@ def said_of(error: Exception) -> tuple[str, int]:
 
 
 def say(text: str, err: bool = False) -> None:
-    """Say a sentence, without secrets of addresses and what a terminal would obey.
-
-    Parameters
-    ----------
-    text : str
-    err : bool, default=False
-        Whether on standard error.
-    """
+    """Say a sentence, without secrets of addresses and what a terminal would obey."""
     import typer
 
     typer.echo(_shown(discreet(text)), err=err)

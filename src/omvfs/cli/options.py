@@ -178,15 +178,7 @@ def parameter(name: str, *flags: str, **how: Any) -> Any:
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Make the values of a TOML file the defaults of the options.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command.
-    path : Path or None
-        The file; paths within it are as if typed.
-    """
+    """Make the values of a TOML file the defaults of the options."""
     if path is None:
         return None
     from omvfs.data.schema import listed
@@ -215,13 +207,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def parameters_of(context: typer.Context) -> dict[str, Any]:
-    """Return the parameters of OMVFS: what was typed, else the file's table, else the options.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command.
-    """
+    """Return the parameters of OMVFS: what was typed, else the file's table, else the options."""
     options = {_OTHERWISE.get(name, name): name for name in context.params}
     found = {own: context.params[options[own]] for own in options.keys() & _own_parameters()}
     sources = {own: context.get_parameter_source(options[own]) for own in found}

@@ -421,10 +421,6 @@ def _count(n: int, what: str) -> str:
 def figures(views: "Views") -> list[list[str]]:
     """Return a line of text for every view, as `COLUMNS` says.
 
-    Parameters
-    ----------
-    views : Views
-
     Examples
     --------
     >>> import numpy as np
@@ -458,12 +454,6 @@ def figures(views: "Views") -> list[list[str]]:
 
 def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
     """Return sentences on what is wrong, each with its remedy.
-
-    Parameters
-    ----------
-    views : Views
-    inputs : sequence of str
-        What they were read from.
 
     Examples
     --------
@@ -506,12 +496,6 @@ def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
 def remark(suspect: "Suspect", inputs: Sequence[str]) -> str:
     """Return a sentence on a column that is hardly a feature, with the option that mends it.
 
-    Parameters
-    ----------
-    suspect : Suspect
-    inputs : sequence of str
-        What it was read from.
-
     Examples
     --------
     >>> from omvfs.data.read import Suspect
@@ -544,13 +528,7 @@ def _column_of_a_table(suspect: "Suspect", inputs: Sequence[str]) -> str | None:
 
 @contextmanager
 def remarked(inputs: Sequence[str]) -> Iterator[list[str]]:
-    """Say what the library warns of as sentences, at once, and keep these to be said again.
-
-    Parameters
-    ----------
-    inputs : sequence of str
-        What is read.
-    """
+    """Say what the library warns of as sentences, at once, and keep these to be said again."""
     from omvfs import SuspectColumnWarning
 
     said: list[str] = []
@@ -591,16 +569,7 @@ def no_rows(inputs: Sequence[str]) -> "SourceError":
 
 
 def chunks_of(source: "Source", inputs: Sequence[str], rows: int = AT_ONCE) -> Iterator["Chunk"]:
-    """Yield chunks that fit into memory if they are dense, and refuse inputs that have none.
-
-    Parameters
-    ----------
-    source : Source
-    inputs : sequence of str
-        What was opened.
-    rows : int
-        Most rows of a chunk.
-    """
+    """Yield chunks that fit into memory if they are dense, and refuse inputs that have none."""
     from omvfs.formats import files
 
     fit = files.MAX_CHUNK_BYTES // (16 * sum(source.schema.widths))
@@ -678,17 +647,7 @@ def write_rows(
 
 
 def as_they_came(source: "Source", inputs: Sequence[str], out: Path) -> dict[Path, Sequence[str]]:
-    """Return where to write which views of a source, in the format they came in.
-
-    Parameters
-    ----------
-    source : Source
-        As `open_source` returns it.
-    inputs : sequence of str
-        What was opened.
-    out : Path
-        Folder, or a file with an ending that tells another format.
-    """
+    """Return where to write which views of a source, in the format they came in."""
     from omvfs.formats import SideBySide
     from omvfs.formats.opening import ROWS, Input, read_input
 
@@ -719,11 +678,6 @@ def _selected(selector: "OMVFS") -> Callable[["Views"], "Views"]:
 @contextmanager
 def leaving_no_folder(path: Path) -> Iterator[None]:
     """If the block fails, remove the folders that it has made on the way to `path` and not filled.
-
-    Parameters
-    ----------
-    path : Path
-        What the block makes.
 
     Examples
     --------
@@ -823,13 +777,7 @@ def write_report(out: Path, selector: "OMVFS", reading: Reading) -> None:
 
 
 def remove_stale(out: Path) -> None:
-    """Remove the page of a run before, which is not on the results that are there now.
-
-    Parameters
-    ----------
-    out : Path
-        Folder, in which the results are.
-    """
+    """Remove the page of a run before, which is not on the results that are there now."""
     from omvfs.report.page import TITLE
 
     page = out / PAGE
@@ -839,15 +787,7 @@ def remove_stale(out: Path) -> None:
 
 
 def run_of(model: Path, selector: "OMVFS") -> dict[str, Any]:
-    """Return how a model was made, as run.json beside it tells, if that is on the same run.
-
-    Parameters
-    ----------
-    model : Path
-        Its file.
-    selector : OMVFS
-        What is in it.
-    """
+    """Return how a model was made, as run.json beside it tells, if that is on the same run."""
     with model.open("rb") as file:
         about = {"model": model.name, "SHA-256": hashlib.file_digest(file, "sha256").hexdigest()}
     try:
@@ -872,11 +812,6 @@ def command_of(context: typer.Context) -> str:
     """Return a command as it was typed, without secrets, and without what is of one run only.
 
     Where its results go, and that it went on, is: the results are the same.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command.
     """
     words: list[str] = []
     options: list[str] = []
