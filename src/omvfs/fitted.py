@@ -23,7 +23,6 @@ from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.presence import Presence
 from omvfs.model.queries import SharingQueries
 from omvfs.model.ranking.request import Ranking
-from omvfs.model.scoring import with_snapshot
 from omvfs.model.settings import AUTO, Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
@@ -315,8 +314,6 @@ class FittedState:
                 update = step(state, blocks, self.settings, U, V, present, asked)
         after = replace(self, state=update.known, raised=raised, preparation=preparation)
         after.check_finite(None if update.patch is None else update.patch.after)
-        update = with_snapshot(state, update, self.settings)
-        after = replace(after, state=update.known)
         if state.watch is None or update.info is None:
             return Update(after, update.info, update.patch)
         info, event = update.info, update.info.drift

@@ -38,10 +38,8 @@ from omvfs.report import Report, report_on
 from omvfs.selector import SelectSize
 from omvfs.selectors.clustering import ClustersRows
 from omvfs.selectors.explaining import ExplainingSelector
-from omvfs.selectors.glimpse import TellsAtOnce
 from omvfs.selectors.growing_reader import GrowsFeatures
 from omvfs.selectors.judging import JudgesSelection
-from omvfs.selectors.rank_history import RemembersRanks
 from omvfs.selectors.showing import ShowsLearned
 from omvfs.selectors.telling import TellsDrift
 from omvfs.threads import alone, on_one_thread
@@ -50,8 +48,6 @@ from omvfs.threads import alone, on_one_thread
 class OMVFS(
     ShowsLearned,
     TellsDrift,
-    RemembersRanks,
-    TellsAtOnce,
     GrowsFeatures,
     JudgesSelection,
     Persistent,
@@ -202,12 +198,6 @@ class OMVFS(
     history_ : deque of ChunkInfo
         One entry a chunk: terms of the objective, iterations, seconds, orthogonality error, and the
         change of the stream if one was noticed. The last 10,000 chunks are kept.
-    rank_history_ : RankHistory
-        The best features of each view along the stream, as ranked on the way: at most 99 snapshots,
-        taken when the reservoir is clustered anew and every so many rows, half as many as there are
-        features. A merged model begins anew.
-    share_history_ : ShareHistory
-        The shares of clusters at the same moments, of the rows that came since the moment before.
     drift_ : list of DriftEvent
         Changes of the stream, in order, if `detect_drift` is on; the last 1,000 are kept.
     n_iter_ : int

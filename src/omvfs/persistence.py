@@ -40,7 +40,6 @@ from omvfs.model.state import B_sq_norms, ChunkInfo
 from omvfs.model.stream.change import BUCKET, SPANS
 from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.reservoir import Rows
-from omvfs.model.stream.snapshots import CLUSTERS, MOST, Snapshots, n_top
 from omvfs.model.stream.watch import LEVELS, Watch
 from omvfs.prepare import Preparation
 from omvfs.selector import HISTORY, Journal
@@ -648,7 +647,6 @@ def check_state(learned: Learned) -> None:
         _shaped("V", V_v, (D, K), dtype)
     _check_rows(fitted, K, dtype)
     _check_watch(fitted)
-    _check_snapshots(state.snapshots, schema, n)
     weights = state.view_weights
     _expect(
         not weights
@@ -847,32 +845,6 @@ def _check_watch(fitted: FittedState) -> None:
     )
 
 
-def _check_snapshots(snapshots: Snapshots, schema: Schema, n_rows: int) -> None:
-    placed, shape = snapshots.placed, (len(schema.names), n_top(len(schema.names)))
-    _expect(placed.ndim == 1 and len(placed) <= CLUSTERS, "rows are placed in too many clusters")
-    counts = placed.tolist()
-    _expect(
-        all(0 <= each <= n_rows for each in counts) and sum(counts) <= n_rows,
-        "more rows are placed in clusters than there are",
-    )
-    at = [0, *(each.n_rows for each in snapshots.taken)]
-    _expect(
-        len(at) <= MOST
-        and 0 <= snapshots.gap <= n_rows
-        and at[-1] <= n_rows
-        and all(a < b for a, b in itertools.pairwise(at)),
-        "the snapshots of the ranks are too many, or not in order",
-    )
-    most = np.array(schema.widths)[:, np.newaxis]
-    for each in snapshots.taken:
-        _shaped("a snapshot", each.top, shape)
-        _expect(((each.top >= -1) & (each.top < most)).all(), "a snapshot has features of none")
-        _expect(
-            each.shares.ndim == 1 and len(each.shares) <= CLUSTERS and (each.shares <= 1).all(),
-            "a snapshot has shares that are none",
-        )
-
-
 def _check_preparation(fitted: FittedState) -> None:
     views, own = fitted.schema.names, fitted.preparation
     begun = Preparation.of(dict(zip(views, own.steps, strict=True)), views)
@@ -925,8 +897,7 @@ def _check_events(fitted: FittedState, history: Sequence[ChunkInfo]) -> None:
         _expect(
             0 < info.n_rows <= n_rows
             and 0 <= info.n_iter < _MOST
-            and all(map(math.isfinite, numbers))
-            and (info.overlap is None or 0 <= info.overlap <= 1),
+            and all(map(math.isfinite, numbers)),
             "a chunk has numbers that cannot be",
         )
     events = fitted.drift

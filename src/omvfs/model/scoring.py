@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, Block, IntArray, dense_if_full, significant
-from omvfs.model.constrained.half_steps import inverse_roots, update_v
 from omvfs.model.presence import of_those, who_has
-from omvfs.model.ranking.criteria import ByV, relevance
 from omvfs.model.ranking.repetition import Repetition
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.ranking.separation import (
@@ -21,14 +17,7 @@ from omvfs.model.ranking.separation import (
 )
 from omvfs.model.ranking.signal import score_in_order, signal_order
 from omvfs.model.settings import Settings
-from omvfs.model.state import Scales, State, Update
-from omvfs.model.stream.snapshots import Snapshot, n_top, overlap
-from omvfs.model.view_statistics import ViewStatistics
-
-# On the way, features of a view that are scored: those of the largest contrast.
-_CANDIDATES = 1000
-# Features at a time, so that they stay in the cache.
-_PIECE = 4096
+from omvfs.model.state import Scales, State
 
 
 def relevances(
@@ -122,124 +111,3 @@ def as_set(
         )
         for each, scores, (X_v, shares, means) in parts
     ]
-
-
-def with_snapshot(before: State, update: Update[State], settings: Settings) -> Update[State]:
-    """Return what a chunk changes, its rows counted, with a snapshot if one is due.
-
-    Of what the chunk left if the reservoir was clustered anew, as that costs more than ranking. Of
-    what it came upon, if there are rows enough since the last snapshot: what it left is not in
-    the arrays yet.
-
-    Parameters
-    ----------
-    before : State
-        What the chunk came upon.
-    update : Update
-        What it changes.
-    settings : Settings
-    """
-    assert update.info is not None
-    anew, info, U = update.info.reclustered, update.info, update.known.window.U[-1]
-    taken, widths = before.snapshots, [view.n_features for view in before.statistics.views]
-    due = taken.due(before.statistics.n_rows, widths, fast=settings.graph == "none")
-    if anew:
-        taken = taken.count(U)
-    if due or anew:
-        now = snapshot(update.known if anew else before, settings, taken.shares)
-        share = overlap(taken.taken[-1].top, now.top) if taken.taken else np.nan
-        info = replace(info, overlap=None if np.isnan(share) else share)
-        taken = taken.add(now)
-    if not anew:
-        taken = taken.count(U)
-    return replace(update, known=replace(update.known, snapshots=taken), info=info)
-
-
-def snapshot(
-    state: State, settings: Settings, shares: NDArray[np.float32] | None = None
-) -> Snapshot:
-    """Return the best features as the statistics tell at once, repetition not discounted.
-
-    By the norm of V with the paper's solver, else by ``balanced``. A feature whose score is 0 is
-    not among them.
-
-    Parameters
-    ----------
-    state : State
-    settings : Settings
-    shares : array of shape (K,), optional
-        Of clusters, among the rows since the snapshot before; by default those that were counted.
-    """
-    n_views, scales = len(state.statistics.views), Scales.of(state.statistics, settings)
-    top = np.full((n_views, n_top(n_views)), -1, np.int32)
-    rule: ByV = "norm" if settings.solver == "paper" else "balanced"
-    for v, own in enumerate(top):
-        best = best_at_once(state, v, scales, settings, rule, len(own))
-        own[: len(best)] = best
-    shares = state.snapshots.shares if shares is None else shares
-    return Snapshot(state.statistics.n_rows, top, shares)
-
-
-def best_at_once(
-    state: State, v: int, scales: Scales, settings: Settings, rule: ByV, n: int
-) -> IntArray:
-    """Return the best features of a view by themselves, as the statistics tell at once.
-
-    Parameters
-    ----------
-    state : State
-    v : int
-        The view.
-    scales : Scales
-        Of its statistics.
-    settings : Settings
-    rule : {"norm", "contrast", "information", "balanced"}
-    n : int
-        Features at most; fewer if others have a score of 0.
-
-    Returns
-    -------
-    int array
-        Columns, the best first.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        features, scores = _scored_at_once(state, v, scales, settings, rule, max(n, _CANDIDATES))
-    order = np.argsort(-scores, kind="stable")[:n]
-    return features[order[scores[order] > 0]]
-
-
-def _scored_at_once(
-    state: State, v: int, scales: Scales, settings: Settings, rule: ByV, most: int
-) -> tuple[IntArray, NDArray[np.floating[Any]]]:
-    """Return so many features of a view that may be the best, in rising order, and scores."""
-    view = state.statistics.views[v]
-    features = np.arange(view.n_features)
-    if state.V:
-        # V of the paper's solver, which is of scaled columns already.
-        return features, relevance(state.V[v], view.diagonal_masses, view.weight_sums, rule)
-    by = None if scales.columns is None else scales.columns[v]
-    if len(features) > most:
-        squares = _squares(view, rule)
-        squares = squares if by is None else squares * np.square(by)
-        features = np.sort(np.argpartition(-squares, most)[:most])
-    B = view.B[features] * scales.views[v]
-    if by is not None:
-        B *= by[features, np.newaxis]
-    V = update_v(view.masses, B, settings.sparsity[v])
-    return features, relevance(V, view.diagonal_masses, view.weight_sums, rule)
-
-
-def _squares(view: ViewStatistics, rule: ByV) -> NDArray[np.float64]:
-    """Return the squared `contrast` of every feature of a view, as fast as it can be read.
-
-    Or its squared `norm`, if that is what it is ranked by.
-    """
-    roots = inverse_roots(view.masses, np.dtype(np.float64))
-    even = view.weight_sums * roots
-    even = even * roots / max(float(np.linalg.norm(even)), np.finfo(float).tiny)
-    found = np.empty(view.n_features)
-    for start in range(0, len(found), _PIECE):
-        B = view.B[start : start + _PIECE]
-        squares = np.square(B, dtype=np.float64) @ np.square(roots)
-        found[start : start + _PIECE] = squares - (0 if rule == "norm" else np.square(B @ even))
-    return found

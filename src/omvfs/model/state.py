@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -23,7 +23,6 @@ from omvfs.model.settings import AUTO, Settings, Weight
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.reservoir import Reservoir
-from omvfs.model.stream.snapshots import Snapshots
 from omvfs.model.stream.watch import Watch
 from omvfs.model.stream.window import Window
 from omvfs.model.view_statistics import ViewStatistics
@@ -60,8 +59,6 @@ class State:
     view_weights : tuple of float
         What views weigh, as the rows then at hand decided; empty if that is not for them to decide,
         and before it is.
-    snapshots : Snapshots
-        The best features along the stream, as ranked on the way.
     """
 
     statistics: Statistics
@@ -74,7 +71,6 @@ class State:
     reclustered_at: int = 0
     watch: Watch | None = None
     view_weights: tuple[float, ...] = ()
-    snapshots: Snapshots = field(default_factory=Snapshots)
 
     @classmethod
     def empty(
@@ -160,7 +156,6 @@ class State:
             reservoir=self.reservoir.place(places, left),
             window=self.window.place(places, left),
             V=tuple(V_v[c] for V_v, c in zip(self.V, kept, strict=bool(self.V))),
-            snapshots=self.snapshots.place(places),
         )
 
     def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "State":
@@ -177,7 +172,6 @@ class State:
             statistics=self.statistics.place(places, widths),
             reservoir=self.reservoir.place(places, widths),
             window=self.window.place(places, widths),
-            snapshots=self.snapshots.place(places),
         )
 
     @property
@@ -339,9 +333,6 @@ class ChunkInfo:
         Time taken.
     drift : DriftEvent or None
         The change of the stream that was noticed in it, if any.
-    overlap : float or None
-        Share of the best features that were among those of the snapshot before, if another was
-        taken; see `rank_history_`.
     """
 
     n_rows: int
@@ -353,7 +344,6 @@ class ChunkInfo:
     reclustered: bool = False
     seconds: float = 0.0
     drift: DriftEvent | None = None
-    overlap: float | None = None
 
     @property
     def objective(self) -> float:
