@@ -1,23 +1,32 @@
 """The parameters of OMVFS: how each is checked, what it decides, what the model makes of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal, get_args
 
-from omvfs.data.schema import NewFeatures, Remainder, Schema
+from omvfs.data.schema import NewFeatures, Schema
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.constrained.view_weights import FEWEST_ROWS
 from omvfs.model.ranking.criteria import Named
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.settings import AUTO, FEWEST_SAMPLED, Graph, Settings, Weight
-from omvfs.parameters import Check, by_view, number, one_of, or_none, seed, select_size, whole
+from omvfs.parameters import (
+    Check,
+    by_view,
+    number,
+    one_of,
+    or_none,
+    refusal,
+    seed,
+    select_size,
+    whole,
+)
 from omvfs.prepare import steps_of
 from omvfs.selector import sizes_by_view
-from omvfs.wording import Clause, Sentence, Setting
 
 NegativeMode = Literal["error", "clip", "shift"]
-Role = Literal["learns", "ranks", "reads", "tells", "seeds"]
+Role = Literal["learns", "ranks", "reads", "seeds"]
 
 # Every view has the same say.
 BALANCED: Literal["balanced"] = "balanced"
@@ -35,10 +44,10 @@ class Parameter:
     ----------
     check : callable
         Given the name and a value, returns it as the model takes it, or says what is wrong.
-    role : {"learns", "ranks", "reads", "tells", "seeds"}
+    role : {"learns", "ranks", "reads", "seeds"}
         What it decides: what is learned, how what was learned is ranked and selected, how one X
-        splits into views, who is asked and told of changes of the stream, or where random choices
-        begin. Those that rank, read or tell may change at any time; those that tell are not saved.
+        splits into views, or where random choices begin. Those that rank or read may change at any
+        time.
     per_view : bool
         Whether it may be a mapping with a value for each view.
     """
@@ -58,10 +67,8 @@ def _n_clusters(name: str, value: Any) -> Any:
     try:
         return whole(name, value, least=1)
     except ValueError:
-        counts = Clause("numbers of clusters", f"a whole number of at least 1, or {AUTO!r}")
-        raise ValueError(
-            Sentence("Got ", Setting(name, value), "; expected ", counts, ".")
-        ) from None
+        expected = f"a whole number of at least 1, or {AUTO!r}"
+        raise refusal(name, value, expected) from None
 
 
 def _size(name: str, value: Any) -> Any:
@@ -78,106 +85,8 @@ def _weight(name: str, value: Any) -> Weight:
     try:
         return number(name, value, least=0.0, above=True)
     except ValueError:
-        weights = (
-            f"{BALANCED!r}, {AUTO!r}, a weight above 0 for each view, or None to take them as they "
-            "come"
-        )
-        raise ValueError(
-            Sentence("Got ", Setting(name, value), "; expected ", Clause("weights", weights), ".")
-        ) from None
-
-
-def listener(name: str, value: Any) -> Any:
-    """Return a callable that is told of events, or None; refuse anything else."""
-    if value is None or callable(value):
-        return value
-    raise ValueError(
-        Sentence(
-            "Got ",
-            Setting(name, value),
-            "; expected ",
-            Clause("listener", "a callable, or None for nobody"),
-            ".",
-        )
-    )
-
-
-def detector(name: str, value: Any) -> Any:
-    """Return a detector, or None for the test of the library; refuse anything else.
-
-    Examples
-    --------
-    >>> detector("drift_detector", 3)
-    Traceback (most recent call last):
-    ValueError: Got drift_detector=3; expected an object with update(x) and drift_detected, such \
-as river's ADWIN(), or None.
-    """
-    if value is None or isinstance(value, type):
-        sound = value is None
-    else:
-        sound = callable(getattr(value, "update", None)) and hasattr(value, "drift_detected")
-    if sound:
-        return value
-    raise ValueError(
-        Sentence(
-            "Got ",
-            Setting(name, value),
-            "; expected ",
-            Clause(
-                "detector",
-                "an object with update(x) and drift_detected, such as river's ADWIN(), or None",
-            ),
-            ".",
-        )
-    )
-
-
-def check_watched(params: Any) -> None:
-    """Refuse to notice changes where nothing can be noticed, or to tell what is not looked for.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Parameters of the estimator by name, each checked by itself.
-
-    Examples
-    --------
-    >>> check_watched({"detect_drift": True, "sample_size": 10})
-    Traceback (most recent call last):
-    ValueError: Got detect_drift=True with sample_size=10; expected a sample of at least 80 rows, \
-half of which are the recent ones that a change is told by.
-    """
-    if not params["detect_drift"]:
-        for name in ("on_drift", "drift_detector"):
-            if params.get(name) is not None:
-                raise ValueError(
-                    Sentence(
-                        f"Got {name} with ",
-                        Setting("detect_drift", False),
-                        ", by which it is never asked. Set ",
-                        Setting("detect_drift", True),
-                        f", or leave {name} out.",
-                    )
-                )
-        return
-    refused = {
-        "sample_size": f"a sample of at least {FEWEST_SAMPLED} rows, half of which are the recent "
-        "ones that a change is told by."
-        if params["sample_size"] < FEWEST_SAMPLED
-        else "",
-        "n_clusters": "a number of clusters: what is measured by one number of them cannot be "
-        "compared with another. Leave one of the two out."
-        if params.get("n_clusters") == "auto"
-        else "",
-        "new_features": "one of them: what is measured by features of one time cannot be compared "
-        "with others. Hash the features, or leave one out."
-        if params.get("new_features") == "grow"
-        else "",
-    }
-    for name, expected in refused.items():
-        if expected:
-            watched, other = Setting("detect_drift", True), Setting(name, params[name])
-            raise ValueError(Sentence("Got ", watched, " with ", other, f"; expected {expected}"))
+        weights = f"{BALANCED!r}, {AUTO!r}, a weight above 0 for each view"
+        raise refusal(name, value, f"{weights}, or None to take them as they come") from None
 
 
 _nonnegative = partial(number, least=0.0)
@@ -189,7 +98,6 @@ PARAMETERS = {
     "n_features_to_select": Parameter(or_none(select_size), "ranks"),
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
-    "remainder": Parameter(partial(one_of, allowed=get_args(Remainder)), "reads"),
     "prepare": Parameter(steps_of, "learns"),
     "solver": Parameter(partial(one_of, allowed=("constrained", "paper")), "learns"),
     "criterion": Parameter(_criterion, "ranks"),
@@ -211,12 +119,13 @@ PARAMETERS = {
     "max_iter": Parameter(partial(whole, least=1, most=_MOST_ITERATIONS), "learns"),
     "tol": Parameter(_nonnegative, "learns"),
     "new_features": Parameter(partial(one_of, allowed=get_args(NewFeatures)), "learns"),
-    "max_features": Parameter(or_none(_at_least_1), "learns", per_view=True),
     "detect_drift": Parameter(partial(one_of, allowed=(True, False)), "learns"),
-    "drift_detector": Parameter(detector, "tells"),
-    "on_drift": Parameter(listener, "tells"),
     "random_state": Parameter(seed, "seeds"),
 }
+
+
+# Those that must stay as they are while a stream is learned from.
+LEARNING = tuple(name for name, each in PARAMETERS.items() if each.role == "learns")
 
 
 def checked(name: str, value: Any, views: Sequence[str] | None = None) -> Any:
@@ -247,96 +156,77 @@ def check_all(params: Mapping[str, Any], views: Sequence[str] | None = None) -> 
         checked(name, value, views)
 
 
-def check_judgeable(params: Mapping[str, Any], views: Sequence[str] | None = None) -> None:
-    """Refuse to let the data decide what they never can: how many features, and of which views.
+def check_together(params: Mapping[str, Any], views: Sequence[str] | None = None) -> None:
+    """Refuse parameters that do not go together, each of them checked by itself.
+
+    Rows of the reservoir decide what is "auto", how many features of which view there are among
+    `n_features_to_select`, and whether the stream has changed: there must be enough of them.
 
     Parameters
     ----------
     params : mapping of str to object
-        Parameters of the estimator by name, each checked by itself.
+        Parameters of the estimator by name.
     views : sequence of str or None, default=None
         Names of the views in order, None if they are not known yet.
 
     Examples
     --------
-    >>> check_judgeable({"n_features_per_view": "auto", "n_clusters": 8, "sample_size": 0})
+    >>> check_together({"n_features_per_view": "auto", "n_clusters": 8, "sample_size": 0})
     Traceback (most recent call last):
     ValueError: Got n_features_per_view='auto' with sample_size=0; expected a number, or a sample \
 of at least 80 rows, 10 for each cluster.
     """
-    n_clusters = params["n_clusters"]
-    least = ROWS_PER_CLUSTER * (1 if n_clusters == AUTO else n_clusters)
-    each = f", {ROWS_PER_CLUSTER} for each cluster"
-    total = params.get("n_features_to_select")
-    if total is not None:
-        asked = Setting("n_features_to_select", total)
-        _check_sampled(params, asked, "a number for each view", least, each)
-    elif AUTO in checked("n_features_per_view", params["n_features_per_view"], views):
-        asked = Setting("n_features_per_view", AUTO)
-        _check_sampled(params, asked, "a number", least, each)
-    if AUTO in checked("view_weight", params.get("view_weight"), views):
-        asked = Setting("view_weight", AUTO)
-        if params.get("solver") == "paper":
+    n_clusters, sample_size = params["n_clusters"], params["sample_size"]
+    paper = params.get("solver") == "paper"
+
+    def needs_sample(asked: str, instead: str, least: int, why: str = "") -> None:
+        if sample_size < least:
             raise ValueError(
-                Sentence(
-                    "Got ",
-                    asked,
-                    " for OMVFSPaper, which keeps no rows that could decide it; expected "
-                    "'balanced', a weight above 0 for each view, or None.",
-                )
+                f"Got {asked} with sample_size={sample_size}; expected {instead}a sample of at "
+                f"least {least:,} rows{why}."
             )
-        _check_sampled(params, asked, "weights", FEWEST_ROWS)
+
+    if n_clusters == AUTO:
+        if paper:
+            raise ValueError(
+                "Got n_clusters='auto'; expected a number of clusters: OMVFSPaper keeps no rows "
+                "that could tell it."
+            )
+        needs_sample("n_clusters='auto'", "a number of clusters, or ", 1)
+    least = ROWS_PER_CLUSTER * (1 if n_clusters == AUTO else n_clusters)
+    each, total = f", {ROWS_PER_CLUSTER} for each cluster", params.get("n_features_to_select")
+    if total is not None:
+        asked = f"n_features_to_select={total!r}"
+        needs_sample(asked, "a number for each view, or ", least, each)
+    elif AUTO in checked("n_features_per_view", params["n_features_per_view"], views):
+        needs_sample("n_features_per_view='auto'", "a number, or ", least, each)
+    if AUTO in checked("view_weight", params.get("view_weight"), views):
+        if paper:
+            raise ValueError(
+                "Got view_weight='auto' for OMVFSPaper, which keeps no rows that could decide it; "
+                "expected 'balanced', a weight above 0 for each view, or None."
+            )
+        needs_sample("view_weight='auto'", "weights, or ", FEWEST_ROWS)
+    if params.get("detect_drift"):
+        _check_watched(params, needs_sample)
 
 
-def _check_sampled(
-    params: Mapping[str, Any], asked: Setting, instead: str, least: int, why: str = ""
-) -> None:
-    """Refuse what the rows of the sample are to decide, if it never has enough of them."""
-    if params["sample_size"] < least:
+def _check_watched(params: Mapping[str, Any], needs_sample: Callable[..., None]) -> None:
+    """Refuse to look for changes of the stream where they cannot be noticed."""
+    watched = "detect_drift=True"
+    why = ", half of which are the recent ones that a change is told by"
+    needs_sample(watched, "", FEWEST_SAMPLED, why)
+    if params["n_clusters"] == AUTO:
         raise ValueError(
-            Sentence(
-                "Got ",
-                asked,
-                " with ",
-                Setting("sample_size", params["sample_size"]),
-                f"; expected {instead}, or a sample of at least {least:,} rows{why}.",
-            )
+            f"Got {watched} with n_clusters='auto'; expected a number of clusters: what is "
+            "measured by one number of them cannot be compared with another. Leave one of the two "
+            "out."
         )
-
-
-def check_countable(params: Mapping[str, Any]) -> None:
-    """Refuse to let the data tell how many clusters there are where they never can.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Parameters of the estimator by name, each checked by itself.
-
-    Examples
-    --------
-    >>> check_countable({"n_clusters": "auto", "solver": "constrained", "sample_size": 0})
-    Traceback (most recent call last):
-    ValueError: Got n_clusters='auto' with sample_size=0; expected a number of clusters, or a \
-sample of rows to tell it.
-    """
-    if params["n_clusters"] != AUTO:
-        return
-    got = Sentence("Got ", Setting("n_clusters", AUTO))
-    if params.get("solver") == "paper":
+    if params.get("new_features") == "grow":
         raise ValueError(
-            Sentence(
-                got,
-                "; expected a number of clusters: OMVFSPaper keeps no rows that could tell it.",
-            )
-        )
-    if not params["sample_size"]:
-        raise ValueError(
-            Sentence(
-                got,
-                " with ",
-                Setting("sample_size", 0),
-                "; expected a number of clusters, or a sample of rows to tell it.",
-            )
+            f"Got {watched} with new_features='grow'; expected one of them: what is measured by "
+            "features of one time cannot be compared with others. Hash the features with "
+            "prepare='hash:20' (--prepare hash:20), or leave one out."
         )
 
 
@@ -351,15 +241,9 @@ def check_unchanged(learned: Settings, asked: Settings) -> None:
         was, now = getattr(learned, each.name), getattr(asked, each.name)
         if was != now:
             raise ValueError(
-                Sentence(
-                    "Got ",
-                    Setting(each.name, plain(now)),
-                    ", but what was learned so far is of ",
-                    Setting(each.name, plain(was)),
-                    "; expected the same for all rows. Set it back",
-                    Clause("or start anew", ", or call fit() to start anew"),
-                    ".",
-                )
+                f"Got {each.name}={plain(now)!r}, but what was learned so far is of "
+                f"{each.name}={plain(was)!r}; expected the same for all rows. Set it back, or call "
+                "fit() to start anew."
             )
 
 
@@ -413,11 +297,8 @@ def total_of(asked: Any, schema: Schema) -> int:
         return max(n, round(size * every))
     if size < n:
         raise ValueError(
-            Sentence(
-                "Got ",
-                Setting("n_features_to_select", size),
-                f" for {n} views; expected at least {n}, one for each view.",
-            )
+            f"Got n_features_to_select={size} for {n} views; expected at least {n}, one for each "
+            "view."
         )
     return int(min(size, every))
 

@@ -1,6 +1,5 @@
 """What an OMVFS has learned, in the terms of its views."""
 
-import copy
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,6 @@ from omvfs.data.blocks import check_unmasked
 from omvfs.data.read import Suspect, as_views, find_suspects
 from omvfs.data.schema import Schema, Vocabulary, listed
 from omvfs.data.views import Views
-from omvfs.growth import Growth, begun, change_for, within
 from omvfs.model.arrays import Array, Block
 from omvfs.model.columns import place_columns
 from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
@@ -31,7 +29,6 @@ from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.offset import raise_rows, raise_to
 from omvfs.prepare import Preparation
 from omvfs.results import SelectionQuality, TooFewRowsError
-from omvfs.wording import Sentence, Setting
 
 # Bytes of a digest.
 KEY_SIZE = 16
@@ -78,51 +75,6 @@ def key_of_rows(state: State) -> bytes:
 EVENTS = 1000
 
 
-@dataclass(frozen=True)
-class Detector:
-    """A detector that somebody gave, such as one of river's, and its copy at work.
-
-    The one that was given is never told anything, so that a clone of the estimator begins anew.
-
-    Attributes
-    ----------
-    given : object
-        With ``update(x)`` and ``drift_detected``.
-    at_work : object
-        A copy that was told of the chunks so far.
-    """
-
-    given: Any
-    at_work: Any
-
-    @classmethod
-    def of(cls, given: Any, before: "Detector | None") -> "Detector":
-        """Return what to ask about the next chunk: a copy that may be thrown away.
-
-        Parameters
-        ----------
-        given : object
-        before : Detector or None
-            What was asked about the chunks before; another detector begins anew.
-        """
-        at_work = before.at_work if before is not None and before.given is given else given
-        return cls(given, copy.deepcopy(at_work))
-
-    def __deepcopy__(self, memo: Any) -> "Detector":
-        # That of the estimator, if it is copied along: so it is known as the one that was given.
-        given = memo.get(id(self.given), self.given)
-        return Detector(given, copy.deepcopy(self.at_work, memo))
-
-    def __call__(self, x: float) -> bool:
-        """Tell it the number of a chunk, and return whether it sees a change."""
-        self.at_work.update(x)
-        return bool(self.at_work.drift_detected)
-
-    def anew(self) -> "Detector":
-        """Return it as it was given."""
-        return Detector(self.given, copy.deepcopy(self.given))
-
-
 # Rows of the first chunk whose columns are looked at for what is hardly a feature.
 _LOOKED_AT = 1000
 # Rows whose clusters are told at once.
@@ -147,12 +99,10 @@ class FittedState:
         What rows go through first.
     of_parts : tuple of bytes
         Keys of the parts that were merged to it, in order; empty if none were.
-    growth : Growth or None
-        Of the features that come later; None where none may.
+    grows : bool
+        Whether features may come later; then names are held as a `Vocabulary`.
     drift : tuple of DriftEvent
         The last changes of the stream, in order.
-    detector : Detector or None
-        Who was asked about them, if not the test of the model.
     """
 
     schema: Schema
@@ -161,9 +111,8 @@ class FittedState:
     raised: tuple[NDArray[np.float64], ...] | None
     preparation: Preparation
     of_parts: tuple[bytes, ...] = ()
-    growth: Growth | None = None
+    grows: bool = False
     drift: tuple[DriftEvent, ...] = ()
-    detector: Detector | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once, perhaps by a callable that does not pickle, can be worked out.
@@ -177,14 +126,19 @@ class FittedState:
         rng: np.random.Generator,
         shift: bool,
         prepare: Any = None,
-        growth: Growth | None = None,
+        grows: bool = False,
     ) -> "FittedState":
-        """Return what is known before the first chunk."""
-        schema = first.schema if growth is None else begun(first.schema)
+        """Return what is known before the first chunk; of features that come later, none."""
+        schema = first.schema
+        if grows:
+            named = [names is not None for names in schema.feature_names]
+            widths = (0 if own else D for own, D in zip(named, schema.widths, strict=True))
+            words = (Vocabulary() if own else None for own in named)
+            schema = Schema(schema.names, tuple(widths), tuple(words))
         state = State.empty(schema.widths, first.dtype, settings, rng, raises=shift)
         raised = tuple(np.zeros(width) for width in schema.widths) if shift else None
         preparation = Preparation.of(prepare, first.names)
-        return cls(schema, settings, state, raised, preparation, growth=growth)
+        return cls(schema, settings, state, raised, preparation, grows=grows)
 
     @property
     def n_rows(self) -> int:
@@ -202,7 +156,7 @@ class FittedState:
         return key_of_rows(self.state)
 
     def after(
-        self, chunk: Views, start_U: Any = None, start_V: Any = None, detector: Any = None
+        self, chunk: Views, start_U: Any = None, start_V: Any = None
     ) -> Update["FittedState"]:
         """Return what a chunk changes.
 
@@ -211,64 +165,48 @@ class FittedState:
         chunk : Views
         start_U, start_V : object, default=None
             Clusters of the chunk, or feature matrices by view, to start from.
-        detector : object, default=None
-            Who is asked whether the stream has changed, if it is watched; see `Detector`.
         """
-        if self.growth is not None:
-            known, matched = self._grown_for(chunk, self.growth)
-            return known._after(matched, start_U, start_V, detector)
-        return self._after(chunk, start_U, start_V, detector)
+        if not self.grows:
+            return self._after(chunk, start_U, start_V)
+        known, matched = self._grown_for(chunk)
+        return known._after(matched, start_U, start_V)
 
-    def _grown_for(self, chunk: Views, growth: Growth) -> tuple["FittedState", Views]:
+    def _grown_for(self, chunk: Views) -> tuple["FittedState", Views]:
         """Return what is known with the features that a chunk brings, and the chunk on these."""
-        state, settings = self.state, self.settings
-        change = change_for(chunk, self.schema, growth, state.statistics, settings)
-        raised, preparation = self.raised, self.preparation
-        if any(kept is not None for kept in change.kept):
-            # Raised columns are never forgotten.
-            state = state.select(change.kept, settings)
-            preparation = preparation.select(change.kept)
-        widths = change.schema.widths
-        if widths != self.schema.widths or state is not self.state:
-            state, preparation = state.grow(widths), preparation.grow(widths)
-            if raised is not None:
-                raised = tuple(
-                    np.pad(each, (0, D - len(each))) for each, D in zip(raised, widths, strict=True)
+        held, places = list(self.schema.feature_names), {}
+        names_of = chunk.feature_names
+        for v, (view, words) in enumerate(zip(self.schema.names, held, strict=True)):
+            names = names_of[view]
+            if not isinstance(words, Vocabulary) or names is None:
+                continue
+            places[view], new = words.places(names.tolist())
+            held[v] = grown = words.grown(new)
+            if not len(grown):
+                raise ValueError(
+                    f"View {view!r} has no features in the first chunk; expected at least one. "
+                    "Begin with rows that have some, or leave the view out."
                 )
-        known = replace(
-            self,
-            schema=change.schema,
-            state=state,
-            raised=raised,
-            preparation=preparation,
-            growth=change.growth,
+        widths = tuple(
+            len(words) if isinstance(words, Vocabulary) else D
+            for words, D in zip(held, self.schema.widths, strict=True)
         )
+        known = self
+        if widths != self.schema.widths:
+            raised = self.raised
+            if raised is not None:
+                pairs = zip(raised, widths, strict=True)
+                raised = tuple(np.pad(each, (0, D - len(each))) for each, D in pairs)
+            known = replace(
+                self,
+                schema=Schema(self.schema.names, widths, tuple(held)),
+                state=self.state.grow(widths),
+                raised=raised,
+                preparation=self.preparation.grow(widths),
+            )
         blocks = dict(chunk.blocks)
-        for view, places in change.places.items():
-            width = widths[self.schema.names.index(view)]
-            blocks[view] = place_columns(blocks[view], places, width)
-        return known, chunk.with_blocks(blocks, list(change.places))
-
-    def bounded(self) -> "FittedState":
-        """Return what is known without features that are too many, as after a merge."""
-        if self.growth is None:
-            return self
-        kept, growth = within(self.schema, self.growth, self.state.statistics, self.settings)
-        if all(columns is None for columns in kept):
-            return self
-        names = tuple(
-            own.kept(columns) if isinstance(own, Vocabulary) and columns is not None else own
-            for own, columns in zip(self.schema.feature_names, kept, strict=True)
-        )
-        state = self.state.select(kept, self.settings)
-        widths = tuple(view.n_features for view in state.statistics.views)
-        return replace(
-            self,
-            schema=Schema(self.schema.names, widths, names),
-            state=state,
-            preparation=self.preparation.select(kept),
-            growth=growth,
-        )
+        for view, own in places.items():
+            blocks[view] = place_columns(blocks[view], own, widths[self.schema.names.index(view)])
+        return known, chunk.with_blocks(blocks, list(places))
 
     def matched(self, batch: Views) -> Views:
         """Return new rows with the features that are known, where these have come one by one.
@@ -278,9 +216,7 @@ class FittedState:
         names = zip(self.schema.names, self.schema.feature_names, strict=True)
         return batch.with_features({v: own for v, own in names if isinstance(own, Vocabulary)})
 
-    def _after(
-        self, chunk: Views, start_U: Any, start_V: Any, detector: Any
-    ) -> Update["FittedState"]:
+    def _after(self, chunk: Views, start_U: Any, start_V: Any) -> Update["FittedState"]:
         prepared, preparation = self.preparation.learn(self._in_precision(chunk))
         blocks, present = list(prepared.blocks.values()), chunk.presence
         if present is not None and not (start_U is None and start_V is None):
@@ -290,12 +226,8 @@ class FittedState:
             )
         if self.settings.n_clusters == AUTO and not (start_U is None and start_V is None):
             raise ValueError(
-                Sentence(
-                    "Got start_U or start_V with ",
-                    Setting("n_clusters", AUTO),
-                    "; expected a number of clusters, as both have a column for each. Give one, or "
-                    "leave the start out.",
-                )
+                "Got start_U or start_V with n_clusters='auto'; expected a number of clusters, as "
+                "both have a column for each. Give one, or leave the start out."
             )
         state, raised = self.state, self.raised
         if raised is not None:
@@ -307,22 +239,15 @@ class FittedState:
         V = None if start_V is None else self._start_v(start_V)
         with np.errstate(over="ignore", invalid="ignore"):
             step = SOLVERS[self.settings.solver].step
-            if state.watch is None:
-                update = step(state, blocks, self.settings, U, V, present)
-            else:
-                asked = None if detector is None else Detector.of(detector, self.detector)
-                update = step(state, blocks, self.settings, U, V, present, asked)
+            update = step(state, blocks, self.settings, U, V, present)
         after = replace(self, state=update.known, raised=raised, preparation=preparation)
         after.check_finite(None if update.patch is None else update.patch.after)
-        if state.watch is None or update.info is None:
-            return Update(after, update.info, update.patch)
-        info, event = update.info, update.info.drift
-        if event is not None:
-            event = event.named(self.schema.names, self.schema.feature_names)
+        info = update.info
+        if info is not None and info.drift is not None:
+            event = info.drift.named(self.schema.names, self.schema.feature_names)
             info = replace(info, drift=event)
-            asked = None if asked is None else asked.anew()
             after = replace(after, drift=(*self.drift, event)[-EVENTS:])
-        return Update(replace(after, detector=asked), info, update.patch)
+        return Update(after, info, update.patch)
 
     def suspects(self, first: Views) -> list[Suspect]:
         """Return the columns of the first chunk that count its rows, or outweigh all others.
@@ -373,15 +298,10 @@ class FittedState:
         """Return how many features of each view are among so many of all."""
         if not self.queries.has_rows:
             raise TooFewRowsError(
-                Sentence(
-                    "Got ",
-                    Setting("n_features_to_select", total),
-                    ", but no rows by which features of several views compare: the reservoir is "
-                    "empty, or all of it forgotten. Learn with a larger sample or half-life; or "
-                    "give a number for each view, as in ",
-                    Setting("n_features_per_view", 100),
-                    ".",
-                )
+                f"Got n_features_to_select={total}, but no rows by which features of several views "
+                "compare: the reservoir is empty, or all of it forgotten. Learn with a larger "
+                "sample or half-life; or give a number for each view, as in "
+                "n_features_per_view=100 (--features 100)."
             )
         return self.queries.budget(ranking, total)
 
@@ -412,15 +332,11 @@ class FittedState:
         if found is None:
             K, n = self.queries.K, len(self.queries.sample)
             raise TooFewRowsError(
-                Sentence(
-                    f"Got {n:,} rows to judge a selection by, those of the reservoir that are not "
-                    f"forgotten; expected at least {ROWS_PER_CLUSTER * K:,}, {ROWS_PER_CLUSTER} "
-                    f"for each of {K} clusters, and more than one cluster that has any. Learn from "
-                    "more rows, with a larger sample or half-life; or give a number of "
-                    "features, as in ",
-                    Setting("n_features_per_view", 100),
-                    ".",
-                )
+                f"Got {n:,} rows to judge a selection by, those of the reservoir that are not "
+                f"forgotten; expected at least {ROWS_PER_CLUSTER * K:,}, {ROWS_PER_CLUSTER} for "
+                f"each of {K} clusters, and more than one cluster that has any. Learn from more "
+                "rows, with a larger sample or half-life; or give a number of features, as in "
+                "n_features_per_view=100 (--features 100)."
             )
         widths = dict(zip(self.schema.names, self.schema.widths, strict=True)) if alone else {}
         return SelectionQuality.of(sizes, found, widths, by_view)
@@ -472,12 +388,9 @@ class FittedState:
             by = raise_to(block, known)
             if by.any() and (sp.issparse(block) or self.holds_sparse(len(raised))):
                 raise ValueError(
-                    Sentence(
-                        f"View {name!r} is sparse, or was, and has negative values; raising its "
-                        "columns would fill it. Give it dense from the start, or pass ",
-                        Setting("negative", "clip"),
-                        ".",
-                    )
+                    f"View {name!r} is sparse, or was, and has negative values; raising its "
+                    "columns would fill it. Give it dense from the start, or pass negative='clip' "
+                    "(--negative clip)."
                 )
             raised.append(by)
         return tuple(raised)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from omvfs.constraints import NegativeMode
-from omvfs.data.schema import NewFeatures, Remainder
+from omvfs.data.schema import NewFeatures
 from omvfs.model.ranking.criteria import Criterion
 from omvfs.model.settings import Graph
 from omvfs.omvfs import OMVFS
@@ -27,8 +27,6 @@ class OMVFSPaper(OMVFS):
         Features to select per view: at most so many, a share, either by view name, or all.
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: widths, or columns by view name.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
     prepare : str, sequence of str, or mapping of str to any of them, default=None
         What rows go through before they are learned from; see `OMVFS`.
     criterion : {"norm", "balanced", "information", "contrast"} or callable, default="norm"
@@ -58,8 +56,6 @@ class OMVFSPaper(OMVFS):
     new_features : {"error", "grow"}, default="error"
         Refuse features that the first chunk had not, or take them in; see `OMVFS`. Their rows of V
         begin at random, as those of the first chunk did.
-    max_features : int, mapping of str to (int or None), or None, default=None
-        Features that a view may grow to; see `OMVFS`.
     max_iter : int, default=200
         Most iterations of a chunk, at most 10,000.
     tol : float, default=1e-6
@@ -94,8 +90,6 @@ class OMVFSPaper(OMVFS):
         "recency": 0.0,
         "detect_drift": False,
         "n_features_to_select": None,
-        "drift_detector": None,
-        "on_drift": None,
     }
 
     def __init__(
@@ -104,7 +98,6 @@ class OMVFSPaper(OMVFS):
         *,
         n_features_per_view: SelectSize | Any = 100,
         views: Any = None,
-        remainder: Remainder = "error",
         prepare: Any = None,
         criterion: Criterion = "norm",
         graph_weight: float | Mapping[str, float] = 1.0,
@@ -119,7 +112,6 @@ class OMVFSPaper(OMVFS):
         view_weight: Any = None,
         negative: NegativeMode = "error",
         new_features: NewFeatures = "error",
-        max_features: Any = None,
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -127,7 +119,6 @@ class OMVFSPaper(OMVFS):
         self.n_clusters = n_clusters
         self.n_features_per_view = n_features_per_view
         self.views = views
-        self.remainder = remainder
         self.prepare = prepare
         self.criterion = criterion
         self.graph_weight = graph_weight
@@ -142,7 +133,6 @@ class OMVFSPaper(OMVFS):
         self.view_weight = view_weight
         self.negative = negative
         self.new_features = new_features
-        self.max_features = max_features
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

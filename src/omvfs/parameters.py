@@ -9,10 +9,34 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from omvfs.data.schema import listed
-from omvfs.wording import Clause, Sentence, Setting, sentence_of
 
 # Given a name and a value, returns the value as the program takes it, or says what is wrong.
 Check = Callable[[str, Any], Any]
+
+# Parameters of earlier versions, each with what to do instead.
+GONE = {
+    "max_features": "Bound the features of a view with prepare='hash:20' (--prepare hash:20), "
+    "which puts them into 2**20 columns.",
+    "drift_detector": "Pass detect_drift=True (--detect-drift) for the test of the library, or "
+    "give history_ to a detector of your own.",
+    "on_drift": "Look at drift_ after partial_fit: an event of the last chunk has its number.",
+    "remainder": "Leave the columns that are in no view out of X.",
+}
+
+
+def check_not_gone(names: Sequence[str]) -> None:
+    """Refuse parameters of earlier versions, with what to do instead.
+
+    Examples
+    --------
+    >>> check_not_gone(["n_clusters", "remainder"])
+    Traceback (most recent call last):
+    ValueError: There is no parameter remainder any more. Leave the columns that are in no view \
+out of X.
+    """
+    for name in names:
+        if name in GONE:
+            raise ValueError(f"There is no parameter {name} any more. {GONE[name]}")
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
@@ -28,7 +52,7 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
         alike = np.ndim(value) == 0 and isinstance(value, bool | np.bool_) == isinstance(each, bool)
         if alike and value == each:
             return each
-    raise _refusal(name, value, listed(allowed))
+    raise refusal(name, value, listed(allowed))
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -44,7 +68,7 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     if is_whole and least <= int(value) and (most is None or int(value) <= most):
         return int(value)
     bounds = f"of at least {least}" + ("" if most is None else f" and at most {most:,}")
-    raise _refusal(name, value, f"a whole number {bounds}")
+    raise refusal(name, value, f"a whole number {bounds}")
 
 
 def number(
@@ -71,7 +95,7 @@ def number(
         return given
     bounds = f"{'above' if above else 'of at least'} {least:g}"
     bounds += f" and at most {most:g}" if most < math.inf else ""
-    raise _refusal(name, value, f"a finite number {bounds}")
+    raise refusal(name, value, f"a finite number {bounds}")
 
 
 def select_size(name: str, value: Any, also: str = "") -> int | float | None:
@@ -89,10 +113,8 @@ def select_size(name: str, value: Any, also: str = "") -> int | float | None:
         return None if value is None else int(value)
     if isinstance(value, numbers.Real) and not is_whole and 0 < float(value) <= 1:
         return float(value)
-    sizes = (
-        f"a whole number of at least 1, a share above 0.0 and at most 1.0{also}, or None for all"
-    )
-    raise _refusal(name, value, Clause("sizes", sizes))
+    sizes = "a whole number of at least 1, a share above 0.0 and at most 1.0"
+    raise refusal(name, value, f"{sizes}{also}, or None for all")
 
 
 def or_none(check: Check) -> Check:
@@ -127,21 +149,10 @@ def by_view(name: str, value: Any, check: Check, views: Sequence[str] | None) ->
         return (check(name, value),) * (1 if views is None else len(views))
     if views is not None and set(value) != set(views):
         raise ValueError(
-            Sentence(
-                "Got ",
-                Clause(name, name),
-                f" for views {listed(value)}; expected one for each of {listed(views)}, or one for "
-                "all.",
-            )
+            f"Got {name} for views {listed(value)}; expected one for each of {listed(views)}, or "
+            "one for all."
         )
-    return tuple(_of_view(view, name, value[view], check) for view in views or value)
-
-
-def _of_view(view: str, name: str, value: Any, check: Check) -> Any:
-    try:
-        return check(name, value)
-    except ValueError as error:
-        raise ValueError(sentence_of(error).of_view(view)) from None
+    return tuple(check(f"{name}[{view!r}]", value[view]) for view in views or value)
 
 
 def seed(name: str, value: Any) -> Any:
@@ -155,8 +166,8 @@ def seed(name: str, value: Any) -> Any:
     try:
         check_random_state(value)
     except (TypeError, ValueError) as error:
-        seeds = Clause("seeds", "a whole number from 0 to 2**32 - 1, a RandomState or None")
-        raise _refusal(name, value, seeds) from error
+        seeds = "a whole number from 0 to 2**32 - 1, a RandomState or None"
+        raise refusal(name, value, seeds) from error
     return value
 
 
@@ -171,5 +182,6 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def _refusal(name: str, value: Any, expected: str | Clause) -> ValueError:
-    return ValueError(Sentence("Got ", Setting(name, value), "; expected ", expected, "."))
+def refusal(name: str, value: Any, expected: str) -> ValueError:
+    """Return an error that says what a parameter is, and what was expected."""
+    return ValueError(f"Got {name}={value!r}; expected {expected}.")

@@ -4,16 +4,15 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from omvfs.constraints import PARAMETERS, plain
+from omvfs.constraints import plain
 from omvfs.data.schema import Schema, Vocabulary, listed
 from omvfs.fitted import EVENTS, FittedState
-from omvfs.growth import Growth
 from omvfs.model.arrays import Array, IntArray
 from omvfs.model.constrained.directions import completed_matrices
 from omvfs.model.constrained.merging import CommonClusters, KeyedPart, Sample, in_pairs
@@ -23,9 +22,8 @@ from omvfs.model.statistics import Statistics
 from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.window import Window
 from omvfs.prepare import Preparation
-from omvfs.selector import HISTORY, Journal
-from omvfs.threads import alone, on_one_thread
-from omvfs.wording import Clause, Sentence, Setting
+from omvfs.selector import HISTORY
+from omvfs.threads import on_one_thread
 
 
 @dataclass(frozen=True)
@@ -111,15 +109,15 @@ class Brief:
         By how much columns are raised.
     sparse : tuple of bool
         Which views it holds sparse rows of.
-    growth : Growth or None
-        Of its features, if they come later.
+    grows : bool
+        Whether its features come later.
     """
 
     form: Form
     card: Card
     raised: tuple[NDArray[np.float64], ...] | None
     sparse: tuple[bool, ...]
-    growth: Growth | None = None
+    grows: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ class Part:
         form = Form(known.schema, self.reading, known.settings, self.params, statistics.dtype)
         card = Card(known.key, self.n_rows, statistics.decayed_n_rows, self.later, known.of_parts)
         sparse = tuple(map(known.holds_sparse, range(len(known.schema.names))))
-        return Brief(form, card, known.raised, sparse, known.growth)
+        return Brief(form, card, known.raised, sparse, known.grows)
 
 
 def check_mergeable(form: Form, name: str) -> None:
@@ -194,14 +192,9 @@ def check_alike(ours: Form, first: str, theirs: Form, other: str) -> None:
     for name, value in expected.items():
         if got[name] != value:
             raise ValueError(
-                Sentence(
-                    f"{other} was learned with ",
-                    Setting(name, plain(got[name])),
-                    f", {first} with ",
-                    Setting(name, plain(value)),
-                    ". Learn from all parts with the same parameters; only the seed and those that "
-                    "rank may differ.",
-                )
+                f"{other} was learned with {name}={plain(got[name])!r}, {first} with "
+                f"{name}={plain(value)!r}. Learn from all parts with the same parameters; only the "
+                "seed and those that rank may differ."
             )
     # Where features come later, how many there are says nothing.
     alike = replace(theirs.reading, n_features=ours.reading.n_features)
@@ -220,12 +213,8 @@ def check_alike(ours: Form, first: str, theirs: Form, other: str) -> None:
 def _check_views(ours: Schema, first: str, theirs: Schema, other: str, grows: bool = False) -> None:
     if theirs.names != ours.names:
         raise ValueError(
-            Sentence(
-                f"{other} has views {listed(theirs.names)}; {first} has {listed(ours.names)}. "
-                "Merge parts of the same views in the same order",
-                Clause("names of views", ""),
-                ".",
-            )
+            f"{other} has views {listed(theirs.names)}; {first} has {listed(ours.names)}. Merge "
+            "parts of the same views in the same order."
         )
     for v, view in enumerate(ours.names):
         if grows and None not in (theirs.feature_names[v], ours.feature_names[v]):
@@ -315,8 +304,8 @@ class Plan:
         The part of most rows: its clusters are worth a start.
     keys : tuple of bytes
         Of all parts, and of those that were merged to one of them before.
-    growth : Growth or None
-        Of the features of all parts, if they come later.
+    grows : bool
+        Whether features come later; the schema has those of all parts.
     """
 
     schema: Schema
@@ -328,7 +317,7 @@ class Plan:
     recent: frozenset[int]
     lead: int
     keys: tuple[bytes, ...]
-    growth: Growth | None = None
+    grows: bool = False
 
     @classmethod
     def of(
@@ -368,7 +357,7 @@ class Plan:
             recent=_recent(cards),
             lead=max(order, key=lambda i: left[i] * cards[i].weight),
             keys=tuple(sorted(common.keys)),
-            growth=common.growth,
+            grows=common.grows,
         )
 
     def sample(self, i: int, part: Part) -> Sample:
@@ -419,11 +408,11 @@ class Plan:
             self.raised,
             total.preparation,
             self.keys,
-            self.growth,
+            self.grows,
             total.drift,
         )
         merged.check_finite()
-        return merged.bounded()
+        return merged
 
     def _keyed(self, i: int, part: Part) -> KeyedPart:
         return KeyedPart(self._state(part), self.seeds[i], self.left[i])
@@ -452,7 +441,7 @@ class Plan:
     def _places(self, part: Part) -> list[IntArray] | None:
         """Return where the columns of a part are among those of all; None if they are the same."""
         own, every = part.known.schema, self.schema
-        if self.growth is None or own.feature_names == every.feature_names:
+        if not self.grows or own.feature_names == every.feature_names:
             return None
         return [
             all_v.known_places(own_v) if isinstance(all_v, Vocabulary) and own_v else np.arange(D)
@@ -489,7 +478,11 @@ def merge_parts(
 
 
 class _Common:
-    """What parts have in common, which come one by one."""
+    """What parts have in common, which come one by one.
+
+    Where features come later, each part has features of its own: there the columns of all are put
+    together by their names, those of the part of the smallest key first.
+    """
 
     form: Form
     schema: Schema
@@ -497,30 +490,28 @@ class _Common:
     def __init__(self, names: Sequence[str]) -> None:
         self._names, self._n = names, 0
         self.keys: dict[bytes, int] = {}
-        self._sparse: dict[int, str] = {}
+        self.grows = False
         self.raised: tuple[NDArray[np.float64], ...] | None = None
-        self.growth: Growth | None = None
-        # Of views that grow: of each name the first place that it has in any part, parts by key.
+        self._sparse: dict[int, str] = {}
+        # Of views that grow: of each name the first place that it has in any part, parts by key;
+        # and by how much its column is raised.
         self._ranks: list[dict[str, tuple[bytes, int]]] = []
         self._raises: dict[int, dict[Any, float]] = {}
-        self._most: tuple[int | None, ...] = ()
-        self._forgotten: tuple[int, ...] = ()
 
     def add(self, brief: Brief) -> None:
         """Take in another part, or say why it cannot be merged with those before."""
         name, form = self._names[self._n], brief.form
         if self._n == 0:
             check_mergeable(form, name)
-            self.form, self.schema = form, form.schema
+            self.form, self.schema, self.grows = form, form.schema, brief.grows
+            self._ranks = [{} for _ in form.schema.names]
         else:
             # With all the names that any of them knows.
             check_alike(replace(self.form, schema=self.schema), self._names[0], form, name)
-            if brief.growth is None:
+            if not self.grows:
                 known = zip(self.schema.feature_names, form.schema.feature_names, strict=True)
                 names = tuple(own or other for own, other in known)
                 self.schema = replace(self.schema, feature_names=names)
-        if brief.growth is not None:
-            self._grow(brief, brief.growth)
         for key in (brief.card.key, *brief.card.of_parts):
             if (twin := self.keys.setdefault(key, self._n)) != self._n:
                 raise ValueError(
@@ -528,88 +519,55 @@ class _Common:
                     "they would count twice. Give every part once."
                 )
         self._n += 1
-        if brief.growth is not None:
-            self._raise_by_name(brief, name)
-            return
-        if brief.raised is None:
-            return
-        # Zeros without a sign, whichever part they are of.
-        before = self.raised or brief.raised
-        pairs = zip(before, brief.raised, strict=True)
-        self.raised = tuple(np.maximum(a, b) + 0.0 for a, b in pairs)
-        for v in range(len(form.schema.names)):
-            self._check_sparse(v, brief, name, bool(self.raised[v].any()))
+        if self.grows:
+            self._take_names(brief)
+        for v, own in enumerate(brief.raised or ()):
+            self._raise(v, own, form.schema.feature_names[v])
+            self._check_sparse(v, brief, name)
 
-    def _check_sparse(self, v: int, brief: Brief, name: str, raised: bool) -> None:
-        view = brief.form.schema.names[v]
-        if brief.sparse[v]:
-            self._sparse.setdefault(v, name)
-        if v in self._sparse and raised:
-            raise ValueError(
-                Sentence(
-                    f"View {view!r} is sparse in {self._sparse[v]}, and has negative values in "
-                    "others; raising its columns would fill it. Learn from all parts with that "
-                    "view dense, or with ",
-                    Setting("negative", "clip"),
-                    ".",
-                )
-            )
-
-    def _grow(self, brief: Brief, growth: Growth) -> None:
-        """Take in the names of a part: all that any part has, in the order of the parts' keys."""
-        key, schema = brief.card.key, brief.form.schema
-        if not self._ranks:
-            self._ranks = [{} for _ in schema.names]
-            self._most, self._forgotten = growth.most, (0,) * len(schema.names)
-        self._forgotten = tuple(
-            a + b for a, b in zip(self._forgotten, growth.forgotten, strict=True)
-        )
-        for ranks, names in zip(self._ranks, schema.feature_names, strict=True):
+    def _take_names(self, brief: Brief) -> None:
+        for ranks, names in zip(self._ranks, brief.form.schema.feature_names, strict=True):
             for j, word in enumerate(names or ()):
-                rank = key, j
+                rank = brief.card.key, j
                 if (held := ranks.get(word)) is None or rank < held:
                     ranks[word] = rank
 
-    def _raise_by_name(self, brief: Brief, name: str) -> None:
-        """Note by how much the columns of a part are raised."""
-        if brief.raised is None:
-            return
-        schema = brief.form.schema
-        for v, own in enumerate(brief.raised):
-            by: dict[Any, float] = self._raises.setdefault(v, {})
-            for j in np.flatnonzero(own).tolist():
-                names = schema.feature_names[v]
-                word = j if names is None else names[j]
-                by[word] = max(by.get(word, 0.0), float(own[j]))
-            self._check_sparse(v, brief, name, bool(by))
+    def _raise(self, v: int, raised: NDArray[np.float64], names: Sequence[str] | None) -> None:
+        """Note by how much the columns of a view are raised, by name if they come later."""
+        by = self._raises.setdefault(v, {})
+        for j in np.flatnonzero(raised).tolist():
+            column = names[j] if self.grows and names is not None else j
+            by[column] = max(by.get(column, 0.0), float(raised[j]))
+
+    def _check_sparse(self, v: int, brief: Brief, name: str) -> None:
+        if brief.sparse[v]:
+            self._sparse.setdefault(v, name)
+        if v in self._sparse and self._raises[v]:
+            raise ValueError(
+                f"View {brief.form.schema.names[v]!r} is sparse in {self._sparse[v]}, and has "
+                "negative values in others; raising its columns would fill it. Learn from all "
+                "parts with that view dense, or with negative='clip' (--negative clip)."
+            )
 
     def finish(self) -> None:
         """Put all together that only all parts could tell."""
-        if not self._ranks:
-            return
-        pairs = list(zip(self._ranks, self.schema.feature_names, strict=True))
-        names = tuple(
-            None if own is None else Vocabulary(sorted(ranks, key=ranks.__getitem__))
-            for ranks, own in pairs
-        )
-        widths = tuple(
-            D if own is None else len(own) for own, D in zip(names, self.schema.widths, strict=True)
-        )
-        self.schema = Schema(self.schema.names, widths, names)
-        # Of what came when in which part there is no common account: nothing is young.
-        born = tuple(
-            np.zeros(0 if own is None or most is None else len(own), np.int64)
-            for own, most in zip(names, self._most, strict=True)
-        )
-        self.growth = Growth(self._most, born, self._forgotten)
+        schema = self.schema
+        if self.grows:
+            names = tuple(
+                None if own is None else Vocabulary(sorted(ranks, key=ranks.__getitem__))
+                for ranks, own in zip(self._ranks, schema.feature_names, strict=True)
+            )
+            widths = tuple(
+                D if own is None else len(own) for own, D in zip(names, schema.widths, strict=True)
+            )
+            self.schema = schema = Schema(schema.names, widths, names)
         if not self._raises:
             return
-        raised = [np.zeros(D) for D in widths]
+        self.raised = tuple(np.zeros(D) for D in schema.widths)
         for v, by in self._raises.items():
-            words = names[v]
-            for word, height in by.items():
-                raised[v][word if words is None else words.index(word)] = height
-        self.raised = tuple(raised)
+            words = schema.feature_names[v] if self.grows else None
+            for column, height in by.items():
+                self.raised[v][column if words is None else words.index(column)] = height
 
 
 def _among(a: NDArray[np.float64], places: IntArray, width: int) -> NDArray[np.float64]:
@@ -646,125 +604,8 @@ def _recent(cards: Sequence[Card]) -> frozenset[int]:
     return frozenset(alone)
 
 
-@dataclass(frozen=True)
-class Merger:
-    """Parts that are merged when somebody asks for what they have learned.
-
-    Attributes
-    ----------
-    parts : tuple of Part
-    plan : Plan
-    """
-
-    parts: tuple[Part, ...]
-    plan: Plan
-
-    def __call__(self) -> tuple[FittedState, tuple[ChunkInfo, ...]]:
-        """Merge them."""
-        return merge_parts(self.plan, self.parts.__getitem__)
-
-
-class Mergeable:
-    """Adds `merge` to the estimator."""
-
-    _journal: Journal[FittedState]
-    _columns: NDArray[np.intp] | None
-    _plain: bool
-    schema_: Schema
-    n_features_in_: int
-    get_params: Any
-
-    def merge(self, *others: Self, order: bool = False) -> Self:
-        """Return an estimator of the rows of this one and of others, none of which is changed.
-
-        Each has learned from a part of a stream by itself, with the same parameters, but for those
-        that rank, which are taken from this one. Parts count by the rows that they saw. Those that
-        have seen none are passed over.
-
-        For a given set of parts the result is the same, to the bit, in whatever order and grouping
-        they are merged: parts are known by their rows. They are held until learning goes on, or the
-        estimator is saved and loaded; from then on it is one part.
-
-        Parameters
-        ----------
-        *others : OMVFS
-        order : bool, default=False
-            Whether the parts follow each other in time, as they are given. Then all but the last
-            are faded by what came after them, as `half_life` says, and the last rows are the most
-            recent ones. By default parts are alike, and no rows are.
-
-        Returns
-        -------
-        OMVFS
-
-        See Also
-        --------
-        omvfs.merge : The same, for files too.
-
-        Examples
-        --------
-        >>> from omvfs import OMVFS
-        >>> from omvfs.datasets import make_planted
-        >>> planted = make_planted(900, n_features=(300, 200), random_state=0)
-        >>> thirds = [
-        ...     {view: X[rows] for view, X in planted.views.items()}
-        ...     for rows in (slice(0, 300), slice(300, 600), slice(600, 900))
-        ... ]
-        >>> a, b, c = (OMVFS(5, random_state=0).fit(third) for third in thirds)
-        >>> merged = a.merge(b, c)
-        >>> merged.n_samples_seen_
-        900
-        >>> bool((merged.scores_ == c.merge(a).merge(b).scores_).all())
-        True
-        """
-        merged: Self = merge_models([self, *others], order)
-        return merged
-
-    @alone
-    def as_parts(self) -> tuple[Part, ...]:
-        """Return what was learned as parts that can be merged; learning on does not change them."""
-        if not hasattr(self, "_journal"):
-            return ()
-        if isinstance(origin := self._journal.origin, Merger):
-            return origin.parts
-        known = self._journal.known
-        # Whoever goes on learning takes a copy first.
-        known.state.statistics.freeze()
-        columns = None if self._columns is None else self._columns.astype("<i8").tobytes()
-        params = self.get_params(deep=False)
-        learns = [name for name, each in PARAMETERS.items() if each.role == "learns"]
-        own = {name: params[name] for name in learns if not hasattr(known.settings, name)}
-        # The steps that rows went through, in whatever form they were asked for.
-        own["prepare"] = known.preparation.asked_for(known.schema.names)
-        return (
-            Part(
-                known,
-                tuple(self._journal.history),
-                Reading(self._plain, self.n_features_in_, columns),
-                own,
-            ),
-        )
-
-    def with_learned(self, journal: Journal[FittedState], schema: Schema) -> Self:
-        """Return an estimator that reads rows as this one does, and has learned something else.
-
-        Parameters
-        ----------
-        journal : Journal
-            What it has learned.
-        schema : Schema
-            Of what.
-        """
-        merged: Self = clone(self)
-        for name in ("n_features_in_", "_columns", "_plain", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(merged, name, getattr(self, name))
-        merged.schema_, merged._journal = schema, journal
-        return merged
-
-
 def merge_models(models: Sequence[Any], order: bool = False) -> Any:
-    """Return an estimator of the rows of all of some; see `Mergeable.merge`.
+    """Return an estimator of the rows of all of some; see `OMVFS.merge`.
 
     Parameters
     ----------
@@ -772,8 +613,10 @@ def merge_models(models: Sequence[Any], order: bool = False) -> Any:
         At least one.
     order : bool, default=False
     """
+    from omvfs import OMVFS
+
     for i, model in enumerate(models):
-        if not isinstance(model, Mergeable) or type(model) is not type(models[0]):
+        if not isinstance(model, OMVFS) or type(model) is not type(models[0]):
             expected = type(models[0]).__name__ if i else "OMVFS"
             raise TypeError(f"Got {type(model).__name__} as part {i + 1}; expected {expected}.")
     groups = [model.as_parts() for model in models]
@@ -781,12 +624,11 @@ def merge_models(models: Sequence[Any], order: bool = False) -> Any:
     if not parts:
         return clone(models[0])
     names = [f"part {i}" for i, group in enumerate(groups, start=1) for _ in group]
-    briefs = (part.brief for part in parts)
-    plan = Plan.of(briefs, names)
+    plan = Plan.of((part.brief for part in parts), names)
+    known, history = merge_parts(plan, parts.__getitem__)
     fitted = [model for model, group in zip(models, groups, strict=True) if group]
-    merged = fitted[0].with_learned(Journal.of(Merger(tuple(parts), plan)), plan.schema)
-    if plan.growth is not None:
-        merged.n_features_in_ = sum(plan.schema.widths)
+    merged = fitted[0].with_learned(known, history)
+    merged._parts = tuple(parts)
     # Names of columns are those of whoever knows them.
     for model in fitted:
         if hasattr(model, "feature_names_in_"):
@@ -863,4 +705,4 @@ def merge_files(
 
     plan = Plan.of((load(i).brief for i in range(len(names))), called or names, order)
     known, history = merge_parts(plan, load)
-    return OMVFS.load(names[0]).with_learned(Journal(known, history), plan.schema)
+    return OMVFS.load(names[0]).with_learned(known, history)

@@ -30,7 +30,7 @@ from safetensors.numpy import load, save
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs import disk
-from omvfs.constraints import PARAMETERS, check_all, resolve
+from omvfs.constraints import check_all, resolve
 from omvfs.data.blocks import check_compressed, check_values
 from omvfs.data.schema import Schema, Vocabulary, listed
 from omvfs.fitted import EVENTS, KEY_SIZE, FittedState
@@ -42,7 +42,7 @@ from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.reservoir import Rows
 from omvfs.model.stream.watch import LEVELS, Watch
 from omvfs.prepare import Preparation
-from omvfs.selector import HISTORY, Journal
+from omvfs.selector import HISTORY
 
 FORMAT, VERSION = "omvfs checkpoint", 7
 # A file that claims more is refused before anything is read into memory.
@@ -63,8 +63,8 @@ _LARGE, _MANY = 4096, 64
 _SPARSE = {"csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 # Half a surrogate pair may be a name, and is kept as it is.
 _PAIRS = "surrogatepass"
-# Columns of one X that may be in no view, and whole numbers that floats count one by one.
-_SPARE, _MOST = 1 << 24, 1 << 53
+# Whole numbers that floats count one by one.
+_MOST = 1 << 53
 
 Tensors = dict[str, NDArray[Any]]
 PathLike = str | os.PathLike[str]
@@ -547,8 +547,6 @@ def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(name: str, value: Any) -> Any:
     """Return a parameter without arrays, None for what is not saved."""
-    if name in PARAMETERS and PARAMETERS[name].role == "tells":
-        return None
     if isinstance(value, np.random.RandomState):
         return None
     if isinstance(value, np.ndarray):
@@ -624,7 +622,7 @@ def check_state(learned: Learned) -> None:
     """
     fitted = learned.fitted
     schema, settings, state = fitted.schema, fitted.settings, fitted.state
-    _check_schema(schema, fitted.growth is not None)
+    _check_schema(schema, fitted.grows)
     per_view = {
         name: dict(zip(schema.names, getattr(settings, name), strict=True))
         for name in ("graph_weight", "sparsity", "view_weight")
@@ -667,7 +665,6 @@ def check_state(learned: Learned) -> None:
         all(len(key) == KEY_SIZE for key in parts) and list(parts) == sorted(set(parts)),
         "the keys of its parts are none, or not in order",
     )
-    _check_growth(fitted)
     _check_events(fitted, learned.history)
     _check_features(learned)
 
@@ -869,26 +866,6 @@ def _check_preparation(fitted: FittedState) -> None:
                 )
 
 
-def _check_growth(fitted: FittedState) -> None:
-    growth, schema = fitted.growth, fitted.schema
-    if growth is None:
-        return
-    _expect(
-        len(growth.most) == len(growth.born) == len(growth.forgotten) == len(schema.names)
-        and all(0 <= each < _MOST for each in growth.forgotten),
-        "what it tells of features that come later is not of its views",
-    )
-    held = zip(growth.most, growth.born, schema.feature_names, strict=True)
-    for most, born, names in held:
-        width = len(names) if names is not None and most is not None else 0
-        _shaped("born", born, (width,))
-        _expect(
-            (most is None or most >= max(1, width))
-            and ((born >= 0) & (born <= fitted.n_rows)).all(),
-            "features did not come while it learned",
-        )
-
-
 def _check_events(fitted: FittedState, history: Sequence[ChunkInfo]) -> None:
     n_rows, n_chunks = fitted.n_rows, fitted.state.n_chunks
     _expect(len(history) == min(n_chunks, HISTORY), f"it tells of {len(history):,} chunks")
@@ -926,14 +903,14 @@ def _check_features(learned: Learned) -> None:
     # Only of one X that was split may some columns be in no view, and who asks for a mask of them
     # all is not to get one that a small file has blown up.
     _expect(
-        width <= n <= width + (0 if columns is None else _SPARE),
+        n == width,
         f"it is of {n:,} features, and its views have {width:,}",
     )
     one = columns is None and len(learned.fitted.schema.names) == 1
     _expect(one or not learned.plain, "one X that was not split has more views than one")
     if columns is not None:
         _shaped("columns", columns, (width,), np.int64)
-        _expect(((columns >= 0) & (columns < n)).all(), "the columns do not fit the features")
+        _expect((np.sort(columns) == np.arange(n)).all(), "the columns do not fit the features")
     names = learned.feature_names_in
     _expect(names is None or len(names) == n, "names of columns are too many, or too few")
 
@@ -944,7 +921,9 @@ def _check_features(learned: Learned) -> None:
 class Persistent:
     """Adds `save` and `load` to the estimator, and the same for bytes in memory."""
 
-    _journal: Journal[FittedState]
+    _known: FittedState
+    _history: tuple[ChunkInfo, ...]
+    _learned: Any
     _columns: NDArray[np.intp] | None
     _plain: bool
     schema_: Schema
@@ -991,16 +970,10 @@ class Persistent:
         check_is_fitted(self)
         params = self.get_params(deep=False)
         check_all(params, self.schema_.names)
-        spare = 0 if self._columns is None else self.n_features_in_ - len(self._columns)
-        if spare > _SPARE:
-            raise CheckpointError(
-                f"{name} would tell of {spare:,} columns of X that are in no view; at most "
-                f"{_SPARE:,} are read again. Pass the views without the others."
-            )
         names = getattr(self, "feature_names_in_", None)
         learned = Learned(
-            replace(self._journal.known, detector=None),
-            tuple(self._journal.history),
+            self._known,
+            self._history,
             None if self._columns is None else self._columns.astype(np.int64),
             self._plain,
             self.n_features_in_,
@@ -1075,7 +1048,7 @@ class Persistent:
             fitted = learned.fitted
             check_all(params, fitted.schema.names)
             grows = params.get("new_features", "error") == "grow"
-            _expect(grows == (fitted.growth is not None), "features come later, or they do not")
+            _expect(grows == fitted.grows, "features come later, or they do not")
             _expect(
                 kind._fixed["solver"] == fitted.settings.solver,
                 f"its settings are not those of a {kind.__name__}",
@@ -1087,12 +1060,13 @@ class Persistent:
                 f"{name} holds no sound {cls.__name__}: {why}.{_older(path)}"
             ) from error
         selector = kind(**params)
-        selector._journal, selector.schema_ = Journal(fitted, learned.history), fitted.schema
+        selector.schema_ = fitted.schema
         selector.n_features_in_, selector._plain = learned.n_features_in, learned.plain
         columns = learned.columns
         selector._columns = None if columns is None else columns.astype(np.intp)
         if learned.feature_names_in is not None:
             selector.feature_names_in_ = np.array(learned.feature_names_in, dtype=object)
+        selector.__dict__.update(selector._learned(fitted, learned.history))
         return selector
 
     @classmethod

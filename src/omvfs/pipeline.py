@@ -18,7 +18,7 @@ from omvfs.omvfs import OMVFS
 from omvfs.persistence import CheckpointError, pack_params, unpack_params
 
 # Parameters that do not change what is learned.
-FREE = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads", "tells")}
+FREE = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads")}
 
 # What ends an error of a run that cannot go on.
 _ANEW = "or begin anew: resume=False (without --resume)"

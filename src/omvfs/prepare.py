@@ -15,7 +15,6 @@ from omvfs.data.read import as_views
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, IntArray, dense, scale_columns, unit_rows
-from omvfs.wording import Clause, Sentence, Setting
 
 # Columns are numbered by 32 bits at most, and of a few there is no telling anything.
 _FEWEST_BITS, _MOST_BITS = 4, 28
@@ -218,27 +217,18 @@ def steps_of(name: str, value: Any) -> tuple[tuple[str | None, str], ...]:
         pairs = [_with_view(step) for step in _sequence(value)]
     for view, step in pairs:
         if not isinstance(view, str | None) or step_of(step) is None:
-            several = "several of these in order, or steps by view name"
             raise ValueError(
-                Sentence(
-                    "Got ",
-                    Setting(name, value),
-                    f"; expected {listed(STEPS)}, 'hash:20' for 2**20 columns (4 to 28), "
-                    "'view:step' for one view, ",
-                    Clause("steps", several),
-                    ".",
-                )
+                f"Got {name}={value!r}; expected {listed(STEPS)}, 'hash:20' for 2**20 columns (4 "
+                "to 28), 'view:step' for one view, several of these in order, or steps by view "
+                "name."
             )
     for i, (view, step) in enumerate(pairs):
         if hash_bits(step) is not None and any(
             None in (view, own) or own == view for own, _ in pairs[:i]
         ):
             raise ValueError(
-                Sentence(
-                    "Got ",
-                    Setting(name, value),
-                    f"; expected {step!r}, by which names become columns, before all other steps.",
-                )
+                f"Got {name}={value!r}; expected {step!r}, by which names become columns, before "
+                "all other steps."
             )
     return tuple(pairs)
 
@@ -311,11 +301,7 @@ class Preparation:
         pairs = steps_of("prepare", prepare)
         if strange := {view: None for view, _ in pairs if view is not None and view not in views}:
             raise ValueError(
-                Sentence(
-                    "Got ",
-                    Clause("prepare", "prepare"),
-                    f" for view {listed(strange)}; the views are {listed(views)}.",
-                )
+                f"Got prepare for view {listed(strange)}; the views are {listed(views)}."
             )
         steps = tuple(
             tuple(step for own, step in pairs if own is None or own == view) for view in views
@@ -326,13 +312,14 @@ class Preparation:
         """Tell whether there is any step."""
         return any(self.steps)
 
+    @property
+    def hashes(self) -> bool:
+        """Whether features of any view go by a hash of their names."""
+        return any(own and hash_bits(own[0]) for own in self.steps)
+
     def grow(self, widths: Sequence[int]) -> "Preparation":
         """Return the preparation with columns that no row had so far behind those there are."""
         return self._each_count(lambda a, D: np.pad(a, (0, D - len(a))), widths)
-
-    def select(self, columns: Sequence[IntArray | None]) -> "Preparation":
-        """Return the preparation of some columns of each view alone, None for all."""
-        return self._each_count(lambda a, c: a if c is None else a[c], columns)
 
     def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "Preparation":
         """Return the preparation with its columns in certain places among others."""
@@ -399,14 +386,8 @@ class Preparation:
         if asked.steps != self.steps:
             was = {view: list(own) for view, own in zip(views, self.steps, strict=True)}
             raise ValueError(
-                Sentence(
-                    "Got ",
-                    Setting("prepare", prepare),
-                    f", but the rows so far were prepared otherwise, by view: {was}; expected the "
-                    "same for all rows. Set it back",
-                    Clause("or start anew", ", or call fit() to start anew"),
-                    ".",
-                )
+                f"Got prepare={prepare!r}, but the rows so far were prepared otherwise, by view: "
+                f"{was}; expected the same for all rows. Set it back, or call fit() to start anew."
             )
 
     def asked_for(self, views: Sequence[str]) -> Any:

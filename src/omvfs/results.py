@@ -1,11 +1,13 @@
-"""What a selection is worth, and how much of it stays."""
+"""What OMVFS tells of its selection: what it is worth, how much of it stays, and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omvfs.data.schema import listed
 from omvfs.model.ranking.stability import StabilityIndex, stability_index
 
 # Numbers of features a view at which selections are judged.
@@ -235,3 +237,137 @@ def _aligned(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rows = ("  ".join(map(str.rjust, line, widths)) for line in lines)
     return "\n".join(rows)
+
+
+# Clusters that a text names.
+_CLUSTERS = 4
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Why a feature has the rank it has; shown as a few lines of text.
+
+    Attributes
+    ----------
+    view : str
+    feature : str or int
+        Its name, or its number if it has none.
+    number : int
+        Its column in the view.
+    rank, n_features : int
+        Its rank in the view, 1 = best, and of how many.
+    score : float
+    selected : bool
+    strengths : tuple of float
+        For each cluster, how much of the feature its rows have, over what all rows have: its row of
+        V over that of a feature that every row has to the same amount. 1 is even, 0 not at all. In
+        a view raised by ``negative="shift"`` amounts are above the lowest value of the column.
+    cluster : int or None
+        The cluster it stands for most: of those above 1 the one that carries most of its variance
+        between clusters, size × (strength − 1)². None if it is even.
+    share_of_rows : float or None
+        Of the rows, as far as they are not forgotten, those in which it is not 0, estimated on the
+        reservoir. With ``negative="clip"`` negative values are 0; with ``"shift"`` it is the value
+        as it came, not the raised one, that must not be 0. None without a reservoir.
+    repeats : str or int or None
+        Of the better features of the view, the one it correlates with most; None if with none,
+        without a reservoir or with ``diversity=0``.
+    correlation : float or None
+        With that one.
+    displaced : tuple of (str or int)
+        The best features, five at most, that repeat this one more than any other and lost more than
+        half of their score to it.
+    ranks : mapping of str to (int or None)
+        Its rank by each criterion if repetition were not discounted: that of
+        ``set_params(criterion=rule, diversity=0)``. None by "separation" without a reservoir.
+    is_recent : bool
+        Whether the stream has drifted and it owes its score to the most recent rows. `strengths`
+        and `share_of_rows` are of all rows.
+    """
+
+    view: str
+    feature: str | int
+    number: int
+    rank: int
+    n_features: int
+    score: float
+    selected: bool
+    strengths: tuple[float, ...]
+    cluster: int | None
+    share_of_rows: float | None
+    repeats: str | int | None
+    correlation: float | None
+    displaced: tuple[str | int, ...]
+    ranks: Mapping[str, int | None]
+    is_recent: bool
+
+    def __str__(self) -> str:
+        chosen = "selected" if self.selected else "not selected"
+        place = f"rank {self.rank:,} of {self.n_features:,}, score {self.score:.4g}, {chosen}"
+        lines = [
+            f"Feature {self.feature!r} of view {self.view!r}: {place}",
+            f"  stands for  {self._clusters()}",
+        ]
+        if self.share_of_rows is not None:
+            lines.append(f"  found in    {self.share_of_rows:.1%} of the rows")
+        if self.repeats is not None:
+            lines.append(f"  repeats     {self.repeats!r} most, r = {self.correlation:.2f}")
+        if self.displaced:
+            lines.append(f"  displaced   {listed(self.displaced)}")
+        ranks = [f"{rule} {rank:,}" for rule, rank in self.ranks.items() if rank is not None]
+        lines.append(f"  by itself   {', '.join(ranks)}")
+        if self.is_recent:
+            lines.append("  recent      it owes its score to the most recent rows")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _clusters(self) -> str:
+        """Name the cluster it stands for most, and others above the even share."""
+        if self.cluster is None:
+            return "no cluster more than another"
+        others = [k for k, s in enumerate(self.strengths) if s > 1 and k != self.cluster]
+        others.sort(key=lambda k: -self.strengths[k])
+        named = [self.cluster, *others][:_CLUSTERS]
+        return ", ".join(f"cluster {k} ({self.strengths[k]:.2f} × even)" for k in named)
+
+
+class ClusterFeature(NamedTuple):
+    """A feature that stands for a cluster.
+
+    Attributes
+    ----------
+    view : str
+    feature : str or int
+        Its name, or its number if it has none.
+    strength : float
+        How much of it the rows of the cluster have, over what all rows have.
+    correlation : float or None
+        With being a row of the cluster; None without a reservoir.
+    """
+
+    view: str
+    feature: str | int
+    strength: float
+    correlation: float | None
+
+
+@dataclass(frozen=True)
+class FeatureNotes:
+    """What a table tells of every feature of a view beside its rank.
+
+    Attributes
+    ----------
+    cluster : int array of shape (D,)
+        The cluster it stands for most, −1 if none.
+    share_of_rows : array of shape (D,), or None
+        Of the rows, those that have it; None without a reservoir.
+    repeats : int array of shape (D,)
+        The better feature that it repeats most, if r² is at least ½, so that this one tells half of
+        its variance; else −1.
+    """
+
+    cluster: NDArray[np.intp]
+    share_of_rows: NDArray[np.float64] | None
+    repeats: NDArray[np.intp]

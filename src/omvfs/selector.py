@@ -2,10 +2,8 @@
 
 import copy
 from abc import abstractmethod
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
@@ -22,26 +20,25 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from omvfs.data.blocks import Block, Missing, Negative, for_sklearn, hstack
 from omvfs.data.read import as_views, columns_by_view, depends_on_x, rechunk, select_columns
-from omvfs.data.schema import NewFeatures, Remainder, Schema, Vocabulary
+from omvfs.data.schema import NewFeatures, Schema, Vocabulary
 from omvfs.data.views import Views, has_rows
 from omvfs.model.arrays import significant
 from omvfs.model.concordance import concordance
 from omvfs.model.state import ChunkInfo, Update
-from omvfs.parameters import by_view, select_size
+from omvfs.parameters import by_view, check_not_gone, select_size
 from omvfs.prepare import Preparing
 from omvfs.selection import Chosen, Prepared, Selection, is_views
-from omvfs.threads import alone, on_one_thread
+from omvfs.threads import on_one_thread
 
 
 class ReadsViews(BaseEstimator):  # type: ignore[misc]
     """Base of estimators that read anything `as_views` accepts.
 
-    A subclass takes the parameters `views` and `remainder`, reads its first batch with `_split` and
-    `_become`, and later ones with `_read_next`.
+    A subclass takes the parameter `views`, reads its first batch with `_split` and `_become`, and
+    later ones with `_read_next`.
     """
 
     views: Any
-    remainder: Remainder = "error"
     # Whether rows may lack views, and bring features that are not known.
     _missing: Missing = "error"
     _new_features: NewFeatures = "error"
@@ -60,7 +57,7 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
         else:
             validate_data(self, for_sklearn(X), reset=True, skip_check_array=True)
             width = self.n_features_in_
-            keys = columns_by_view(self.views, X, width, self.remainder)
+            keys = columns_by_view(self.views, X, width)
             if keys is not None:
                 self._columns = np.concatenate([np.arange(width)[key] for key in keys.values()])
         self.schema_ = batch.schema
@@ -90,13 +87,7 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
 
     def _split(self, X: Any, negative: Negative = "allow") -> Views:
         """Read a batch as the parameters say."""
-        return as_views(
-            X,
-            views=self.views,
-            remainder=self.remainder,
-            negative=negative,
-            missing=self._missing,
-        )
+        return as_views(X, views=self.views, negative=negative, missing=self._missing)
 
     def _read_next(self, X: Any, negative: Negative = "allow") -> Views:
         """Validate a later batch."""
@@ -114,9 +105,7 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
         parts = np.split(columns, np.cumsum(self.schema_.widths)[:-1])
         found = dict(zip(self.schema_.names, parts, strict=True))
         try:
-            return as_views(
-                X, views=found, remainder="drop", negative=negative, missing=self._missing
-            )
+            return as_views(X, views=found, negative=negative, missing=self._missing)
         except ValueError:
             self._check_columns(X)  # if it has others, that is what there is to tell
             raise
@@ -124,6 +113,18 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
     def _check_columns(self, X: Any) -> None:
         """Refuse one X of other columns than the first, by their names or their number."""
         validate_data(self, for_sklearn(X), reset=False, skip_check_array=True)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator, as scikit-learn has it.
+
+        Parameters
+        ----------
+        **params
+            By name. One of an earlier version is refused with what to do instead.
+        """
+        check_not_gone(list(params))
+        found: Self = super().set_params(**params)
+        return found
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -251,8 +252,8 @@ def sizes_by_view(size: SelectSize, schema: Schema) -> dict[str, int]:
 class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
     """Base of selectors that score the features of each view.
 
-    A subclass takes the parameters `views`, `remainder` and `n_features_per_view`, reads its first
-    batch with `_split` and `_become`, later ones with `_read_next`, and provides `view_scores_`.
+    A subclass takes the parameters `views` and `n_features_per_view`, reads its first batch with
+    `_split` and `_become`, later ones with `_read_next`, and provides `view_scores_`.
 
     Attributes by feature, such as `scores_`, stand in the order of the columns of X: of one 2-D X
     as they are, of several views one view after another.
@@ -272,20 +273,19 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
 
     @property
     def scores_(self) -> NDArray[Any]:
-        """Scores of all features in the order of X, NaN in no view; larger is better."""
-        return self._in_x(self.view_scores_, np.nan)
+        """Scores of all features in the order of X; larger is better."""
+        return self._in_x(self.view_scores_)
 
     @property
     def ranking_(self) -> NDArray[np.intp]:
-        """Rank of every feature within its view in the order of X; 1 is the best, 0 in no view."""
-        return self._in_x(self.view_ranking_, 0)
+        """Rank of every feature within its view in the order of X; 1 is the best."""
+        return self._in_x(self.view_ranking_)
 
     @property
     def view_ranking_(self) -> dict[str, NDArray[np.intp]]:
         """Rank of every feature by view name; 1 is the best."""
         return {view: rank(scores) for view, scores in self.view_scores_.items()}
 
-    @alone
     def top_features(self, view: str, n: int = 10) -> list[str]:
         """Return the names of the best features of a view, the best first.
 
@@ -306,7 +306,6 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         best = np.argsort(self.view_ranking_[view])[:n]
         return [names[j] for j in best.tolist()]
 
-    @alone
     def to_frame(self, backend: Frame = "pandas") -> Any:
         """Return the ranking as a frame: a row a feature, view after view, the best first.
 
@@ -333,7 +332,6 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         check_is_fitted(self)
         return as_frame(self.ranking_table(), backend)
 
-    @alone
     def ranking_table(self) -> dict[str, Any]:
         """Return the columns of `to_frame` by name, for those who have no library for frames."""
         check_is_fitted(self)
@@ -355,10 +353,9 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         return {}
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        return self._in_x(self.view_support_, False)
+        return self._in_x(self.view_support_)
 
     @property
-    @alone
     def view_support_(self) -> dict[str, NDArray[np.bool_]]:
         """Mask of the selected features by view name."""
         check_is_fitted(self)
@@ -369,7 +366,6 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         """Return how many features are selected by view name."""
         return sizes_by_view(self.n_features_per_view, self.schema_)
 
-    @alone
     def selection(self) -> Selection:
         """Return the selected features, frozen: what serving needs, and nothing else.
 
@@ -418,7 +414,6 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
             return columns
         return self._columns[sum(self.schema_.widths[:v]) + columns]
 
-    @alone
     def transform(self, X: Any) -> Any:
         """Return the selected features: of one 2-D X its columns, of views one after another.
 
@@ -463,7 +458,6 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         """
         return self.selection().select(X)
 
-    @alone
     def transform_views(self, X: Any) -> dict[str, Any]:
         """Return the selected features by view name, each in the kind it came.
 
@@ -480,7 +474,6 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         check_is_fitted(self)
         return selected_by_view(self, self._read_as_learned(X), self.view_support_)
 
-    @alone
     @on_one_thread
     def score(self, X: Any, y: Any = None) -> float:
         """Return how far the selected features agree with other views on which rows are alike.
@@ -502,7 +495,6 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         chosen = [np.flatnonzero(mask) for mask in self.view_support_.values()]
         return concordance(list(batch.blocks.values()), chosen, batch.presence)
 
-    @alone
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns of `transform`: those of one X, or ``view__feature``.
 
@@ -521,12 +513,12 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         chosen: NDArray[Any] = names[self.get_support()]
         return chosen
 
-    def _in_x(self, by_view: Mapping[str, NDArray[Any]], fill: Any) -> NDArray[Any]:
+    def _in_x(self, by_view: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """Put what is by view into the order of the columns of X."""
         each = np.concatenate(list(by_view.values()))
         if self._columns is None:
             return each
-        placed: NDArray[Any] = np.full(self.n_features_in_, fill, each.dtype)
+        placed = np.empty_like(each)
         placed[self._columns] = each
         return placed
 
@@ -553,7 +545,7 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         return tags
 
 
-# Entries of a history: a stream may never end.
+# Chunks of which `history_` tells: a stream may never end.
 HISTORY = 10_000
 
 
@@ -566,124 +558,6 @@ class Known(Protocol):
 
 
 T = TypeVar("T", bound=Known)
-T_co = TypeVar("T_co", bound=Known, covariant=True)
-
-
-class Origin(Protocol[T_co]):
-    """What something can be worked out from: what is known, and what happened in the chunks."""
-
-    def __call__(self) -> tuple[T_co, Iterable[ChunkInfo]]:
-        """Work it out."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry(Generic[T]):
-    """All that a journal holds, in one piece.
-
-    Attributes
-    ----------
-    known : object or None
-        What is known; if an update is under way, what was known before it. None if it is yet to be
-        worked out.
-    infos : list of ChunkInfo
-        What happened in the chunks, and maybe in some that were never taken behind them.
-    n : int
-        How many of them are true.
-    under_way : Update or None
-        An update that is neither taken nor rolled back.
-    origin : callable or None
-        From what it was worked out, or will be; None after an update.
-    """
-
-    known: T | None
-    infos: list[ChunkInfo]
-    n: int
-    under_way: Update[T] | None = None
-    origin: Origin[T] | None = None
-
-
-class Journal(Generic[T]):
-    """What is known; an update is taken as a whole or not at all, whatever interrupts it.
-
-    An update that is under way is written down first. If taking it is interrupted, it is rolled
-    back; if that is interrupted too, whoever looks next does it.
-
-    Parameters
-    ----------
-    known : object
-        What is known so far.
-    history : iterable of ChunkInfo, default=()
-        What happened in the chunks so far.
-    """
-
-    def __init__(self, known: T, history: Iterable[ChunkInfo] = ()) -> None:
-        infos = list(history)
-        self._entry: _Entry[T] = _Entry(known, infos, len(infos))
-
-    @classmethod
-    def of(cls, origin: Origin[T]) -> "Journal[T]":
-        """Return a journal of what is worked out when somebody asks for it.
-
-        Parameters
-        ----------
-        origin : callable
-            Returns what is known, and what happened in the chunks.
-        """
-        journal = object.__new__(cls)
-        journal._entry = _Entry(None, [], 0, origin=origin)
-        return journal
-
-    @property
-    def origin(self) -> Origin[T] | None:
-        """From what all that is known was worked out, or will be; None if it was not."""
-        return self._entry.origin
-
-    @property
-    def worked_out(self) -> T | None:
-        """What is known; None if it is yet to be worked out."""
-        return None if self._entry.known is None else self.known
-
-    @property
-    def known(self) -> T:
-        """What is known."""
-        known = self._recovered().known
-        assert known is not None
-        return known
-
-    @property
-    def history(self) -> deque[ChunkInfo]:
-        """What happened in the last chunks."""
-        entry = self._recovered()
-        return deque(entry.infos[max(0, entry.n - HISTORY) : entry.n])
-
-    def take(self, update: Update[T]) -> None:
-        """Commit an update of what is known."""
-        before = self._recovered()
-        infos, n = before.infos, before.n
-        if n >= 2 * HISTORY:
-            infos, n = infos[n - HISTORY : n], HISTORY
-        # What is behind the true ones is of updates that were not taken.
-        infos[n:] = [] if update.info is None else [update.info]
-        after = _Entry(update.known, infos, len(infos))
-        self._entry = replace(before, under_way=update)
-        try:
-            update.commit()
-            self._entry = after
-        except BaseException:
-            self._recovered()
-            raise
-
-    def _recovered(self) -> _Entry[T]:
-        """Return what is held, after rolling back what was interrupted; done again, no harm."""
-        entry = self._entry
-        if entry.under_way is not None:
-            entry.under_way.rollback()
-            entry = self._entry = replace(entry, under_way=None)
-        if entry.known is None and entry.origin is not None:
-            known, history = entry.origin()
-            infos = list(history)
-            entry = self._entry = replace(entry, known=known, infos=infos, n=len(infos))
-        return entry
 
 
 class StreamSelector(MultiViewSelector, Generic[T]):
@@ -693,9 +567,10 @@ class StreamSelector(MultiViewSelector, Generic[T]):
     """
 
     batch_size: int
-    _journal: Journal[T]
+    # What is known, and what happened in the last chunks.
+    _known: T
+    _history: tuple[ChunkInfo, ...]
 
-    @alone
     @on_one_thread
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from X anew, in chunks of `batch_size` rows.
@@ -713,13 +588,14 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         """
         with self._drawing_if_it_becomes():
             batch = self._read_first(X)
-            journal = Journal(self._empty(batch))
+            known, history = self._empty(batch), list[ChunkInfo]()
             for chunk in self._chunks([batch]):
-                self._take(journal, chunk)
-            self._become(X, batch, _journal=journal, **self._of_all_rows(journal.known, batch))
+                update = self._advance(known, chunk)
+                known = update.commit()
+                history += update.infos
+            self._become(X, batch, **self._learned(known, history, batch))
         return self
 
-    @alone
     @on_one_thread
     def fit_batches(self, batches: Iterable[Any]) -> Self:
         """Learn anew from batches of any sizes, which come one by one, in chunks of `batch_size`.
@@ -750,16 +626,17 @@ class StreamSelector(MultiViewSelector, Generic[T]):
             try:
                 for first in some:
                     head = self._read_first(first)
-                    self._become(first, head, _journal=Journal(self._empty(head)))
-                    later = (self._read_chunk(X, self._negative_mode) for X in some)
+                    self._become(first, head, **self._learned(self._empty(head), ()))
+                    later = (self._read_chunk(X) for X in some)
                     for chunk in self._chunks(chain([head], later)):
-                        self._take(self._journal, chunk)
+                        self._learn_chunk(chunk)
             except BaseException:
                 self.__dict__ = before
                 raise
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    @on_one_thread
+    def partial_fit(self, X: Any, y: Any = None, **starts: Any) -> Self:
         """Learn from one more chunk; a call that fails changes nothing.
 
         Parameters
@@ -773,59 +650,56 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         -------
         self
         """
-        return self._learn_chunk(X)
-
-    @alone
-    @on_one_thread
-    def _learn_chunk(self, X: Any, **starts: Any) -> Self:
-        if hasattr(self, "_journal"):
-            batch = self._read_chunk(X, self._checked_negative_mode)
-            self._take(self._journal, batch, **starts)
+        if "_known" in vars(self):
+            self._learn_chunk(self._read_chunk(X), **starts)
             return self
         with self._drawing_if_it_becomes():
             batch = self._read_first(X)
-            journal = Journal(self._empty(batch))
-            self._take(journal, batch, **starts)
-            self._become(X, batch, _journal=journal)
+            update = self._advance(self._empty(batch), batch, **starts)
+            self._become(X, batch, **self._learned(update.commit(), update.infos))
         return self
 
-    def _take(self, journal: Journal[T], chunk: Views, **starts: Any) -> None:
-        """Learn from a chunk, and tell of it when it is learned."""
-        update = self._advance(journal.known, chunk, **starts)
-        journal.take(update)
-        self._tell(update.info)
+    def _learn_chunk(self, chunk: Views, **starts: Any) -> None:
+        """Learn from a later chunk: all that changes is worked out first, then assigned at once."""
+        update = self._advance(self._known, chunk, **starts)
+        learned = self._learned(update.known, (*self._history, *update.infos))
+        try:
+            # Arrays by column are shared with what was known before; see `Update`.
+            update.commit()
+            self.__dict__.update(learned)
+        except BaseException:
+            if self._known is not update.known:
+                update.rollback()
+            raise
 
-    def _tell(self, info: ChunkInfo | None) -> None:
-        """Tell whoever asked to be told what happened in a chunk."""
+    def _learned(
+        self, known: T, history: Sequence[ChunkInfo], rows: Views | None = None
+    ) -> dict[str, Any]:
+        """Return the attributes that follow from what is known, and what happened in the chunks.
+
+        Parameters
+        ----------
+        known : object
+        history : sequence of ChunkInfo
+        rows : Views, optional
+            All rows that it was learned from, if they were given at once.
+        """
+        return {"_known": known, "_history": tuple(history[-HISTORY:])}
 
     def __copy__(self) -> Self:
         # What one learns is not to be known to the other.
         return copy.deepcopy(self)
 
-    @alone
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        if "_journal" not in state:
-            return state
-        # A copy, as learning, which may go on while this is pickled, writes in place.
-        return {**state, "_journal": copy.deepcopy(self._journal)}
-
     @property
-    @alone
     def n_samples_seen_(self) -> int:
         """Rows seen."""
         check_is_fitted(self)
-        return self._journal.known.n_rows
+        return self._known.n_rows
 
     @property
     def _negative_mode(self) -> Negative:
         """How `as_views` is to take negative values."""
         return "allow"
-
-    @property
-    def _checked_negative_mode(self) -> Negative:
-        """The same, for rows after the first chunk."""
-        return self._negative_mode
 
     def _chunks(self, batches: Iterable[Views]) -> Iterator[Views]:
         """Return batches as chunks to learn from."""
@@ -838,15 +712,12 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         )
 
     def _read_first(self, X: Any) -> Views:
+        """Read the first batch to learn from."""
         return self._split(X, self._negative_mode)
 
-    def _read_chunk(self, X: Any, negative: Negative) -> Views:
+    def _read_chunk(self, X: Any) -> Views:
         """Read a later batch to learn from."""
-        return self._read_next(X, negative)
-
-    def _of_all_rows(self, known: T, rows: Views) -> dict[str, Any]:
-        """Return what is to be remembered of rows that were all given at once."""
-        return {}
+        return self._read_next(X, self._negative_mode)
 
     @abstractmethod
     def _empty(self, first: Views) -> T:

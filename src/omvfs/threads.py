@@ -1,4 +1,4 @@
-"""Threads: BLAS has one while there is work, and an object is in one at a time.
+"""BLAS has one thread while there is work.
 
 The products here are many and small. Threads that share a small product mostly wait for each other,
 and on a busy machine for their turn; and sums would round by how many share them.
@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary, WeakSet
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
@@ -32,43 +31,31 @@ def _set_threads(library: Any, n: int) -> None:
     give_up(force=True)
 
 
-class _Call:
-    """A call under way."""
-
-
 class _Limit:
-    """One thread for BLAS as long as anyone is inside; the setting is that of the process."""
+    """One thread for BLAS as long as any call is inside; the setting is that of the process."""
 
     def __init__(self) -> None:
-        self._changing: Any = threading.RLock()
-        # Weak: whoever was interrupted on the way out is gone all the same.
-        self._inside: WeakSet[_Call] = WeakSet()
-        self._users: list[tuple[Any, int]] = []
+        self._changing = threading.Lock()
+        self._n_inside = 0
+        self._before: list[tuple[Any, int]] = []
 
-    def enter(self, call: _Call) -> None:
+    def enter(self) -> None:
         with self._changing:
-            self._inside.add(call)
-            if not self._users:
-                self._users = [(library, library.num_threads) for library in _libraries()]
-                for library, _ in self._users:
+            if not self._n_inside:
+                self._before = [(library, library.num_threads) for library in _libraries()]
+                for library, _ in self._before:
                     _set_threads(library, 1)
+            self._n_inside += 1
 
-    def leave(self, call: _Call) -> None:
-        while self._changing._is_owned():  # interrupted just before it was released
-            self._changing.release()
+    def leave(self) -> None:
         with self._changing:
-            if all(other is call for other in self._inside):
-                for library, n in self._users:
+            self._n_inside -= 1
+            if not self._n_inside:
+                for library, n in self._before:
                     _set_threads(library, n)
-                self._users = []
-            self._inside.discard(call)
-
-    def has_left(self, call: _Call) -> bool:
-        return call not in self._inside and not self._changing._is_owned()
 
 
 _limit = _Limit()
-_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
@@ -89,57 +76,20 @@ def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        call = _Call()
+        limit = _limit
+        limit.enter()
         try:
-            try:
-                _limit.enter(call)
-                return function(*args, **kwargs)
-            finally:
-                _limit.leave(call)
+            return function(*args, **kwargs)
         finally:
-            if not _limit.has_left(call):  # interrupted; done again, it does no harm
-                _limit.leave(call)
+            limit.leave()
 
     return limited
 
 
-def alone(method: Callable[P, R]) -> Callable[P, R]:
-    """Return a method that waits while another thread is in such a method of the same object.
-
-    What it calls of the same object does not wait. The lock is kept apart from the object, so that
-    copies and pickles have none of it.
-
-    Examples
-    --------
-    >>> class Counter:
-    ...     n = 0
-    ...
-    ...     @alone
-    ...     def add(self):
-    ...         self.n += 1
-    ...         return self.n
-    >>> Counter().add()
-    1
-    """
-
-    @wraps(method)
-    def waiting(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _lock_of(args[0]):
-            return method(*args, **kwargs)
-
-    return waiting
-
-
-def _lock_of(owner: Any) -> Any:
-    # Of two threads that make one, both get the first.
-    return _locks.get(owner) or _locks.setdefault(owner, threading.RLock())
-
-
 def _forget() -> None:
-    """Forget, in a process that was forked, the locks and calls of threads that it has not."""
+    """Forget, in a process that was forked, the calls of threads that it has not."""
     global _limit
     _limit = _Limit()
-    _locks.clear()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Block, Negative
-from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.state import Update
 from omvfs.parameters import number, seed_of, whole
@@ -33,9 +32,7 @@ PARAMETERS = {
 n_features_per_view : int, float, mapping of str to either, or None, default=100
     Features to select per view: at most so many, a share, either by view name, or all.
 views : "prefix", sequence of int, or mapping of str to columns, default=None
-    How one 2-D X splits into views.
-remainder : {"error", "drop"}, default="error"
-    Refuse columns of one 2-D X that are in no view, or leave them out.""",
+    How one 2-D X splits into views.""",
     "graph": """\
 n_neighbors : int, default=5
     Neighbours of a row; at most all other rows. Two rows are joined if either chose the other.
@@ -74,7 +71,6 @@ class OfflineSelector(SharedParameters, MultiViewSelector):
 
     n_features_per_view: SelectSize = 100
     views: Any = None
-    remainder: Remainder = "error"
     # What to do with negative values; methods that factorise into nonnegative parts refuse them.
     _negative: ClassVar[Negative] = "allow"
     # Which of the weights may not be 0.
@@ -174,13 +170,12 @@ class PerViewStreamSelector(SharedParameters, StreamSelector[Seen]):
 
     n_features_per_view: SelectSize = 100
     views: Any = None
-    remainder: Remainder = "error"
 
     @property
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)
-        seen = self._journal.known
+        seen = self._known
         return {name: self._score_state(each, seen.n_rows) for name, each in seen.states.items()}
 
     def _empty(self, first: Views) -> Seen:

@@ -108,7 +108,7 @@ class FSDS(PerViewStreamSelector):
     def sketches_(self) -> dict[str, NDArray[np.float64]]:
         """Sketch of every view, features by directions; BBᵀ stands for XᵀX."""
         check_is_fitted(self)
-        return {name: sketch.B.copy() for name, sketch in self._journal.known.states.items()}
+        return {name: sketch.B.copy() for name, sketch in self._known.states.items()}
 
     def _start(self, X: Block) -> Sketch:
         number("ridge_exponent", self.ridge_exponent, least=0.0)

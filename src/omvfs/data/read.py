@@ -31,7 +31,6 @@ from omvfs.data.schema import (
     Columns,
     Names,
     NewFeatures,
-    Remainder,
     Schema,
     check_view_names,
     listed,
@@ -55,7 +54,6 @@ def as_views(
     X: Any,
     *,
     views: Columns | None = None,
-    remainder: Remainder = "error",
     like: Schema | None = None,
     negative: Negative = "error",
     missing: Missing = "error",
@@ -76,10 +74,8 @@ def as_views(
         How to split one 2-D X: by column names ``view__feature``, by the widths of consecutive
         views, or by view name the columns as indices, slice, boolean mask, column names, or a
         callable that finds them in X, such as scikit-learn's `make_column_selector`. By default X
-        is one view, named ``X``.
+        is one view, named ``X``. Every column must be in one view.
         A ``view__`` that all features of a view begin with is no part of their names.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
     like : Schema, default=None
         Schema of an earlier batch, which this one must match. Views of the same names in another
         order are put into this order; feature names that this batch lacks are taken from it.
@@ -120,7 +116,7 @@ def as_views(
     """
     if negative not in get_args(Negative):
         raise ValueError(f"Got negative={negative!r}; expected 'error', 'clip' or 'allow'.")
-    batch = _read(X, views, remainder)
+    batch = _read(X, views)
     if not len(batch):
         raise ValueError(f"Got a chunk of 0 rows ({batch!r}); expected at least 1. Skip it.")
     if like is not None:
@@ -200,7 +196,7 @@ def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
     return views
 
 
-def _read(X: Any, views: Columns | None, remainder: Remainder) -> Views:
+def _read(X: Any, views: Columns | None) -> Views:
     if are_mappings(X):
         X = {"X": X}
     if isinstance(X, Views) or holds_views(X):
@@ -212,7 +208,7 @@ def _read(X: Any, views: Columns | None, remainder: Remainder) -> Views:
         return X if isinstance(X, Views) else Views(X)
     block, labels = read_block(X)
     _, index = aligned({}, {"X": labels.index})
-    columns = columns_by_view(views, X, block.shape[1], remainder)
+    columns = columns_by_view(views, X, block.shape[1])
     if columns is None:
         return Views._of({"X": block}, {"X": labels.names}, index)
     blocks = {view: take_columns(block, key) for view, key in columns.items()}
@@ -224,9 +220,7 @@ def _read(X: Any, views: Columns | None, remainder: Remainder) -> Views:
     )
 
 
-def columns_by_view(
-    views: Columns | None, X: Any, width: int, remainder: Remainder = "error"
-) -> dict[str, Any] | None:
+def columns_by_view(views: Columns | None, X: Any, width: int) -> dict[str, Any] | None:
     """Bring ``views=`` into one form.
 
     Parameters
@@ -239,14 +233,11 @@ def columns_by_view(
         That is to be split.
     width : int
         Number of features of X.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns that are in no view, or leave them out.
 
     Returns
     -------
     columns : dict of str to (slice or ndarray of int), or None
-        The columns of each view, all of them in range, none of them in two views; None if X is one
-        view.
+        The columns of each view, every column of X in one of them; None if X is one view.
 
     Examples
     --------
@@ -268,16 +259,12 @@ def columns_by_view(
     asked = {view: key(X) if callable(key) else key for view, key in views.items()}
     names = labels_of(X).names
     keys = {view: _column_key(view, key, width, names) for view, key in asked.items()}
-    _check_once(keys, width, names, remainder)
+    _check_once(keys, width, names)
     return keys
 
 
-def _check_once(
-    keys: Mapping[str, Any], width: int, names: Names | None, remainder: Remainder
-) -> None:
-    """Refuse columns that are in two views, and those that are in none unless they are dropped."""
-    if remainder not in get_args(Remainder):
-        raise ValueError(f"Got remainder={remainder!r}; expected {listed(get_args(Remainder))}.")
+def _check_once(keys: Mapping[str, Any], width: int, names: Names | None) -> None:
+    """Refuse columns that are in two views, and those that are in none."""
 
     def called(column: int) -> str:
         return repr(str(column) if names is None else names[column])
@@ -292,12 +279,12 @@ def _check_once(
             f"Column {called(twice)} is in views {listed(own)} at once, or twice in one; expected "
             "it in one. Correct views=, or pass a dict of blocks."
         )
-    if remainder == "error" and (taken == 0).any():
+    if (taken == 0).any():
         left = np.flatnonzero(taken == 0)
         shown = ", ".join(map(called, left[:5])) + (", ..." if len(left) > 5 else "")
         raise ValueError(
             f"Got {len(left):,} of {width:,} columns in no view: {shown}. Add them to a view of "
-            "views=, or pass remainder='drop' to leave them out."
+            "views=, or leave them out of X."
         )
 
 

@@ -18,7 +18,6 @@ def as_names(names: Iterable[str]) -> Names:
 
 
 Columns: TypeAlias = Literal["prefix"] | Sequence[int] | Mapping[str, Any]
-Remainder = Literal["error", "drop"]
 
 _CALLED = re.compile("(.+?)__(.+)", re.DOTALL)
 
@@ -248,10 +247,6 @@ class Vocabulary(Sequence[str]):
         more = Vocabulary()
         more._names, more._places, more._n = self._names, self._places, n + len(added)
         return more
-
-    def kept(self, columns: NDArray[np.intp]) -> "Vocabulary":
-        """Return a vocabulary of some of the names, in this order."""
-        return Vocabulary([self._names[j] for j in columns.tolist()])
 
     @cached_property
     def array(self) -> Names:

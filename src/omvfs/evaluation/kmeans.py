@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.data.schema import Remainder
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block, IntArray, dense, squared_row_norms, unit_rows
 from omvfs.parameters import seed_of, whole
@@ -385,8 +384,6 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
     views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
         for each view, see `as_views`. Not for input that comes as views already.
-    remainder : {"error", "drop"}, default="error"
-        Refuse columns of one 2-D X that are in no view, or leave them out.
     n_init : int, default=10
         Starts of k-means on the first view; the best is taken.
     max_iter : int, default=100
@@ -437,7 +434,6 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
         n_clusters: int = 8,
         *,
         views: Any = None,
-        remainder: Remainder = "error",
         n_init: int = 10,
         max_iter: int = 100,
         patience: int = 20,
@@ -445,7 +441,6 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
     ) -> None:
         self.n_clusters = n_clusters
         self.views = views
-        self.remainder = remainder
         self.n_init = n_init
         self.max_iter = max_iter
         self.patience = patience

@@ -33,8 +33,6 @@ class Selector(base.MiniBatchTransformer):
     views : "prefix" or None, default=None
         Whether features are called ``view__feature``; by default all are of one view. A row
         without any feature of a view lacks it. The views are those of the first chunk.
-    drift_detector : river.base.DriftDetector, default=None
-        Decides whether the stream has changed, with ``detect_drift=True``: see ``model.drift_``.
     seed : int, default=None
         Of every random choice.
     **params
@@ -67,7 +65,6 @@ class Selector(base.MiniBatchTransformer):
         *,
         batch_size: int = 200,
         views: Literal["prefix"] | None = None,
-        drift_detector: Any = None,
         seed: int | None = None,
         **params: Any,
     ) -> None:
@@ -79,14 +76,12 @@ class Selector(base.MiniBatchTransformer):
         if any(hash_bits(step) for _, step in steps_of("prepare", params.get("prepare"))):
             raise ValueError(
                 f"Got prepare={params['prepare']!r}; expected no 'hash': what is hashed has no "
-                "names to select by. Bound the features by max_features=, or hash them by a "
-                "transformer before."
+                "names to select by. Hash them by a transformer before."
             )
         self.n_clusters = n_clusters
         self.n_features = n_features
         self.batch_size = batch_size
         self.views = views
-        self.drift_detector = drift_detector
         self.seed = seed
         self.params = params
         growing = "error" if params.get("detect_drift") else "grow"
@@ -94,7 +89,6 @@ class Selector(base.MiniBatchTransformer):
             n_clusters,
             n_features_per_view=n_features,
             batch_size=batch_size,
-            drift_detector=drift_detector,
             random_state=seed,
             **{"new_features": growing, **params},
         )

@@ -133,31 +133,6 @@ class State:
             V=V,
         )
 
-    def select(self, columns: Sequence[IntArray | None], settings: Settings) -> "State":
-        """Return the state with some columns of each view alone, None for all; rows stay.
-
-        Parameters
-        ----------
-        columns : sequence of (int array, or None)
-            In rising order.
-        settings : Settings
-        """
-        widths = [view.n_features for view in self.statistics.views]
-        kept = [np.arange(D) if c is None else c for c, D in zip(columns, widths, strict=True)]
-        places = [np.full(D, -1) for D in widths]
-        for own, c in zip(places, kept, strict=True):
-            own[c] = np.arange(len(c))
-        left = [len(c) for c in kept]
-        statistics = self.statistics.select(columns)
-        return replace(
-            self,
-            statistics=statistics,
-            B_sq_norms=B_sq_norms(statistics, settings),
-            reservoir=self.reservoir.place(places, left),
-            window=self.window.place(places, left),
-            V=tuple(V_v[c] for V_v, c in zip(self.V, kept, strict=bool(self.V))),
-        )
-
     def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "State":
         """Return the state with its columns in certain places among others, which no row had.
 
@@ -392,6 +367,11 @@ class Update(Generic[Known]):
     known: Known
     info: ChunkInfo | None = None
     patch: Patch | None = None
+
+    @property
+    def infos(self) -> tuple[ChunkInfo, ...]:
+        """What happened in the chunk, as entries of a history."""
+        return () if self.info is None else (self.info,)
 
     def commit(self) -> Known:
         """Make what is known true, and return it."""

@@ -258,15 +258,6 @@ class Statistics:
         """
         return self._by_view(ViewStatistics.grow, widths)
 
-    def select(self, columns: Sequence[IntArray | None]) -> "Statistics":
-        """Return the statistics of some columns of each view alone, None for all; rows stay.
-
-        Parameters
-        ----------
-        columns : sequence of (int array, or None)
-        """
-        return self._by_view(ViewStatistics.select, columns)
-
     def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "Statistics":
         """Return the statistics with their columns in certain places among others, empty so far.
 

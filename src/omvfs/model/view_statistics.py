@@ -115,12 +115,6 @@ class ViewStatistics:
         # The fastest of NumPy's ways.
         return self.with_each(lambda a: a.take(columns, axis=0), BY_COLUMN)
 
-    def select(self, columns: IntArray | None) -> "ViewStatistics":
-        """Return the sums of some columns alone, None for all."""
-        if columns is None:
-            return self
-        return replace(self.on(columns), n_features=len(columns)).recounted()
-
     def grow(self, width: int) -> "ViewStatistics":
         """Return the sums with columns that no row had so far."""
         if width == len(self.B):

@@ -124,7 +124,7 @@ def report_on(
     check_is_fitted(selector)
     check_can_be_made()
     drawn = None if n_resamples is None else whole("n_resamples", n_resamples, least=0)
-    known, sizes = selector._journal.known, selector._sizes()
+    known, sizes = selector._known, selector._sizes()
     if drawn is None:
         drawn = _DRAWS[len(sizes) * known.queries.K > _MANY]
     return Report(summarise(selector, known, sizes, drawn, examples, run, state))

@@ -176,7 +176,7 @@ def _views(
 ) -> list[dict[str, Any]]:
     """Return what came in and what it contributes, view by view."""
     statistics = known.state.statistics
-    weights, lost = selector.view_weights_, selector.n_features_forgotten_
+    weights = selector.view_weights_
     found = []
     for v, view in enumerate(views):
         own, shares = statistics.views[v], notes[view].share_of_rows
@@ -187,7 +187,6 @@ def _views(
                 "n_features": selector.schema_.widths[v],
                 "named": selector.schema_.feature_names[v] is not None,
                 "n_selected": sizes[view],
-                "n_forgotten": lost[view],
                 "nonzero": None if shares is None else plain(np.mean(shares)),
                 "has_view": plain(rows / all_rows) if all_rows else None,
                 "empty": plain(1 - own.filled_rows / rows) if rows else None,

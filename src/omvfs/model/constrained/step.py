@@ -59,8 +59,6 @@ from omvfs.model.stream.watch import Watch, Yardstick
 # Rows of the reservoir that new rows look for neighbours among.
 _ANCHORS = 128
 
-# Told a number for every chunk, tells whether the stream has changed.
-Judge = Callable[[float], bool]
 
 
 def step(
@@ -70,7 +68,6 @@ def step(
     start_U: Array | None = None,
     start_V: Sequence[Array] | None = None,
     present: Presence = None,
-    judge: Judge | None = None,
 ) -> Update[State]:
     """Learn from one chunk.
 
@@ -87,8 +84,6 @@ def step(
         Directions to start from.
     present : array of shape (m, n_views), optional
         Which rows have which views; by default all. Not with clusters or directions to start from.
-    judge : callable, optional
-        Who decides whether the stream has changed, if it is watched; see `watched`.
 
     Returns
     -------
@@ -122,7 +117,7 @@ def step(
         U, info = _placed(draft, scaled, prior, settings, columns, present)
 
     if state.watch is not None:
-        watch, event = watched(state, X, settings, present, judge)
+        watch, event = watched(state, X, settings, present)
         draft, info = replace(draft, watch=watch), replace(info, drift=event)
     part = part.placed(rows, U, present=present)
     n_before, n_rows = state.statistics.n_rows, part.n_rows
@@ -334,7 +329,6 @@ def watched(
     X: Sequence[Block],
     settings: Settings,
     present: Presence = None,
-    judge: Judge | None = None,
 ) -> tuple[Watch, DriftEvent | None]:
     """Return the watch after a chunk, and the change that shows in it.
 
@@ -347,8 +341,6 @@ def watched(
     settings : Settings
     present : array of shape (m, n_views), optional
         Which rows have which views; by default all.
-    judge : callable, optional
-        Who decides by the distance of the chunk from all before it, instead of the test.
     """
     watch, n_before = state.watch, state.statistics.n_rows
     assert watch is not None
@@ -358,12 +350,7 @@ def watched(
         watch = watch.by(_yardstick(state, settings, afresh=watch.since > 0))
     assert watch.yardstick is not None
     labels, explained = measure(watch.yardstick, X, present)
-    if judge is not None:
-        change = _judged(watch, labels, explained, present, judge)
-        n = len(labels)
-        watch, _, _ = watch.take(labels, explained, present, test=False)
-    else:
-        watch, change, n = watch.take(labels, explained, present)
+    watch, change, n = watch.take(labels, explained, present)
     if change is None:
         return watch, None
     row = n_before + n
@@ -453,21 +440,6 @@ def _directions_of(
     for V_v, c, part in zip(directions, columns, found, strict=True):
         put_rows(V_v, c, part)
     return directions, np.bincount(U.labels, minlength=settings.K).astype(np.float64)
-
-
-def _judged(
-    watch: Watch,
-    labels: IntArray,
-    explained: NDArray[np.float64],
-    present: Presence,
-    judge: Judge,
-) -> Change | None:
-    """Return the change that somebody else sees in a chunk."""
-    found = watch.distance(labels, explained, present)
-    if found is None or not judge(found[0]):
-        return None
-    distance, variable = found
-    return Change(variable, len(labels), distance, math.nan, distance)
 
 
 def _event(

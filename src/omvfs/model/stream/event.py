@@ -26,8 +26,7 @@ class DriftEvent:
         Rows seen when it began, as far as rows tell: a multiple of 200 before `row`.
     statistic, threshold : float
         How strongly rows since then differ from those before, and how strongly they would have to:
-        the logarithm of a likelihood ratio. Of a detector of your own, the number that it was given
-        and NaN.
+        the logarithm of a likelihood ratio.
     distance : float
         Share of the rows since then that would have to be elsewhere, between 0 and 1.
     came, went : mapping of str to tuple of str or int

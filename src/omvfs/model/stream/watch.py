@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from omvfs.model.arrays import Array, IntArray
 from omvfs.model.presence import Presence, take
-from omvfs.model.stream.change import BUCKET, SPANS, Change, Counts, distances, latest_change
+from omvfs.model.stream.change import BUCKET, SPANS, Change, Counts, latest_change
 
 Kind = Literal["shares", "meaning", "views"]
 
@@ -138,7 +138,7 @@ class Watch:
         return replace(self, yardstick=self.yardstick.shift(delta))
 
     def take(
-        self, labels: IntArray, explained: NDArray[np.float64], present: Presence, test: bool = True
+        self, labels: IntArray, explained: NDArray[np.float64], present: Presence
     ) -> tuple["Watch", Change | None, int]:
         """Count rows, and test for a change whenever a bucket is full.
 
@@ -150,8 +150,6 @@ class Watch:
             Share of each row that its cluster explains.
         present : array of shape (n, n_views), or None
             Which rows have which views.
-        test : bool, default=True
-            Whether to look for a change; otherwise rows are only counted.
 
         Returns
         -------
@@ -173,26 +171,11 @@ class Watch:
             watch = replace(watch, open=watch.open + counted)
             done, room = done + len(some), room - len(some)
             if not room:
-                watch, change = watch._closed(test)
+                watch, change = watch._closed()
                 room = BUCKET
                 if change is not None:
                     return watch, change, start + done
         return watch, None, len(labels)
-
-    def distance(
-        self, labels: IntArray, explained: NDArray[np.float64], present: Presence
-    ) -> tuple[float, int] | None:
-        """Return how far rows are from the first half of those before; None if none were.
-
-        The total variation of their cells, the largest of all variables, and by which of them. Not
-        from all before, which would soon be like rows after a change.
-        """
-        before = self._first_half
-        if self.levels is None or not before.any():
-            return None
-        cells = self._cells(labels, np.round(explained, _DIGITS), present)
-        apart = distances(np.bincount(cells.ravel(), minlength=len(before)), before, self.widths)
-        return float(apart.max()), int(apart.argmax())
 
     @property
     def total(self) -> Counts:
@@ -200,21 +183,13 @@ class Watch:
         total: Counts = self.before + self.recent.sum(axis=0) + self.open
         return total
 
-    @property
-    def _first_half(self) -> Counts:
-        """The first half of the full buckets, or more if these are together; else what there is."""
-        n_before = int(self.before[: self.n_clusters + 1].sum()) // BUCKET
-        half = (n_before + len(self.recent)) // 2
-        first: Counts = self.before + self.recent[: max(0, half - n_before)].sum(axis=0)
-        return first if first.any() else self.total
-
     def last(self, n_rows: int) -> tuple[Counts, Counts]:
         """Return the last rows by cell, at least so many in whole buckets, and all before them."""
         n = min(-(-n_rows // BUCKET), len(self.recent))
         last = self.recent[len(self.recent) - n :].sum(axis=0) + self.open
         return last, self.total - last
 
-    def _closed(self, test: bool) -> tuple["Watch", Change | None]:
+    def _closed(self) -> tuple["Watch", Change | None]:
         """Return the watch with its bucket full, and the change that shows by it."""
         recent = np.vstack([self.recent, self.open])
         before, gone = self.before, len(recent) - SPANS[-1]
@@ -225,10 +200,8 @@ class Watch:
             open=np.zeros_like(self.open),
             recent=recent,
             before=before,
-            n_tests=self.n_tests + test,
+            n_tests=self.n_tests + 1,
         )
-        if not test:
-            return watch, None
         return watch, latest_change(recent, before, self.widths, watch.n_tests)
 
     def _laid_out(self, labels: IntArray, explained: NDArray[np.float64]) -> tuple["Watch", int]:

@@ -1,1 +1,0 @@
-"""What every selector shares: reading, ranking, support, names, transform."""
