@@ -1,16 +1,14 @@
-"""Vocabularies that grow: the same model at what cost, and how many features may be forgotten.
+"""Vocabularies that grow: the same model at what cost.
 
     python benchmarks/growing.py doubling
-    python benchmarks/growing.py bounded
     python benchmarks/growing.py hashed
     python benchmarks/growing.py off --other SRC
 
 `doubling`: a stream whose vocabulary doubles ten times, beside the same rows with all words known
 from the start. Processor time, chunk by chunk in turn; whether the bits are the same where the
 words are in the same order; rank correlation of the words of at least three chunks where they are
-not. `bounded`: a million different words, of which a view may have so many: memory, and which of
-the planted ones it still has at the end. `hashed`: the same, put into columns by a hash. `off`:
-time of a pass without any of it, beside that of the library in another folder, in turn.
+not. `hashed`: a million different words, put into columns by a hash: memory and time. `off`: time
+of a pass without any of it, beside that of the library in another folder, in turn.
 """
 
 import argparse
@@ -179,16 +177,9 @@ def endless(seeds, n_chunks, fresh, **settings):
             "seed": seed,
             "words": f"{n_chunks * CHUNK * fresh:,}",
             "features": f"{model.n_features_in_:,}",
-            "forgotten": f"{model.n_features_forgotten_['text']:,}",
             "MB after 10, 50, 100 %": ", ".join(f"{mb:.0f}" for mb in held.values()),
             "seconds": f"{seconds:.1f}",
         }
-        names = model.schema_.feature_names[0]
-        if names is not None:
-            planted = [f"planted{c}_{j}" for c in range(CLASSES) for j in range(40)]
-            line["planted kept"] = f"{np.mean([name in names for name in planted]):.3f}"
-            best = set(model.top_features("text", 200))
-            line["planted among the best 200"] = f"{np.mean([n in best for n in planted]):.3f}"
         lines.append(line)
         print(line, flush=True)
     print(table([list(line.values()) for line in lines], list(lines[0])))
@@ -228,11 +219,10 @@ def off(other, repeats):
 def main():
     """Run one of the studies."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("study", choices=["doubling", "bounded", "hashed", "off", "pass"])
+    parser.add_argument("study", choices=["doubling", "hashed", "off", "pass"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--chunks", type=int, default=1000)
     parser.add_argument("--fresh", type=int, default=5)
-    parser.add_argument("--most", type=int, default=20_000)
     parser.add_argument("--bits", type=int, default=16)
     parser.add_argument("--other", help="folder of another version of the library")
     parser.add_argument("--repeats", type=int, default=7)
@@ -240,9 +230,6 @@ def main():
     with threadpool_limits(1):
         if given.study == "doubling":
             doubling(given.seeds)
-        elif given.study == "bounded":
-            bound = {"new_features": "grow", "max_features": given.most}
-            endless(given.seeds, given.chunks, given.fresh, **bound)
         elif given.study == "hashed":
             endless(given.seeds, given.chunks, given.fresh, prepare=f"hash:{given.bits}")
         elif given.study == "off":

@@ -71,4 +71,4 @@ def lacking(views, present, kind=np.asarray):
 def learned(model):
     """Return everything learned, bit for bit, but for the time it took."""
     history = [{**asdict(info), "seconds": 0} for info in model.history_]
-    return fingerprint(model._fitted), fingerprint(history)
+    return fingerprint(model._known), fingerprint(history)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from omvfs import OMVFSPaper
 from omvfs.data import read as reading
 from omvfs.data import views as views_module
+from omvfs.model.state import ChunkInfo
 from omvfs.model.stream.reservoir import Reservoir
-from omvfs.selector import Journal
+from omvfs.selector import StreamSelector
 
 KINDS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
@@ -72,13 +73,21 @@ def fingerprint(thing):
         return thing.dtype.str, thing.shape, digest
     if isinstance(thing, np.random.Generator):
         return fingerprint(thing.bit_generator.state)
+    if isinstance(thing, ChunkInfo) and thing.seconds:
+        return fingerprint(replace(thing, seconds=0))
+    if isinstance(thing, ChunkInfo) and thing.seconds:
+        return fingerprint(replace(thing, seconds=0))
+    if isinstance(thing, ChunkInfo) and thing.seconds:
+        return fingerprint(replace(thing, seconds=0))
+    if isinstance(thing, ChunkInfo) and thing.seconds:
+        return fingerprint(replace(thing, seconds=0))
     if is_dataclass(thing):
         held = [f.name for f in fields(thing) if f.compare]
         # Rows of a reservoir are held one by one; put together they are what it holds.
         held += ["blocks"] if isinstance(thing, Reservoir) else []
         return (type(thing).__name__, *((name, fingerprint(getattr(thing, name))) for name in held))
-    if isinstance(thing, Journal):
-        return fingerprint((thing.known, [replace(info, seconds=0) for info in thing.history]))
+    if isinstance(thing, StreamSelector):
+        return fingerprint((thing._known, thing._history))
     if isinstance(thing, dict):
         return tuple((key, fingerprint(value)) for key, value in thing.items())
     if isinstance(thing, list | tuple):
@@ -103,7 +112,7 @@ def nbytes(thing):
 
 def unit_indicator(model):
     """Return U of the rows in the window; of the constrained solver with columns of norm 1."""
-    U = model._fitted.state.window.indicator()
+    U = model._known.state.window.indicator()
     if isinstance(model, OMVFSPaper):
         return U
     norms = np.linalg.norm(U, axis=0)

@@ -75,7 +75,7 @@ class CountsBeforeItFails(ColumnSum):
 
 class LearnsTheLastChunkOnly(ColumnSum):
     def partial_fit(self, X, y=None):
-        for name in ("_journal", "schema_"):
+        for name in ("_known", "schema_"):
             vars(self).pop(name, None)
         return super().partial_fit(X)
 

@@ -110,5 +110,5 @@ def test_the_bits_do_not_depend_on_the_threads_of_blas(make):
     for n in (1, 2, 4):
         with threadpool_limits(n, user_api="blas"):
             model = make(4, max_iter=5, random_state=0, batch_size=150).fit(X)
-            found.append((fingerprint(model._fitted), fingerprint(model.view_scores_)))
+            found.append((fingerprint(model._known), fingerprint(model.view_scores_)))
     assert found[0] == found[1] == found[2]

@@ -51,7 +51,7 @@ def begun(width, **params):
 
 def bytes_of_a_chunk(width):
     model = begun(width)
-    for view in model._fitted.state.statistics.views:
+    for view in model._known.state.statistics.views:
         # No operation of statistics lets an array be exchanged.
         object.__setattr__(view, "B", view.B.view(Counting))
     Counting.bytes = 0

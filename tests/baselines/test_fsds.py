@@ -94,7 +94,7 @@ def test_memory_does_not_grow_along_a_stream(kind):
     selector, held = FSDS(3), []
     for _ in range(20):
         selector.partial_fit(kind(counts(rng, 30, 400, density=0.1)))
-        held.append(nbytes(selector._journal.known))
+        held.append(nbytes(selector._known))
     assert len(set(held)) == 1
     assert held[0] <= 400 * 20 * 8
 

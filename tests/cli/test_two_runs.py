@@ -74,14 +74,14 @@ def test_a_run_goes_on_from_the_checkpoint_before_if_that_is_all_there_is(rows, 
     for folder in (out, whole):
         assert run_app(["select", str(rows), *options, "-o", str(folder)]) == 0
     model = out / "model.omvfs"
-    expected = fingerprint(OMVFS.load(model)._fitted)
+    expected = fingerprint(OMVFS.load(model)._known)
     model.unlink()
     assert OMVFS.load(f"{model}.1").n_samples_seen_ < 120
     capsys.readouterr()
     assert run_app(["select", str(rows), *options, "-o", str(out), "--resume"]) == 0
     said = capsys.readouterr().err
     assert said == f"There is no {model}; going on from the one before it, {model}.1.\n"
-    assert fingerprint(OMVFS.load(model)._fitted) == expected
+    assert fingerprint(OMVFS.load(model)._known) == expected
     assert contents(out)["ranking.csv"] == contents(whole)["ranking.csv"]
 
 

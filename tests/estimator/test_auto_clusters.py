@@ -37,7 +37,7 @@ def growing(n_before=60, n_after=240, seed=0):
 def states_along(model, views, size=20):
     for chunk in chunks(views, size):
         model.partial_fit(chunk)
-        yield model._fitted.state
+        yield model._known.state
 
 
 @pytest.mark.parametrize("n_classes", [3, 8])
@@ -100,7 +100,7 @@ def test_sums_are_those_of_the_clusters_if_the_reservoir_holds_all_rows(seed):
 @few
 def test_rows_that_are_gone_move_to_another_number_of_clusters_as_the_others_do(seed, before, now):
     model = OMVFS(before, **QUICK, sample_size=40).fit(two_views(seed, 160))
-    state, asked = model._fitted.state, model._fitted.settings.with_clusters(now)
+    state, asked = model._known.state, model._known.settings.with_clusters(now)
     moved = recluster(state, asked)
     assert moved.n_clusters == now == moved.reservoir.counted.n_clusters
     old, new = state.reservoir, moved.reservoir
@@ -130,12 +130,12 @@ def test_parts_of_different_numbers_merge_to_the_same_bits_in_any_order_and_tree
             lacking(growing(20, 60, seed + 1)[0], presence(seed, 80))
         ),
     ]
-    assert parts[0]._fitted.state.n_clusters == 1 < parts[1]._fitted.state.n_clusters
+    assert parts[0]._known.state.n_clusters == 1 < parts[1]._known.state.n_clusters
     merged = [a.merge(b, c) for a, b, c in list(permutations(parts))[::3]]
     merged.append(parts[2].merge(parts[0]).merge(parts[1]))
     merged.append(parts[1].merge(parts[0].merge(parts[2])))
-    first = fingerprint(merged[0]._fitted.state)
-    assert all(fingerprint(each._fitted.state) == first for each in merged)
+    first = fingerprint(merged[0]._known.state)
+    assert all(fingerprint(each._known.state) == first for each in merged)
     K = merged[0].n_clusters_
     assert {V.shape[1] for V in merged[0].V_.values()} == {K}
     assert set(merged[0].predict(six)) <= set(range(K))
@@ -168,9 +168,9 @@ def test_what_cannot_be_told_is_refused():
     with pytest.raises(ValueError, match=r"start_U or start_V with n_clusters='auto'"):
         OMVFS("auto").partial_fit(views, start_U=np.ones((40, 3)))
     model = OMVFS("auto", **QUICK).fit(views)
-    before = fingerprint(model._fitted)
+    before = fingerprint(model._known)
     with pytest.raises(ValueError, match=r"n_clusters=3, but .* n_clusters='auto'"):
         model.set_params(n_clusters=3).partial_fit(views)
-    assert fingerprint(model._fitted) == before
+    assert fingerprint(model._known) == before
     with pytest.raises(ValueError, match=r"n_clusters=3.*n_clusters='auto'"):
         model.set_params(n_clusters="auto").merge(OMVFS(3, **QUICK).fit(two_views(1, 40)))

@@ -80,7 +80,7 @@ def test_settling_does_not_bring_back_what_was_forgotten():
     model = OMVFS(2, half_life=145, sample_size=300, random_state=0)
     for chunk in stream.chunks(75):
         model.partial_fit(chunk.views)
-    assert model._fitted.queries.state.reclustered_at > model._fitted.state.reclustered_at
+    assert model._known.queries.state.reclustered_at > model._known.state.reclustered_at
     last = {view: X[-300:] for view, X in stream.views.items()}
     assert clustering_accuracy(stream.labels[-300:], model.predict(last)) > 0.9
 
@@ -109,7 +109,7 @@ def test_clusters_do_not_follow_hubs(cells):
     found = model.predict({"genes": X})
     assert normalized_mutual_information(types, found) > 0.8
     # Votes that take rows from their clusters are not heard: a row is where it fits best.
-    queries = model._fitted.queries
+    queries = model._known.queries
     assert not queries._electorate[1].any()
     np.testing.assert_array_equal(found, (X @ queries.directions[0]).argmax(axis=1))
 

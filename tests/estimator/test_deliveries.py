@@ -43,7 +43,7 @@ def test_any_delivery_through_rechunk_gives_the_bits_of_fit(solver, kind, dtype,
     for chunk in rechunk(cut(views, *sorted(cuts)), 20):
         model.partial_fit(chunk)
     assert learned(model) == fitted(solver, kind, dtype)
-    state = model._fitted.state
+    state = model._known.state
     assert {V_v.dtype for V_v in model.V_.values()} == {np.dtype(dtype)}
     assert {B_v.dtype for B_v in state.statistics.B} == {np.dtype(dtype)}
     assert model.transform(views).dtype == dtype
@@ -163,7 +163,7 @@ def test_a_mapped_model_learns_and_answers_as_any_other(tmp_path, model):
     content = (tmp_path / "model").read_bytes()
     mapped = joblib.load(tmp_path / "model", mmap_mode="r")
     if not isinstance(model, FSDS):
-        assert isinstance(mapped._fitted.state.statistics.views[0].B, np.memmap)
+        assert isinstance(mapped._known.state.statistics.views[0].B, np.memmap)
     for chunk in chunks[1:]:
         np.testing.assert_array_equal(mapped.scores_, model.scores_)
         for each in (mapped, model):

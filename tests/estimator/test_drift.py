@@ -49,9 +49,9 @@ def test_what_is_learned_is_the_same_to_the_bit():
     rows = stream("shares")
     on, off = learn(watching(), rows), learn(watching(detect_drift=False), rows)
     assert off.drift_ == []
-    assert off._fitted.state.watch is None
+    assert off._known.state.watch is None
     for name in ("statistics", "reservoir", "window", "B_sq_norms", "rng"):
-        own, other = (getattr(each._fitted.state, name) for each in (on, off))
+        own, other = (getattr(each._known.state, name) for each in (on, off))
         assert fingerprint(own) == fingerprint(other), name
     np.testing.assert_array_equal(on.scores_, off.scores_)
 

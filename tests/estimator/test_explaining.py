@@ -164,7 +164,7 @@ def test_when_the_stream_has_drifted_it_agrees_with_the_ranking(criterion):
     model = OMVFS(
         4, criterion=criterion, sample_size=600, n_init=4, n_features_per_view=30, random_state=0
     ).fit(data.views)
-    assert model._fitted.queries.drifted
+    assert model._known.queries.drifted
     ranking, plain = model.view_ranking_["view_0"], clone(model).set_params(recency=0.0)
     reasons = [model.explain("view_0", j) for j in range(200)]
     assert [why.rank for why in reasons] == ranking.tolist()

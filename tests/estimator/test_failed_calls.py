@@ -170,7 +170,7 @@ def test_values_that_overflow_only_together_with_others_do_not_poison_the_model(
             assert everything(model) == before
             break
         before = everything(model)
-    state = model._fitted.state
+    state = model._known.state
     for array in (state.statistics.masses, *state.statistics.B, *model.V_.values(), model.scores_):
         assert np.isfinite(array).all()
     assert model.V_["X"].any()

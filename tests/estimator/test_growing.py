@@ -76,7 +76,7 @@ def assert_same(a, b):
 
 
 def pieces(model):
-    state = model._fitted.state
+    state = model._known.state
     yield from (view.B for view in state.statistics.views)
     yield state.B_sq_norms
     yield from (X.toarray() if sp.issparse(X) else X for X in state.reservoir.blocks)

@@ -53,7 +53,7 @@ def test_what_must_hold_after_every_chunk(make, kinds, seed, sparse, n_clusters,
             blocks[1] = blocks[1][::-1].copy()  # other empty rows in the other view
         sizes.append(len(blocks[0]))
         model.partial_fit([sp.csr_array(X) if sparse else X for X in blocks])
-        state = model._fitted.state
+        state = model._known.state
         in_window = sizes if params["window"] is None else sizes[-params["window"] :]
 
         U = state.window.indicator()
@@ -119,7 +119,7 @@ def test_history_tells_the_objective_of_one_chunk(graph):
     blocks = two_views(0, 40)
     params = {"graph": graph, "sparsity": 0.3, "view_weight": None, "random_state": 0}
     model = OMVFS(3, sample_size=0, **params).partial_fit(blocks)
-    state = model._fitted.state
+    state = model._known.state
     U = state.window.indicator() / np.sqrt(
         np.where(state.statistics.masses > 0, state.statistics.masses, 1)
     )
@@ -160,7 +160,7 @@ def test_memory_does_not_grow_with_the_stream(solver, form):
     held = []
     for chunk in chunks:
         model.partial_fit(chunk)
-        held.append(nbytes(model._fitted.state))
+        held.append(nbytes(model._known.state))
     assert held[-1] == pytest.approx(held[9], rel=0.05)
     if form != "sparse":
         assert held[-1] < rows.nbytes / 2

@@ -199,7 +199,7 @@ def test_what_was_merged_goes_on_by_itself():
 def test_if_all_rows_are_in_the_sample_the_sums_are_theirs_in_the_common_clusters():
     views = two_views(0, 90)
     merged = omvfs.merge(parts_of(views, [40, 30, 20]))
-    state = merged._fitted.state
+    state = merged._known.state
     assert len(state.reservoir) == 90
     expected = Statistics.of_clusters(state.reservoir.blocks, state.reservoir.counted)
     for view, own in zip(state.statistics.views, expected.views, strict=True):
@@ -215,7 +215,7 @@ def test_a_merged_one_answers_like_any_other():
     merged = omvfs.merge(parts_of(views, [100, 80, 60], sample_size=60))
     assert merged.set_params(n_features_per_view=3).transform(views).shape == (240, 6)
     assert merged.predict(views).shape == (240,)
-    assert len(merged.history_) == 24 == merged._fitted.state.n_chunks
+    assert len(merged.history_) == 24 == merged._known.state.n_chunks
     # Labels of the parts are of their clusters, not of the common ones.
     assert not hasattr(merged, "labels_")
     assert merged.selection_quality_.sizes.max() >= 7
@@ -231,7 +231,7 @@ def test_what_was_counted_of_the_parts_is_what_one_pass_counts():
     own = {"text": ["log1p", "tfidf", "l2"], "image": ["tfidf", "log1p"]}
     whole = fitted(views, prepare=own, sample_size=12)
     merged = omvfs.merge(parts_of(views, sizes, prepare=own, sample_size=12))
-    assert fingerprint(merged._fitted.preparation) == fingerprint(whole._fitted.preparation)
+    assert fingerprint(merged._known.preparation) == fingerprint(whole._known.preparation)
 
 
 # Rows that repeat, and few of them
@@ -265,10 +265,10 @@ def test_a_part_that_is_given_twice_is_refused(tmp_path):
 def test_parts_in_order_fade_as_rows_of_one_stream_do():
     views, own = two_views(0, 90), {"half_life": 30.0, "sample_size": 30}
     parts, whole = parts_of(views, [40, 30, 20], **own), fitted(views, **own)
-    merged = omvfs.merge(parts, order=True)._fitted.state.statistics
-    assert merged.decayed_n_rows == pytest.approx(whole._fitted.state.statistics.decayed_n_rows)
-    side_by_side = omvfs.merge(parts)._fitted.state.statistics
-    alone = [part._fitted.state.statistics.decayed_n_rows for part in parts]
+    merged = omvfs.merge(parts, order=True)._known.state.statistics
+    assert merged.decayed_n_rows == pytest.approx(whole._known.state.statistics.decayed_n_rows)
+    side_by_side = omvfs.merge(parts)._known.state.statistics
+    alone = [part._known.state.statistics.decayed_n_rows for part in parts]
     assert side_by_side.decayed_n_rows == pytest.approx(sum(alone))
     # Old parts have few rows in the sample, as they have in the sums.
     assert merged.masses.sum() < side_by_side.masses.sum() < 3 * merged.masses.sum()
@@ -279,10 +279,10 @@ def test_the_last_rows_are_those_of_the_last_parts():
     a, b, c = parts_of(views, [200, 60, 40], sample_size=100, window=3)
     merged = omvfs.merge([a, b, c], order=True)
     assert merged.window_labels_.shape == (30,)
-    np.testing.assert_array_equal(merged._fitted.state.window.last(50)[0], views["text"][-50:])
+    np.testing.assert_array_equal(merged._known.state.window.last(50)[0], views["text"][-50:])
     assert [info.n_rows for info in merged.history_] == [10] * 30
     # After parts that were side by side only what follows is recent.
-    assert a.merge(b).merge(c, order=True)._fitted.state.window.n_rows == 40
+    assert a.merge(b).merge(c, order=True)._known.state.window.n_rows == 40
     assert a.merge(b.merge(c), order=True).window_labels_.shape == (0,)
 
 

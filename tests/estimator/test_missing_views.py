@@ -26,7 +26,7 @@ def test_rows_that_have_all_views_are_learned_from_as_ever(seed, params):
     views = two_views(seed, 45)
     told = Views(views, present={"text": np.ones(45, bool)})
     params = {"n_clusters": 3, **QUICK, **params}
-    one, other = (OMVFS(**params).fit(rows)._fitted.state for rows in (told, views))
+    one, other = (OMVFS(**params).fit(rows)._known.state for rows in (told, views))
     assert fingerprint(one) == fingerprint(other)
 
 
@@ -37,11 +37,11 @@ def test_rows_that_lack_a_view_may_be_nan_or_hold_anything(seed, kind):
     told = OMVFS(3, **QUICK).fit(lacking(views, present, KINDS[kind]))
     other = {name: X + (~present[:, [v]]) for v, (name, X) in enumerate(views.items())}
     anything = OMVFS(3, **QUICK).fit(lacking(other, present, KINDS[kind]))
-    assert fingerprint(told._fitted.state) == fingerprint(anything._fitted.state)
+    assert fingerprint(told._known.state) == fingerprint(anything._known.state)
     nan = {name: np.where(present[:, [v]], X, np.nan) for v, (name, X) in enumerate(views.items())}
     found, dense_rows = OMVFS(3, **QUICK).fit(nan), lacking(views, present)
     plain = OMVFS(3, **QUICK).fit(dense_rows)
-    assert fingerprint(found._fitted.state) == fingerprint(plain._fitted.state)
+    assert fingerprint(found._known.state) == fingerprint(plain._known.state)
     np.testing.assert_array_equal(plain.predict(nan), found.predict(dense_rows))
 
 
@@ -51,10 +51,10 @@ def test_the_sums_of_a_view_are_over_the_rows_that_have_it(seed):
     """Against the slow and obvious: all rows are in the reservoir, so their U is known."""
     views, present = two_views(seed, 60), presence(seed, 60)
     model = OMVFS(3, **QUICK).fit(lacking(views, present))
-    reservoir = model._fitted.queries.state.reservoir
+    reservoir = model._known.queries.state.reservoir
     assert len(reservoir) == 60
     U = reservoir.counted.dense()
-    found = model._fitted.queries.state.statistics.views
+    found = model._known.queries.state.statistics.views
     for v, X in enumerate(views.values()):
         has = present[:, v]
         np.testing.assert_allclose(found[v].B, X[has].T @ U[has], atol=1e-12)
@@ -81,8 +81,8 @@ def test_the_paper_solver_fits_each_view_to_the_rows_that_have_it():
     views, present = two_views(0, 40), presence(0, 40)
     rows = lacking(views, present)
     model = OMVFSPaper(3, random_state=0, batch_size=40, max_iter=5).fit(rows)
-    found = model._fitted.state.statistics.views
-    U = np.concatenate(model._fitted.state.window.U)
+    found = model._known.state.statistics.views
+    U = np.concatenate(model._known.state.window.U)
     for v, X in enumerate(views.values()):
         has = present[:, v]
         np.testing.assert_allclose(found[v].masses, U[has].T @ U[has], atol=1e-9)
@@ -102,12 +102,12 @@ def test_what_lacks_too_much_is_refused():
         OMVFS(3, **QUICK).fit(np.full((20, 4), np.nan))
     rows = lacking(two_views(0, 60), presence(0, 60))
     model = OMVFS(3, **QUICK).fit(rows[:30])
-    before = fingerprint(model._fitted.state)
+    before = fingerprint(model._known.state)
     with pytest.raises(ValueError, match="lacks every view"):
         model.partial_fit(views)
     with pytest.raises(ValueError, match="start_U or start_V with rows that lack views"):
         model.partial_fit(rows[30:40], start_U=np.ones((10, 3)))
-    assert fingerprint(model._fitted.state) == before
+    assert fingerprint(model._known.state) == before
     with pytest.raises(ValueError, match=r"of 60 rows lack view 'text'.*use OMVFS"):
         Variance().fit(rows)
     with pytest.raises(ValueError, match="lack view"):

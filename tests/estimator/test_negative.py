@@ -56,9 +56,9 @@ def test_shift_keeps_every_sum_exact_when_a_new_minimum_comes_later(solver, half
     model = SOLVERS[solver](2, negative="shift", half_life=half_life, window=2, random_state=0)
     for t, chunk in enumerate(chunks):
         model.partial_fit(chunk)
-        state = model._fitted.state
+        state = model._known.state
         raised = np.maximum(0, -np.vstack(chunks[: t + 1]).min(axis=0))
-        np.testing.assert_allclose(model._fitted.raised[0], raised)
+        np.testing.assert_allclose(model._known.raised[0], raised)
         rows = [known + raised for known in chunks[: t + 1]]
         # Chunks of 8 rows.
         fade = [1.0 if half_life is None else 0.5 ** ((t - i) / 2) for i in range(t + 1)]
@@ -84,10 +84,10 @@ def test_shift_raises_b_of_the_printed_method_exactly():
     for t in range(4):
         chunks.append(counts(rng, 6, 5) - 0.2 * t)
         model.partial_fit(chunks[-1])
-        U.append(model._fitted.state.window.indicator()[-6:])
+        U.append(model._known.state.window.indicator()[-6:])
     raised = np.maximum(0, -np.vstack(chunks).min(axis=0))
     B = sum((X + raised).T @ U_t for X, U_t in zip(chunks, U, strict=True))
-    np.testing.assert_allclose(model._fitted.state.statistics.B[0], B, rtol=1e-10)
+    np.testing.assert_allclose(model._known.state.statistics.B[0], B, rtol=1e-10)
 
 
 def test_values_below_any_seen_are_taken_as_the_lowest_seen_when_predicting():

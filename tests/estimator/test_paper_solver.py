@@ -40,7 +40,7 @@ def test_the_paper_solver_equals_the_printed_rules(kind, window, gamma):
             start_U=U0,
             start_V=V0 if t == 0 else None,
         )
-        state = model._fitted.state
+        state = model._known.state
         assert model.n_iter_ == 25
         held = sizes[: t + 1] if window is None else sizes[max(0, t + 1 - window) : t + 1]
         assert len(model.window_labels_) == sum(held)
@@ -53,7 +53,7 @@ def test_the_paper_solver_equals_the_printed_rules(kind, window, gamma):
 
 def test_orthogonality_is_reported_as_it_is():
     model = OMVFSPaper(3, random_state=0, orthogonality=1.0).fit(two_views(0, 30))
-    U = model._fitted.state.window.indicator()
+    U = model._known.state.window.indicator()
     gap = np.linalg.norm(U.T @ U - np.eye(3))
     assert gap > 0
     assert model.history_[-1].orthogonality_error == pytest.approx(gap)

@@ -23,7 +23,7 @@ from support import clustered, fingerprint
 
 def test_the_paper_has_its_own_defaults_and_they_can_be_changed():
     model = OMVFSPaper(4, sparsity=0.5, max_iter=5, random_state=0).fit(two_views(0, 20))
-    learned = model._fitted.settings
+    learned = model._known.settings
     assert (learned.solver, learned.graph, learned.n_clusters) == ("paper", "gaussian", 4)
     assert (learned.orthogonality, learned.sparsity, learned.max_iter) == (1e7, (0.5, 0.5), 5)
     assert OMVFSPaper().get_params()["max_iter"] == 200
@@ -73,8 +73,8 @@ def test_parameters_by_view_are_those_of_the_views(weights):
     assume(weights[0] != weights[1])
     by_view = dict(zip(("text", "image"), weights, strict=True))
     model = OMVFS(2, graph_weight=by_view, sparsity=by_view, random_state=0).fit(two_views(0, 20))
-    assert model._fitted.settings.graph_weight == weights
-    assert model._fitted.settings.sparsity == weights
+    assert model._known.settings.graph_weight == weights
+    assert model._known.settings.sparsity == weights
 
 
 BAD_PARAMETERS = [
@@ -179,7 +179,7 @@ def test_defaults_pass_their_own_checks():
 @pytest.mark.parametrize("name", ROLES["ranks"])
 def test_what_ranks_changes_nothing_that_is_learned(name):
     plain, other = model().fit(rows()), model(**{name: OTHER[name]}).fit(rows())
-    assert fingerprint(other._fitted) == fingerprint(plain._fitted)
+    assert fingerprint(other._known) == fingerprint(plain._known)
     # And may be changed later as well as before.
     plain.set_params(**{name: OTHER[name]})
     np.testing.assert_array_equal(plain.scores_, other.scores_)

@@ -37,7 +37,7 @@ def test_learning_from_raw_rows_is_learning_from_prepared_ones():
         prepared, preparation = preparation.learn(as_views(rows(seed=seed)))
         plain.partial_fit(prepared)
         own.partial_fit(rows(seed=seed))
-    assert fingerprint(own._fitted.state) == fingerprint(plain._fitted.state)
+    assert fingerprint(own._known.state) == fingerprint(plain._known.state)
     np.testing.assert_array_equal(own.scores_, plain.scores_)
     asked = rows(seed=9)
     seen = preparation.apply(as_views(asked))

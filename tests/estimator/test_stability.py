@@ -98,11 +98,11 @@ def test_asking_changes_nothing_and_is_the_same_every_time(params, lacks):
     present = np.arange(60) % 3 > 0 if lacks else np.ones(60, bool)
     rows = Views(two_views(0, 60), present={"text": present})
     model = OMVFS(**{"n_clusters": 3, "n_features_per_view": 4, **QUICK, **params}).fit(rows)
-    before = fingerprint(model._fitted)
+    before = fingerprint(model._known)
     scores = model.scores_
     found, again = model.stability(4), model.stability(4)
     assert model.stability(3, quick=True).index == model.stability(3, quick=True).index
-    assert fingerprint(model._fitted) == before
+    assert fingerprint(model._known) == before
     np.testing.assert_array_equal(model.scores_, scores)
     assert found.index == again.index
     for view, own in found.views.items():

@@ -131,7 +131,7 @@ def test_scaling_x_and_sparsity_leaves_the_ranking(solver, criterion, power, dty
             V = {name: c * rng.random((X.shape[1], 3)).astype(dtype) for name, X in blocks.items()}
             U = rng.random((20, 3)).astype(dtype)
             scaled.partial_fit(chunk, start_U=U, start_V=V)
-            scaled._fitted.state.rng.bit_generator.state = rng.bit_generator.state
+            scaled._known.state.rng.bit_generator.state = rng.bit_generator.state
         else:
             scaled.partial_fit(chunk)
     np.testing.assert_array_equal(scaled.ranking_, model.ranking_)

@@ -15,7 +15,7 @@ from support import clustered, counts, fingerprint
 
 def result(model):
     """Return every bit of what was learned, whatever the type of the indices."""
-    state = model._fitted.state
+    state = model._known.state
     return fingerprint(
         [state.statistics.masses, state.statistics.B, state.V, model.scores_, model.window_labels_]
     )

@@ -78,7 +78,7 @@ def test_rows_of_unit_norm_stay_as_they_are_to_the_bit(solver, dtype):
     blocks = {name: normalize(X).astype(dtype) for name, X in two_views(3, 80, dtype).items()}
     blocks["text"] = np.where(np.arange(80)[:, np.newaxis] % 7 == 0, 0, blocks["text"])
     one, two = (model(solver, view_weight=each).fit(blocks) for each in ("balanced", None))
-    assert fingerprint(one._fitted.state) == fingerprint(two._fitted.state)
+    assert fingerprint(one._known.state) == fingerprint(two._known.state)
     np.testing.assert_array_equal(one.scores_, two.scores_)
 
 
@@ -190,8 +190,8 @@ def test_views_that_are_all_heard_are_balanced_to_the_bit(seed):
     assert auto.view_weights_ == balanced.view_weights_ == {"text": 1.0, "image": 1.0}
     np.testing.assert_array_equal(auto.scores_, balanced.scores_)
     np.testing.assert_array_equal(auto.labels_, balanced.labels_)
-    assert fingerprint(auto._fitted.state.statistics) == fingerprint(
-        balanced._fitted.state.statistics
+    assert fingerprint(auto._known.state.statistics) == fingerprint(
+        balanced._known.state.statistics
     )
 
 
@@ -203,7 +203,7 @@ def test_parts_decide_anew_together_in_any_order(order):
     parts = [decided({name: X[i::6] for name, X in rows.items()}) for i in range(3)]
     assert all(set(part.view_weights_.values()) == {1.0} for part in parts)
     one, other = omvfs.merge(parts), omvfs.merge([parts[i] for i in order])
-    assert one._fitted.state.view_weights == (1.0, 1.0, UNHEARD)
+    assert one._known.state.view_weights == (1.0, 1.0, UNHEARD)
     np.testing.assert_array_equal(one.scores_, other.scores_)
     assert OMVFS.from_bytes(one.to_bytes()).view_weights_ == one.view_weights_
 

@@ -26,7 +26,7 @@ def test_a_run_is_a_fit():
     result = run(ArraySource(rows()), selector())
     assert result.finished
     expected = selector().fit(rows())
-    assert fingerprint(result.selector._fitted) == fingerprint(expected._fitted)
+    assert fingerprint(result.selector._known) == fingerprint(expected._known)
 
 
 @pytest.mark.parametrize("prepare", [(), ("tfidf", "l2")])
@@ -45,10 +45,10 @@ def test_stopped_anywhere_and_resumed_a_run_ends_in_the_same_bits(tmp_path, prep
         assert first.selector.n_samples_seen_ == 20 * stop_after
         second = run(ArraySource(rows()), selector(prepare=prepare), resume=True, **common)
         assert second.finished
-        assert fingerprint(second.selector._fitted) == fingerprint(whole.selector._fitted)
+        assert fingerprint(second.selector._known) == fingerprint(whole.selector._known)
         assert OMVFS.load(path).n_samples_seen_ == 230
         again = run(ArraySource(rows()), selector(prepare=prepare), resume=True, **common)
-        assert fingerprint(again.selector._fitted) == fingerprint(whole.selector._fitted)
+        assert fingerprint(again.selector._known) == fingerprint(whole.selector._known)
 
 
 def test_listeners_hear_of_every_chunk(tmp_path):

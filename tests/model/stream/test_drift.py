@@ -42,7 +42,7 @@ def found(model, data):
 
 
 def changed(model):
-    return model._fitted.queries.drifted
+    return model._known.queries.drifted
 
 
 def test_rows_that_do_not_change_leave_the_scores_alone_and_classes_in_turn_are_noticed():
@@ -64,7 +64,7 @@ def test_words_that_classes_took_lately_are_found(params):
     # Words are as frequent as before: only which class has them changes.
     data = planted(4000, drift_at=(1000, 2000, 3000), random_state=0)
     model = fitted(data, **params)
-    queries = model._fitted.queries
+    queries = model._known.queries
     # Shares of clusters aside: it is the words that tell.
     assert explained_energy_drifted(
         queries.recent_rows,
@@ -80,8 +80,8 @@ def test_words_that_classes_took_lately_are_found(params):
 
 def test_as_long_as_the_memory_holds_all_rows_none_are_recent():
     data = planted(MEMORY + 1, drift_at=(300,), random_state=0)
-    assert fitted(data, slice(MEMORY))._fitted.queries.recent_rows == []
-    rows = fitted(data)._fitted.queries.recent_rows
+    assert fitted(data, slice(MEMORY))._known.queries.recent_rows == []
+    rows = fitted(data)._known.queries.recent_rows
     for X, held in zip(data.views.values(), rows, strict=True):
         np.testing.assert_array_equal(dense(held), dense(X[-MEMORY // 2 :]))
 

@@ -5,8 +5,7 @@ of its neighbours' votes. What that costs does not depend on how many features t
 """
 
 import copy
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -58,7 +57,6 @@ from omvfs.model.stream.watch import Watch, Yardstick
 
 # Rows of the reservoir that new rows look for neighbours among.
 _ANCHORS = 128
-
 
 
 def step(
