@@ -532,13 +532,13 @@ def _write_selected(selector: "OMVFS", reading: Reading, out: Path) -> int:
 def _selector(context: typer.Context) -> "OMVFS":
     """Return the selector that the options ask for; refuse what no data make sense of."""
     from omvfs import OMVFS
-    from omvfs.constraints import check_all, check_countable, check_judgeable, check_watched
+    from omvfs.constraints import check_all, check_together
 
     params = parameters_of(context)
     try:
         selector = OMVFS(**params)
         # Which views there are is not known yet.
-        for check in (check_all, check_countable, check_judgeable, check_watched):
+        for check in (check_all, check_together):
             check(selector.get_params())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error

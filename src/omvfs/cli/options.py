@@ -197,10 +197,14 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     if unknown := sorted(values.keys() - known):
         expected = listed(sorted({*known, _TABLE}))
         raise typer.BadParameter(f"{path} has {listed(unknown)}; expected {expected}.")
+    from omvfs.parameters import GONE
+
     own = _own_parameters()
     if not isinstance(parameters, dict) or (unknown := sorted(parameters.keys() - own)):
         got = listed(unknown) if isinstance(parameters, dict) else repr(parameters)
-        raise typer.BadParameter(f"{path} has {_TABLE} {got}; expected {listed(sorted(own))}.")
+        gone = "".join(f" Of {name}: {GONE[name]}" for name in GONE if name in unknown)
+        expected = f"expected {listed(sorted(own))}.{gone}"
+        raise typer.BadParameter(f"{path} has {_TABLE} {got}; {expected}")
     context.default_map = values
     context.meta[_TABLE] = parameters
     return path
