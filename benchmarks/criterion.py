@@ -38,7 +38,7 @@ def compare(models, chunks):
             if not isinstance(model, OMVFSPaper):
                 taken["own"] = one_cluster(X, V, model.predict(chunk))
             elif place == "last chunk":
-                taken["own"] = model._fitted.state.window.indicator()[-X[0].shape[0] :]
+                taken["own"] = model._known.state.window.indicator()[-X[0].shape[0] :]
             for how, U in taken.items():
                 found.setdefault(f"{place}, {how} U", {})[name] = terms(X, U, V, L)
     return {how: all_of for how, all_of in found.items() if len(all_of) == len(models)}

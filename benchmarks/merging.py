@@ -134,7 +134,7 @@ def speed(n_parts=64, repeats=3):
             merged = omvfs.merge(models)
             assert merged.n_samples_seen_ == n * n_parts  # worked out when it is asked for
             merging.append(time.process_time() - began)
-            merged._fitted.queries.state  # noqa: B018
+            merged._known.queries.state  # noqa: B018
             asking.append(time.process_time() - began - merging[-1])
         print(
             f"{np.dtype(dtype)}: {n_parts} parts of {n:,} rows, 100,000 features, 20 clusters: "

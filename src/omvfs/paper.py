@@ -92,6 +92,8 @@ class OMVFSPaper(OMVFS):
         "n_features_to_select": None,
     }
 
+    n_features_to_select = None
+
     def __init__(
         self,
         n_clusters: int = 8,
