@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from faults import everything, good
 from omvfs import OMVFS, OMVFSPaper
+from omvfs.baselines import Variance
 from omvfs.constraints import PARAMETERS, check_all, checked
 from omvfs.formats import ArraySource
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.state import Settings
-from omvfs.parameters import number, one_of
+from omvfs.parameters import GONE, number, one_of
 from omvfs.persistence import CheckpointError
 from omvfs.pipeline import run
 from streams import every_solver, two_views
@@ -146,7 +147,6 @@ OTHER = {
     "detect_drift": True,
     "random_state": 1,
 }
-GOING = {"remainder", "max_features", "drift_detector", "on_drift"}
 ROLES = {
     role: [name for name in OTHER if PARAMETERS[name].role == role]
     for role in ("learns", "ranks", "reads", "seeds")
@@ -162,12 +162,20 @@ def model(**params):
 
 
 def test_every_parameter_stands_in_the_table():
-    assert [name for name in PARAMETERS if name not in GOING] == list(OTHER)
+    assert list(PARAMETERS) == list(OTHER)
     for kind in (OMVFS, OMVFSPaper):
         assert set(PARAMETERS) == {*kind._get_param_names(), *kind._fixed}
         assert not set(kind._fixed) & set(kind._get_param_names())
     assert {field.name for field in fields(Settings)} <= set(ROLES["learns"])
     assert {field.name for field in fields(Ranking)} - {"n_steps"} <= set(ROLES["ranks"])
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_parameter_that_is_gone_is_refused_with_what_to_do_instead(name):
+    assert name not in PARAMETERS
+    for each in (OMVFS(), Variance()):
+        with pytest.raises(ValueError, match=f"no parameter {name} any more. {GONE[name][:20]}"):
+            each.set_params(**{name: None})
 
 
 def test_defaults_pass_their_own_checks():
@@ -193,7 +201,7 @@ def checkpoint(tmp_path_factory):
     return path.parent
 
 
-@pytest.mark.parametrize("name", sorted(set(OMVFS().get_params()) - GOING))
+@pytest.mark.parametrize("name", OMVFS().get_params())
 def test_a_run_goes_on_with_what_ranks_or_reads_and_with_nothing_else(name, checkpoint, tmp_path):
     shutil.copytree(checkpoint, tmp_path / "run")
     path, others = tmp_path / "run" / "model", {name: OTHER[name]}
