@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
@@ -119,6 +119,22 @@ class File:
             opened = fs.open(path, "rb")
         # Files of fsspec read no lines of a given length.
         return io.BufferedReader(opened, 1 << 16)
+
+    def parts(self, places: Sequence[tuple[int, int]]) -> bytes:
+        """Return some parts of the file, one after another: where each begins, how many bytes."""
+        found = []
+        if self.remote:
+            fs, path = self.storage()
+            with errors_of_storage(self, "read"):
+                found = [fs.cat_file(path, start=place, end=place + n) for place, n in places]
+        else:
+            with self.open() as file:
+                for place, n in places:
+                    file.seek(place)
+                    found.append(file.read(n))
+        if sum(map(len, found)) < sum(n for _, n in places):
+            raise SourceError(f"{self} is cut off.")
+        return found[0] if len(found) == 1 else b"".join(found)
 
     @contextmanager
     def open_text(self) -> Iterator[IO[bytes]]:

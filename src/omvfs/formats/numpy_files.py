@@ -65,20 +65,14 @@ class NpySource(RowSource):
     [[[0.0, 1.0], [2.0, 3.0]], [[4.0, 5.0]]]
     """
 
-    _kept: IO[bytes] | None = None
-
     def __init__(self, path: PathLike | File, view: str) -> None:
         self._path, self._view = File(path), view
         self.files, self.name = (self._path,), str(self._path)
         self._path.check()
-        try:
-            with self._opened() as file:
-                shape, self._fortran, self._dtype = read_header(file, self._path)
-                self._offset = file.tell()
-                size = file.seek(0, 2)
-        except BaseException:
-            self.close()
-            raise
+        with self._path.open() as file:
+            shape, self._fortran, self._dtype = read_header(file, self._path)
+            self._offset = file.tell()
+            size = file.seek(0, 2)
         if self._dtype.kind == "S" or len(shape) != 2:
             raise SourceError(
                 f"{self._path} has an array of shape {shape} and type {self._dtype}; expected "
@@ -101,57 +95,11 @@ class NpySource(RowSource):
         columns = self._values([j * self.n_rows + start for j in range(width)], n)
         return {self._view: np.ascontiguousarray(columns.reshape(width, n).T)}
 
-    @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
-        """Give the file; one from afar is kept, as opening it may mean to fetch it."""
-        if not self._path.remote:
-            with self._path.open() as file:
-                yield file
-            return
-        if self._kept is None:
-            self._kept = self._path.open()
-        self._kept.seek(0)
-        yield self._kept
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
-
     def _values(self, places: list[int], n: int) -> NDArray[Any]:
         """Return n values from each place on."""
-        size, parts = self._dtype.itemsize, []
-        with self._opened() as file:
-            for place in places:
-                file.seek(self._offset + place * size)
-                parts.append(exactly(file, n * size, str(self._path)))
-        return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), self._dtype)
-
-
-class NpyWriter(Writer):
-    """Writes one view as a dense array.
-
-    Parameters
-    ----------
-    path : path
-    """
-
-    _values: "Column | None" = None
-    _width = 0
-
-    def _append(self, views: Views, kept: Kept) -> None:
-        X = only_block(views, self._path)
-        if self._values is None:
-            self._width = X.shape[1]
-            self._values = Column(self._staging.folder, X.dtype, self._stack)
-        self._values.append(dense(X))
-
-    def _finish(self) -> None:
-        if self._values is not None:
-            rows = self._values.length // self._width if self._width else 0
-            with self._temporary.open("wb") as file:
-                self._values.copy_to(file, (rows, self._width))
+        size = self._dtype.itemsize
+        content = self._path.parts([(self._offset + place * size, n * size) for place in places])
+        return np.frombuffer(content, self._dtype)
 
 
 def read_header(file: IO[bytes], path: File) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -177,32 +125,6 @@ def read_header(file: IO[bytes], path: File) -> tuple[tuple[int, ...], bool, np.
     if any(type(n) is not int or not 0 <= n <= MOST for n in shape):
         raise SourceError(f"{path} has an array of shape {shape}, which cannot be.")
     return shape, fortran, dtype
-
-
-class Column:
-    """Numbers of one type, written one after another into a file that has no name yet."""
-
-    def __init__(self, folder: Path, dtype: np.dtype[Any], stack: ExitStack) -> None:
-        nameless = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (the stack closes it)
-        self.file: IO[bytes] = stack.enter_context(nameless)
-        self.dtype, self.length = dtype, 0
-
-    def append(self, values: Any) -> None:
-        """Write more of them."""
-        array = np.ascontiguousarray(values, self.dtype)
-        self.file.write(array.data)
-        self.length += array.size
-
-    def copy_to(self, target: IO[bytes], shape: tuple[int, ...]) -> None:
-        """Write all of them as a ``.npy`` array."""
-        header = {
-            "descr": npy.dtype_to_descr(self.dtype),
-            "fortran_order": False,
-            "shape": shape,
-        }
-        npy.write_array_header_1_0(target, header)
-        self.file.seek(0)
-        shutil.copyfileobj(self.file, target, 1 << 20)
 
 
 class NpzSource(Source):
@@ -283,45 +205,6 @@ class NpzSource(Source):
         return sp.csr_array(parts, shape=(len(counts), self._shape[1]))
 
 
-class NpzWriter(Writer):
-    """Writes one view as a CSR matrix that `scipy.sparse.load_npz` reads.
-
-    Parameters
-    ----------
-    path : path
-    """
-
-    _parts: "dict[str, Column] | None" = None
-    _width = _total = 0
-
-    def _append(self, views: Views, kept: Kept) -> None:
-        X = sp.csr_array(only_block(views, self._path))
-        if self._parts is None:
-            self._width = X.shape[1]
-            types = {"data": X.dtype, "indices": np.dtype(np.int32), "indptr": np.dtype(np.int64)}
-            folder = self._staging.folder
-            self._parts = {name: Column(folder, t, self._stack) for name, t in types.items()}
-            self._parts["indptr"].append([0])
-        self._parts["data"].append(X.data)
-        self._parts["indices"].append(X.indices)
-        self._parts["indptr"].append(X.indptr[1:].astype(np.int64) + self._total)
-        self._total += int(X.indptr[-1])
-
-    def _finish(self) -> None:
-        if self._parts is None:
-            return
-        shape = self._parts["indptr"].length - 1, self._width
-        small = {"format": np.array(b"csr"), "shape": np.array(shape)}
-        deflated = zipfile.ZIP_DEFLATED
-        with zipfile.ZipFile(self._temporary, "w", deflated, compresslevel=1) as archive:
-            for name, array in small.items():
-                with archive.open(f"{name}.npy", "w") as file:
-                    npy.write_array(file, array, allow_pickle=False)
-            for name, part in self._parts.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    part.copy_to(file, (part.length,))
-
-
 @contextmanager
 def _opened(path: File) -> Iterator[tuple[zipfile.ZipFile, ExitStack]]:
     """Give a zip file that is open, and what closes with it."""
@@ -374,7 +257,6 @@ class FolderSource(SideBySide):
     Examples
     --------
     >>> import tempfile
-    >>> import numpy as np
     >>> folder = Path(tempfile.mkdtemp())
     >>> np.save(folder / "view_0_image.npy", np.eye(3))
     >>> np.save(folder / "view_1_text.npy", np.ones((3, 2)))
@@ -439,11 +321,98 @@ def _feature_names(view: Path, width: int) -> tuple[str, ...] | None:
     return tuple(names)
 
 
+class _Growing:
+    """A ``.npy`` file to which rows are added; its first lines are written again at the end."""
+
+    def __init__(self, file: IO[bytes], dtype: Any, *width: int) -> None:
+        self.file, self._dtype, self._width, self.length = file, np.dtype(dtype), width, 0
+        self._write_header()
+
+    def append(self, rows: Any) -> None:
+        """Write more rows."""
+        self.file.write(np.ascontiguousarray(rows, self._dtype).data)
+        self.length += len(rows)
+
+    def finish(self) -> None:
+        """Write how many there are, and go back to the beginning."""
+        self.file.seek(0)
+        self._write_header()
+        self.file.seek(0)
+
+    def _write_header(self) -> None:
+        # NumPy leaves room for a length of 21 digits.
+        about = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False}
+        npy.write_array_header_1_0(self.file, {**about, "shape": (self.length, *self._width)})
+
+
+class NpyWriter(Writer):
+    """Writes one view as a dense array.
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    _rows: _Growing | None = None
+
+    def _append(self, views: Views, kept: Kept) -> None:
+        X = dense(only_block(views, self._path))
+        if self._rows is None:
+            file = self._stack.enter_context(self._temporary.open("wb"))
+            self._rows = _Growing(file, X.dtype, X.shape[1])
+        self._rows.append(X)
+
+    def _finish(self) -> None:
+        if self._rows is not None:
+            self._rows.finish()
+
+
+class NpzWriter(Writer):
+    """Writes one view as a CSR matrix that `scipy.sparse.load_npz` reads.
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    _parts: dict[str, _Growing] | None = None
+    _width = _total = 0
+
+    def _append(self, views: Views, kept: Kept) -> None:
+        X = sp.csr_array(only_block(views, self._path))
+        if self._parts is None:
+            self._width, types = X.shape[1], {"data": X.dtype, "indices": "i4", "indptr": "i8"}
+            self._parts = {
+                name: _Growing(self._stack.enter_context(nameless), dtype)
+                for name, dtype in types.items()
+                for nameless in [tempfile.TemporaryFile(dir=self._staging.folder)]  # noqa: SIM115
+            }
+            self._parts["indptr"].append([0])
+        self._parts["data"].append(X.data)
+        self._parts["indices"].append(X.indices)
+        self._parts["indptr"].append(X.indptr[1:].astype(np.int64) + self._total)
+        self._total += X.nnz
+
+    def _finish(self) -> None:
+        if self._parts is None:
+            return
+        shape = self._parts["indptr"].length - 1, self._width
+        small = {"format": np.array(b"csr"), "shape": np.array(shape)}
+        with zipfile.ZipFile(self._temporary, "w", zipfile.ZIP_DEFLATED, True, 1) as archive:
+            for name, array in small.items():
+                with archive.open(f"{name}.npy", "w") as file:
+                    npy.write_array(file, array, allow_pickle=False)
+            for name, part in self._parts.items():
+                part.finish()
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    shutil.copyfileobj(part.file, file, 1 << 20)
+
+
 class FolderWriter(Writer):
     """Writes views as ``view_<number>_<name>.npz`` (CSR) or ``.npy``, and names of their features.
 
-    Nothing but a chunk is held in memory. Used in a ``with`` block; the files appear together when
-    it is left, not if that is by an error.
+    Nothing but a chunk is held in memory. The files appear together when the ``with`` block is
+    left, not if that is by an error.
 
     Parameters
     ----------
@@ -453,7 +422,6 @@ class FolderWriter(Writer):
     Examples
     --------
     >>> import tempfile
-    >>> import numpy as np
     >>> folder = tempfile.mkdtemp()
     >>> with FolderWriter(folder) as writer:
     ...     writer.append(Views({"image": np.eye(2)}))
@@ -463,12 +431,10 @@ class FolderWriter(Writer):
     """
 
     def __init__(self, path: PathLike) -> None:
-        self._path, self._stack = Path(path), ExitStack()
-        self._given, self._checked = None, False
+        self._path, self._stack, self._given = Path(path), ExitStack(), None
+        self._writers: dict[str, Writer] = {}
         settle(self._path)
         self._check_free()
-        self._writers: dict[str, Writer] = {}
-        self._names: dict[str, Any] = {}
 
     def _check_free(self) -> None:
         files = self._path.iterdir() if self._path.is_dir() else ()
@@ -476,30 +442,23 @@ class FolderWriter(Writer):
             raise FileExistsError(f"Folder {self._path} holds views already.")
 
     def _append(self, views: Views, kept: Kept) -> None:
-        if not self._writers:
-            for number, (name, X) in enumerate(views.blocks.items()):
-                self._begin(number, name, X)
-                names = views.feature_names[name]
-                if names is not None and not any("\n" in each for each in names):
-                    self._names[f"features_{number}_{name}.txt"] = names
+        for number, (name, X) in enumerate(views.blocks.items() if not self._writers else ()):
+            kind, ending = (NpzWriter, "npz") if sp.issparse(X) else (NpyWriter, "npy")
+            path = self._path / f"view_{number}_{name}.{ending}"
+            self._writers[name] = self._stack.enter_context(kind(path, staging=self._staging))
+            names = views.feature_names[name]
+            if names is not None and not any("\n" in each for each in names):
+                file = self._staging.folder / f"features_{number}_{name}.txt"
+                file.write_text("".join(f"{each}\n" for each in names), encoding="utf-8")
         for name in views.names:
             self._writers[name].append(views.only([name]))
 
-    def _begin(self, number: int, name: str, X: Block) -> None:
-        kind, ending = (NpzWriter, "npz") if sp.issparse(X) else (NpyWriter, "npy")
-        path = self._path / f"view_{number}_{name}.{ending}"
-        self._writers[name] = self._stack.enter_context(kind(path, staging=self._staging))
-
     def _publish(self) -> None:
-        for file, names in self._names.items():
-            text = "\n".join(names) + "\n"
-            (self._staging.folder / file).write_text(text, encoding="utf-8")
         self._check_free()
         self._staging.publish()
 
 
 _SOURCES: dict[str, Any] = {".npz": NpzSource, ".npy": NpySource}
-_WRITERS: dict[str, Any] = {".npz": NpzWriter, ".npy": NpyWriter}
 
 
 def open_reader(file: File, view: str, options: ReadOptions) -> Source:
@@ -512,5 +471,5 @@ def open_writer(
     path: PathLike, kept: Mapping[str, Any] = NOTHING, staging: Staging | None = None
 ) -> Writer:
     """Return what writes a file."""
-    writer: Writer = _WRITERS[File(path).ending](path, kept, staging)
-    return writer
+    kind = NpzWriter if File(path).ending == ".npz" else NpyWriter
+    return kind(path, kept, staging)
