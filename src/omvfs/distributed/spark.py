@@ -429,11 +429,8 @@ def _taken(df: Any, own: ViewColumns, schema: Schema, view: str, chosen: list[in
         return df.withColumn(name, F.map_filter(column, lambda word, _: word.isin(words)))
     if own.kind == "array":
         some = F.transform(F.lit(chosen), lambda j: F.get(column, j))
-        wrong = F.raise_error(
-            F.format_string(
-                f"View {view!r} has %d features; {width:,} were fitted.", F.size(column)
-            )
-        )
+        said = f" features; {width:,} were fitted."
+        wrong = F.raise_error(F.concat(F.lit(f"View {view!r} has "), F.size(column), F.lit(said)))
         return df.withColumn(name, F.when(F.size(column) == width, some).otherwise(wrong))
     # Vectors stay dense or sparse, as they are.
     from pyspark.ml.feature import VectorSlicer
