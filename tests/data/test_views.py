@@ -10,8 +10,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from batches import assert_same, assert_sound, batches, deliveries, quick
 from omvfs import OMVFS
@@ -185,16 +183,6 @@ def test_selected_columns_keep_values_and_kind(views, data):
         assert not sp.issparse(block) or block.has_sorted_indices
     with pytest.raises(ValueError, match="Got support for views none; expected it for"):
         select_columns(views, {})
-
-
-def test_sklearn_counts_and_takes_rows():
-    rows = np.arange(10.0)[:, None]
-    views = Views({"a": rows, "b": sp.csr_array(rows @ np.ones((1, 2)))})
-    assert _num_samples(views) == 10
-    for key in (slice(2, 5), [2, 3, 4], np.array([2, 3, 4]), np.arange(10) // 3 == 1):
-        got = _safe_indexing(views, key)
-        np.testing.assert_array_equal(got["a"][:, 0], np.arange(10)[key])
-        np.testing.assert_array_equal(got["b"].toarray()[:, 1], np.arange(10)[key])
 
 
 def test_a_batch_is_read_once_whatever_its_form(monkeypatch):

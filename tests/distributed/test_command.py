@@ -187,17 +187,6 @@ def test_options_that_do_not_go_together_are_refused(folder, capsys):
         assert not (folder / "out").exists()
 
 
-def test_a_run_without_workers_goes_on_without(folder, scheduler, capsys):
-    data, out = folder / "p" / "*.npy", folder / "out"
-    assert select(data, "-o", out) == 0
-    capsys.readouterr()
-    assert select(data, "-o", out, "--scheduler", scheduler, "--resume") == 2
-    assert "is of a run without workers" in " ".join(capsys.readouterr().err.split())
-    assert select(data, "-o", out, "--scheduler", scheduler, "--overwrite") == 0
-    # What was finished with workers can be done again.
-    assert select(data, "-o", out, "--scheduler", scheduler, "--resume") == 0
-
-
 def test_asked_to_stop_it_keeps_what_is_finished(
     folder, one_by_one, scheduler, monkeypatch, capsys
 ):

@@ -153,19 +153,6 @@ def test_files_are_read_by_workers(views, tmp_path):
     assert fit(selector(), both).schema_.names == ("text", "again")
 
 
-def test_parts_of_words_have_the_words_of_all(tmp_path):
-    for i, text in enumerate(["red apple", "green apple", "fast car"]):
-        lines = [
-            f'{{"text": {{"{word}": {i + 1}, "n{j}": 1}}}}' for j, word in enumerate(text.split())
-        ]
-        (tmp_path / f"{i}.jsonl").write_text("\n".join(lines))
-    model = fit(OMVFS(2, random_state=0), str(tmp_path))
-    assert model.n_samples_seen_ == 6
-    assert set(model.schema_.feature_names[0]) == {
-        *("red", "apple", "green", "fast", "car", "n0", "n1")
-    }
-
-
 def test_rows_are_prepared_where_they_are(views, tmp_path):
     parts = [part["text"] for part in cut(views)]
     paths = saved_parts(tmp_path, parts)

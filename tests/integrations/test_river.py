@@ -1,6 +1,5 @@
 """The transformer of river learns what `partial_fit` does, and passes river's own checks."""
 
-import copy
 import random
 
 import numpy as np
@@ -89,15 +88,6 @@ def test_features_are_of_views_by_their_prefix():
         selector.learn_pending()
 
 
-def test_a_view_may_be_lacking_for_a_whole_chunk():
-    both = [{"t__cat": 1.0 + i % 2, "u__blue": 2.0 - i % 2} for i in range(20)]
-    one = [{"t__cat": 1.0 + i % 3} for i in range(10)]
-    selector = Selector(2, 1, batch_size=10, seed=0, views="prefix", **FEW)
-    for row in both + one:
-        selector.learn_one(row)
-    assert selector.model.n_samples_seen_ == 30
-
-
 def test_what_it_cannot_do_is_refused():
     for params, said in [
         ({"random_state": 0}, "Got random_state="),
@@ -119,18 +109,6 @@ def test_all_features_pass_until_a_chunk_is_learned():
     # Names that are no texts go on as they are.
     assert len(selector.transform_one(x)) == 1
     assert set(selector.transform_one(x)) < set(x)
-
-
-def test_columns_of_a_frame_keep_its_index():
-    rows = words(100)
-    selector = Selector(2, 5, batch_size=100, seed=0, **FEW)
-    for x in rows:
-        selector.learn_one(x)
-    frame = pd.DataFrame(rows[:7], index=list("abcdefg"))
-    out = selector.transform_many(frame)
-    assert list(out.index) == list("abcdefg")
-    for i, x in enumerate(rows[:7]):
-        assert out.iloc[i].dropna().to_dict() == selector.transform_one(x)
 
 
 def test_a_chunk_that_is_refused_is_dropped_and_the_stream_goes_on():
@@ -187,14 +165,3 @@ def test_a_column_of_dates_is_warned_of():
     prices = pd.array([1, 2, None, 3, 2] * 5, object)
     with pytest.warns(SuspectColumnWarning, match="'day' of view 'X' counts the rows"):
         selector.learn_many(pd.DataFrame({"day": range(25), "price": prices}))
-
-
-def test_copies_learn_by_themselves():
-    rows = words(100)
-    selector = Selector(2, 5, batch_size=50, seed=0, **FEW)
-    for x in rows[:60]:
-        selector.learn_one(x)
-    twin = copy.deepcopy(selector)
-    for x in rows[60:]:
-        twin.learn_one(x)
-    assert (selector.model.n_samples_seen_, twin.model.n_samples_seen_) == (50, 100)
