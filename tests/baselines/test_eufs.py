@@ -118,3 +118,53 @@ def test_too_few_iterations_are_told():
     X, _ = clustered(np.random.default_rng(0), 60, 12)
     with pytest.warns(ConvergenceWarning, match="max_iter=3 iterations for view 'X'"):
         EUFS(5, max_iter=3, random_state=0).fit(X)
+
+
+@given(problem=problems, n_before=st.integers(0, 12))
+@settings(max_examples=60, deadline=None)
+def test_every_update_is_best_for_the_others_as_they_are(problem, n_before):
+    X, admm = draw(**problem)
+    rng = np.random.default_rng(problem["seed"])
+    E, Y2 = np.zeros_like(X), np.zeros_like(X)
+    admm.Z = np.maximum(admm.U, 0)  # the U drawn, unlike that of k-means, has negative entries
+    L, K = dense(admm.L), admm.U.shape[1]
+
+    def lagrangian(E, U, V, Z):
+        of_z, of_x = Z - U, X - U @ V.T - E
+        return (
+            np.sum(np.linalg.norm(E, axis=1))
+            + admm.alpha * np.sum(np.linalg.norm(V, axis=1))
+            + admm.beta * np.trace(Z.T @ L @ U)
+            + np.sum(admm.Y1 * of_z)
+            + np.sum(Y2 * of_x)
+            + admm.mu / 2 * (np.sum(of_z**2) + np.sum(of_x**2))
+        )
+
+    def others(now):
+        for size in (1e-3, 0.1, 3.0):
+            noise = {name: size * rng.standard_normal(M.shape) for name, M in now.items()}
+            yield "E", now["E"] + noise["E"]
+            yield "V", now["V"] + noise["V"]
+            yield "Z", np.maximum(now["Z"] + noise["Z"], 0)
+            yield "U", np.linalg.qr(now["U"] + noise["U"])[0]
+            yield "U", now["U"] @ np.linalg.qr(rng.standard_normal((K, K)))[0]
+
+    for _ in range(n_before):
+        admm.update_e()
+        E = all_of_e(admm)
+        admm.update_v()
+        admm.update_z()
+        admm.update_u()
+        Y2 = Y2 + admm.mu * (X - admm.U @ admm.V.T - E)
+        admm.update_multipliers()
+    for name in "EVZU":
+        before = lagrangian(E, admm.U, admm.V, admm.Z)
+        getattr(admm, f"update_{name.lower()}")()
+        E = all_of_e(admm) if name == "E" else E
+        now = {"E": E, "U": admm.U, "V": admm.V, "Z": admm.Z}
+        value = lagrangian(**now)
+        slack = 1e-7 * (1 + abs(value) + 1 / admm.mu)
+        assert value <= before + slack
+        for changed, M in others(now):
+            if changed == name:
+                assert value <= lagrangian(**{**now, changed: M}) + slack

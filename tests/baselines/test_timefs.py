@@ -177,3 +177,18 @@ def test_rows_that_lack_a_view_are_filled_from_the_others_and_never_looked_at():
         guess = (found.Z[v] @ found.W[v].T)[~mask]
         # By the mean alone: 1.
         assert np.sum((guess - missing) ** 2) < 0.4 * np.sum(missing**2)
+
+
+@settings(max_examples=12, deadline=None)
+@given(problem=problems)
+def test_w_is_where_the_update_of_the_paper_tends_to(problem):
+    X, present, found, _ = draw(**problem)
+    found.update_w()
+    lam = problem["weights"][0]
+    for X_v, Z_v, W_v in zip(filled(X, present, found), found.Z, found.W, strict=True):
+        B = X_v.T @ Z_v
+        expected = B
+        for _ in range(1000):
+            norms = np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-300)
+            expected = B / (1 + lam / (2 * norms))
+        np.testing.assert_allclose(W_v, expected, atol=2e-3 if lam == 1 else 1e-6)

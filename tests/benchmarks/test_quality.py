@@ -10,7 +10,6 @@ import pytest
 
 import picture
 import quality
-import quality_tables
 from omvfs.demo import digits_views
 from omvfs.evaluation import evaluate_selection
 from paper.rows import mean, names, those
@@ -103,34 +102,6 @@ def test_a_job_is_the_mean_of_the_evaluations_of_its_seeds(monkeypatch):
     assert consensus["seconds"] > 0
     # One alone finds what it finds among others.
     assert job({"balanced": ["stacked"]}) == those(rows, method="balanced")
-
-
-def made_up(**nmi):
-    """Return rows of all sets, NMI by method."""
-    return [
-        {"set": name, "method": method.replace("_", " "), "clustering": clustering, "order": order}
-        | {"seeds": 2, "p": p, "NMI": value, "ACC": 1.0}
-        for name in SETS
-        for method, value in nmi.items()
-        for clustering in quality_tables.CLUSTERINGS
-        for order in range(2)
-        for p in quality_tables.SIZES[name]
-    ]
-
-
-def test_means_are_of_all_sets_and_of_those_chosen_on_and_held_back_apart():
-    rows = made_up(omvfs=0.5, variance=0.25)
-    for row in rows:
-        if row["set"] in quality_tables.HELD_BACK and row["method"] == OURS:
-            row["NMI"] = 0.2
-    lines = quality_tables.sets_table(rows, "stacked", SETS, [OURS, "variance"]).splitlines()
-    assert lines[2] == "| fox | 0.500 | 0.250 |"
-    assert lines[-4:] == [
-        "| **mean of 12** | 0.400 | 0.250 |",
-        "| mean of 8, chosen on | 0.500 | 0.250 |",
-        "| mean of 4, held back | 0.200 | 0.250 |",
-        "| orders × seeds | 2 × 2 | 2 × 2 |",
-    ]
 
 
 def test_the_picture_is_that_of_the_file():

@@ -9,18 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import asked
 import bars
 import criterion
-import density
-import elsewhere
-import growth
 import keep
 import made
-import merging
 import race
 from omvfs import OMVFS, OMVFSPaper
-from paper.timing import exponent
 from paper.twins import make_twin
 from verdicts import MET, MISSED, UNKNOWN, Bar, judged
 
@@ -128,44 +122,9 @@ def test_the_race_finds_what_is_missing_and_asked_for(tmp_path, monkeypatch):
     assert set(keep.Results(path).found) == {"set/reuters-twin", "race/reuters-twin/FSDS"}
 
 
-def test_what_bars_are_judged_by_is_timed_in_turn(twin, monkeypatch, tmp_path):
-    monkeypatch.setattr(asked, "load", lambda *_: (twin.views, 3, True))
-    cell = asked.ranked("reuters-twin", tmp_path, quick=True, runs=2)
-    ways = {"floor", "omvfs", "omvfs, no graph", "omvfs, ranked", "MiniBatchNMF"}
-    assert set(cell["times"]) == ways
-    assert all(len(runs) == 2 for runs in cell["times"].values())
-    found = density.by_density(100, runs=2, n_rows=120)
-    assert {f"{kind}, {work}" for kind in ("CSR", "array") for work in density.WORKS} < set(found)
-    found = elsewhere.missing_views(0, quick=True)
-    assert set(found) == {"lacking", "complete"}
-
-
-def test_growth_is_measured_and_fitted():
-    assert exponent({size: 5 * size**1.25 for size in (10.0, 30.0, 100.0)}) == pytest.approx(1.25)
-    how = {"rows": 2_000, "marks": [1_000, 2_000], "widths": [40], "words": [6], "clusters": 2}
-    found = growth.child(how)
-    assert [mark["rows"] for mark in found["marks"]] == [1_000, 2_000]
-    assert found["marks"][0]["times"][0] < found["marks"][1]["times"][0]
-    assert found["V and B"] == 2 * 40 * 2 * 8
-
-
 def test_made_rows_are_as_full_as_asked_for_and_twins_stand_in(tmp_path):
     assert made.cells(300, 400, 3, 0.1).nnz / 300 / 400 == pytest.approx(0.1, rel=0.1)
     views, K, stands_in = made.load("debian_large", tmp_path, 50)
     assert (stands_in, K) == (True, 20)
     assert [X.shape for X in views.values()] == [(50, 30_098), (50, 35_212)]
     assert made.load("mfeat", tmp_path, 50) is None
-
-
-def test_parts_hold_every_row_once_and_what_was_found_is_kept(tmp_path, monkeypatch, capsys):
-    law = {"n_features": (300, 200), "n_informative": (30, 20), "n_classes": 3, "row_length": 40}
-    for name, value in {"FAINT": law, "ROWS": 300, "PARTS": [1, 3]}.items():
-        monkeypatch.setattr(merging, name, value)
-    rows = merging.Rows(merging.PLANTED, 0, None)
-    for how in merging.HOW:
-        parts = rows.parts(3, how)
-        total = sum(part["view_0"].sum() for part in parts)
-        assert total == pytest.approx(rows.views["view_0"].sum())
-    for n_lines in (4, 0):
-        merging.quality(keep.Results(tmp_path / "store.json"), merging.PLANTED, 0, None)
-        assert len(capsys.readouterr().out.splitlines()) == n_lines

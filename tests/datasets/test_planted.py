@@ -69,16 +69,6 @@ def test_column_sums_and_variances_do_not_tell_informative_from_noise(options, v
     assert abs(np.mean(found)) < 0.03
 
 
-@pytest.mark.parametrize(
-    ("options", "least"), [(EASY, (0.89, 0.95)), (HARD, (0.5, 0.8))], ids=["easy", "hard"]
-)
-def test_true_labels_find_the_informative_features(options, least):
-    planted = make_planted(**options, random_state=3)
-    for (view, X), bar in zip(planted.views.items(), least, strict=True):
-        score = contrast_of_labels(X, planted.labels)
-        assert recovered(score, planted.informative[view]) >= bar
-
-
 @pytest.mark.parametrize("class_weights", [None, (5, 2, 1)])
 def test_every_feature_keeps_its_base_frequency_over_all_rows(class_weights):
     # Same truth with and without classes: concentration 0 is the base law itself.
@@ -197,14 +187,6 @@ def test_names():
         for name, c in zip(names, planted.feature_class["image"], strict=True)
     }
     assert len(topics) == len({topic for topic, _ in topics}) == len({c for _, c in topics})
-
-
-def test_batches_are_the_chunks_with_names():
-    stream = planted_stream(250, batch_size=100, **SMALL, random_state=0)
-    for chunk, views in zip(stream, stream.batches(), strict=True):
-        for view, X in chunk.views.items():
-            assert (views[view] != X).nnz == 0
-            assert list(views.feature_names[view]) == stream.feature_names[view]
 
 
 @pytest.mark.parametrize(

@@ -119,21 +119,6 @@ def test_bad_scores_are_refused_by_name(scores, kind, message):
         judged({"m": scores})
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_features": 0}, "n_features=0"),
-        ({"n_features": [10, 2.5]}, r"n_features=2\.5"),
-        ({"seeds": 0}, "seeds=0"),
-        ({"seeds": [1, -1]}, "seeds=-1"),
-        ({"clustering": "plain"}, "clustering='plain'; expected 'multiview', 'stacked'"),
-    ],
-)
-def test_bad_parameters_are_refused(params, message):
-    with pytest.raises(ValueError, match=message):
-        judged(**params)
-
-
 def test_a_summary_has_mean_and_spread_of_every_group():
     rows = [
         {"method": m, "p": p, "seed": s, "ACC": acc, "NMI max": 0.0, "NMI geometric": 1.0}

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 from squares import Squares, calls
 
-from omvfs.baselines import FSDS, LaplacianScore, RandomScore
+from omvfs.baselines import LaplacianScore
 from omvfs.datasets import make_planted
 from paper import EXPERIMENTS, Place, jmvfg, large, registry, rows_of, runtime, small
 from paper.__main__ import main
@@ -22,8 +22,6 @@ from paper.joint import STARTS, evaluate_joint_ranking, in_unit_range
 from paper.methods import METHODS, OURS, PRINTED, grid, make
 from paper.parameters import STUDY, fit
 from paper.running import _ROOMS, files_of
-from paper.store import Store, plain
-from paper.timing import TimedPass
 from paper.why import GAMMAS, LADDER, WITHOUT, climb, frozen_u
 
 
@@ -118,46 +116,11 @@ def test_the_mark_of_the_code_covers_the_mathematics():
     assert {"omvfs.py", "mvufs.py", "protocol.py", "arrays.py", "recluster.py"} <= names
 
 
-def test_a_result_is_on_disk_at_once_by_what_it_is_of(tmp_path):
-    store = Store(tmp_path / "store.jsonl")
-    store.add({"b": 1, "a": [2]}, {"error": None})
-    with Store(tmp_path / "store.jsonl") as other:
-        assert other.get({"a": [2], "b": 1}) == {"error": None}
-        assert other.get({"a": [2]}) is None
-    store.close()
-    described = plain("estimator", RandomScore(random_state=np.int64(3)))
-    assert described["random_state"] == 3
-    assert json.loads(json.dumps(described)) == described
-    with pytest.raises(TypeError, match="random_state is of type RandomState"):
-        plain("estimator", RandomScore(random_state=np.random.RandomState(0)))
-
-
 def test_a_grid_has_settings_the_method_takes_and_not_its_default():
     for method in METHODS:
         default = make(method, 3, 0).get_params()
         for params in grid(method):
             assert make(method, 3, 0).set_params(**params).get_params() != default
-
-
-def test_a_timed_pass_goes_on_where_it_stopped_and_an_offline_one_begins_anew():
-    views = make_planted(90, n_features=(40, 30), n_informative=(10, 8), random_state=0).views
-    stopping, whole = FSDS(3), FSDS(3)
-    passed = TimedPass(stopping, views, chunk=20)
-    found = [passed.to(stop) for stop in (40, 90)]
-    TimedPass(whole, views, chunk=20).to(90)
-    assert [row["rows"] for row in found] == [40, 90]
-    np.testing.assert_array_equal(stopping.scores_, whole.scores_)
-    seen = []
-
-    class Offline(LaplacianScore):
-        def fit(self, X, y=None):
-            seen.append(len(next(iter(X.values())).indptr) - 1)
-            return super().fit(X, y)
-
-    passed = TimedPass(Offline(), views, chunk=20)
-    for stop in (40, 90):
-        passed.to(stop)
-    assert seen == [40, 90]
 
 
 def test_the_classes_that_dominate_a_drifting_stream_change_and_no_row_comes_twice():
@@ -243,17 +206,6 @@ def test_a_small_run_on_small_sets(tmp_path, monkeypatch):
     assert {"small.csv", "small-fox.svg", "small-sets.svg"} <= {f.name for f in out.iterdir()}
     # 3 orders of the default and 3 settings beside it, of 3 sizes × 2 seeds; and all features.
     assert len(rows_of(EXPERIMENTS["small"], place, store)) == (3 + 3) * 3 * 2 + 3 * 2
-
-
-def test_a_long_set_is_spared_methods_that_learn_a_full_graph(tmp_path):
-    for data in ("bdgp", "debian_en_fr"):
-        (tmp_path / data).mkdir()
-        np.save(tmp_path / data / "labels.npy", np.zeros(3))
-    run = {}
-    for task in EXPERIMENTS["small"].tasks(Place(data=tmp_path, data_home=tmp_path)):
-        run.setdefault(task.what["data"], set()).add(task.what["method"])
-    assert run["bdgp"] == set(METHODS)
-    assert run["debian_en_fr"] == set(METHODS) - {"JMVFG", "ACSL"}
 
 
 def test_a_small_run_on_large_sets(tmp_path, monkeypatch):

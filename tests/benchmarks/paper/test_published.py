@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +11,10 @@ from originals import (
     reuters_archive,
     reuters_files,
     serving,
-    write_tar,
     youtube_archive,
     youtube_files,
 )
 
-from omvfs.datasets import make_planted
 from omvfs.formats import SourceError
 from paper import Place, sets
 from paper.published import (
@@ -25,7 +22,6 @@ from paper.published import (
     fetch_fox,
     fetch_reuters_multilingual,
     fetch_youtube_games,
-    get_data_home,
 )
 
 ARCHIVE = "rcv1rcv2aminigoutte.tar.bz2"
@@ -79,14 +75,6 @@ def test_without_an_address_or_leave_the_error_says_what_to_put_where(tmp_path):
         assert str(tmp_path / name.lower() / f"{name}_LabelMat.mat") in str(caught.value)
 
 
-def test_the_data_home_is_given_or_by_environment_or_in_the_users_home(monkeypatch, tmp_path):
-    monkeypatch.setenv("OMVFS_DATA", str(tmp_path))
-    assert get_data_home() == tmp_path
-    assert get_data_home("~/x") == Path.home() / "x"
-    monkeypatch.delenv("OMVFS_DATA")
-    assert get_data_home() == Path.home() / "omvfs_data"
-
-
 def test_reuters_has_a_view_a_language_and_the_documents_of_all_five(tmp_path):
     reuters_archive(tmp_path)
     data = reuters(tmp_path)
@@ -107,32 +95,16 @@ def test_reuters_has_a_view_a_language_and_the_documents_of_all_five(tmp_path):
             reuters(tmp_path, views=views)
 
 
-def test_documents_keep_the_order_of_the_languages_and_paths_are_only_read_from(tmp_path):
-    files = {
-        "../" * 5 + name.removeprefix(ROOT): (
-            f"{'C15' if name.endswith(('EN-FR', 'EN-EN')) else 'M11'} 1:1\n"
-        )
-        for name in reversed(reuters_files())
-    }
-    write_tar(tmp_path / "reuters" / ARCHIVE, files, "w:bz2")
-    np.testing.assert_array_equal(reuters(tmp_path).labels, [0, 5, 5, 5, 5])
-    assert files_in(tmp_path) == [ARCHIVE]
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("C15 1:1\nC16 1:1\n", "Row 2 of FR/Index_GR-FR .* is b'C16 1:1'; .* C15, CCAT"),
         ("C15 1:1\nM11 1:1 2\n", "Row 2 .* expected 'label index:value"),
-        ("C15 1:1\nM11 1:x\n", "Row 2 .* expected 'label index:value"),
-        ("C15 1:1\nM11 1.5:1\n", "Row 2 .* expected 'label index:value"),
         ("C15 1:1\nM11 1:nan\n", "Row 2 .* expected 'label index:value"),
         ("C15 1:1\nM11 99999999999999999999:1\n", "Row 2 .* expected 'label index:value"),
         ("C15 1:1\nM11 0:1\n", "indices from 0 to 1; expected 1 to 24,893"),
-        ("C15 1:1\nM11 24894:1\n", "indices from 1 to 24,894; expected 1 to 24,893"),
         ("C15 1:1\nM11 3:1 4:1 3:1\n", "FR/Index_GR-FR .* an index twice"),
         ("C15 1:1\nC15 1:1\n", "EN/Index_GR-EN and FR/Index_GR-FR .* have other documents"),
-        ("C15 1:1\n", "EN/Index_GR-EN and FR/Index_GR-FR .* have other documents"),
         ("\n", "FR/Index_GR-FR .* has no rows"),
         (None, "has no FR/Index_GR-FR"),
     ],
@@ -212,15 +184,12 @@ def test_only_class_31_is_thinned_out_and_the_same_seed_gives_the_same_rows(tmp_
     ("content", "why"),
     [
         ("#I 1\n32 1:1\n", "Row 1 of train/text_tag_unigrams.txt.gz"),
-        ("#I 1\n2 1:1 x\n", "Row 1 of train/text_tag_unigrams.txt.gz"),
         ("2 1:1\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
         ("#I 1\n2 1:1\n3 1:1\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
-        ("#I 1\n#I 2\n3 1:1\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
         ("#I 1\n2 1:1\n#I 2\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
         ("#I one\n2 1:1\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
         ("#I 1\n2 1:1\n#I 1\n2 1:1\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
         ("#I 1\n9 1:1\n", "Video 1 of .* has two classes"),
-        ("# nothing\n", "train/text_tag_unigrams.txt.gz .* has no rows"),
         (None, "has no train/text_tag_unigrams.txt.gz"),
     ],
 )
@@ -228,16 +197,6 @@ def test_a_file_of_youtube_that_is_wrong_is_named(content, why, tmp_path):
     files = {**youtube_files(), TAGS: content}
     youtube_archive(tmp_path, {name: text for name, text in files.items() if text is not None})
     with pytest.raises(SourceError, match=why):
-        youtube(tmp_path)
-
-
-def test_views_without_a_common_video_are_refused(tmp_path):
-    files = youtube_files()
-    for part in ("train", "validation", "test"):
-        number = len(part) * 7_000_000
-        files[f"dir_data/{part}/text_tag_unigrams.txt.gz"] = f"#I {number}\n1 1:1\n"
-    youtube_archive(tmp_path, files)
-    with pytest.raises(SourceError, match="missing='empty'"):
         youtube(tmp_path)
 
 
@@ -297,14 +256,3 @@ def test_sets_that_were_fetched_are_loaded_as_others_are(place):
             norms = np.sqrt((X**2).sum(axis=1))
             np.testing.assert_allclose(norms[norms > 0], 1)
     assert len(sets.load("reuters", place, 3).labels) == 3
-
-
-def test_a_folder_of_the_data_comes_first(place, tmp_path):
-    news_files(place.data_home)
-    folder = tmp_path / "data" / "fox"
-    folder.mkdir(parents=True)
-    planted = make_planted(12, n_features=(8,), n_informative=(4,), n_classes=2, random_state=0)
-    np.save(folder / "view_0_text.npy", planted.views["view_0"].toarray())
-    np.save(folder / "labels.npy", planted.labels)
-    data = sets.load("fox", Place(data=tmp_path / "data", data_home=place.data_home))
-    assert list(data.views) == ["text"]
