@@ -11,9 +11,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
+from sklearn.base import clone
 
 from omvfs import OMVFS, OMVFSPaper, Views, persistence
+from omvfs.formats import ArraySource
 from omvfs.persistence import CheckpointError
+from omvfs.pipeline import run
 from support import counts, fingerprint
 
 
@@ -94,6 +97,20 @@ def test_learning_goes_on_after_loading_to_the_same_bits(selector, data, tmp_pat
     assert repr(own) == repr(other)
 
 
+def test_bytes_are_those_of_a_file(tmp_path):
+    model = OMVFS(2, random_state=0).fit(two_views(20))
+    model.save(tmp_path / "model")
+    state = model.to_bytes()
+    assert state == (tmp_path / "model").read_bytes()
+    for each in (state, bytearray(state), memoryview(state)):
+        assert fingerprint(OMVFS.from_bytes(each)._known) == fingerprint(model._known)
+    for wrong in (b"", b"x" * 100, state[1:], state[:-1], state[:-1] + bytes([state[-1] ^ 1])):
+        with pytest.raises(CheckpointError, match=r"^The state "):
+            OMVFS.from_bytes(wrong)
+    with pytest.raises(TypeError, match="Got str; expected the bytes of a state"):
+        OMVFS.from_bytes("model.omvfs")
+
+
 def test_any_reader_of_the_format_reads_it_and_extra_comes_back(tmp_path):
     OMVFS(2, random_state=0).fit(two_views()).save(tmp_path / "model", extra={"row": 60})
     assert "tree" in load_file(tmp_path / "model")
@@ -101,8 +118,8 @@ def test_any_reader_of_the_format_reads_it_and_extra_comes_back(tmp_path):
 
 
 def test_very_many_names_come_back(tmp_path):
-    X = sp.random_array((4, 600_000), density=1e-5, rng=np.random.default_rng(0), format="csr")
-    names = np.array([f"a column with a long name, number {j}" for j in range(600_000)], object)
+    X = sp.random_array((4, 6_000), density=1e-3, rng=np.random.default_rng(0), format="csr")
+    names = np.array([f"a column with a long name, number {j}" for j in range(6_000)], object)
     kept = OMVFS(2, random_state=0, max_iter=1, n_init=1).fit(X)
     kept.feature_names_in_ = names
     kept.save(tmp_path / "model")
@@ -264,3 +281,70 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="Got recency='x'"):
         model.save(tmp_path / "model")
     assert not os.listdir(tmp_path)
+
+
+# Parameters
+
+
+def largest(V, masses, sums):
+    """A criterion of one's own."""
+    return V.max(axis=1)
+
+
+def test_a_callable_is_not_saved(tmp_path):
+    model = OMVFS(3, criterion=largest, random_state=0).fit(two_views())
+    with pytest.raises(TypeError, match=r"criterion=<function largest.*set_params\(criterion="):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(TypeError, match="criterion=<function largest"):
+        run(ArraySource(two_views()), clone(model), save_to=tmp_path / "model")
+    assert run(ArraySource(two_views()), clone(model)).selector.scores_.any()
+    model.set_params(criterion="norm").save(tmp_path / "model")
+    again = OMVFS.load(tmp_path / "model").set_params(criterion=largest)
+    np.testing.assert_array_equal(again.scores_, model.set_params(criterion=largest).scores_)
+
+
+def test_a_model_with_parameters_of_before_says_what_to_do(tmp_path):
+    path = tmp_path / "model"
+    OMVFS(3, random_state=0).fit(two_views()).save(path)
+    arrays, meta = persistence.read(path)
+    params = meta["params"]
+    params["score"] = params.pop("criterion")
+    persistence.write(path, persistence.encoded(arrays, meta))
+    with pytest.raises(persistence.CheckpointError, match=r"parameters 'score'.*fit again"):
+        OMVFS.load(path)
+
+
+NAMES = ["text__a", "image__x", "text__b", "image__y"]
+
+
+def named_rows(names=NAMES):
+    return pd.DataFrame(counts(np.random.default_rng(0), 40, len(names)), columns=names)
+
+
+def test_views_by_the_names_of_columns_are_saved(tmp_path):
+    many = [f"{view}__{j}" for view in ("text", "image") for j in range(80)]
+    by_name = {"text": many[:80], "image": many[80:]}
+    for views, names in (("prefix", NAMES), (by_name, many)):
+        frame = named_rows(names)
+        model = OMVFS(2, views=views, n_features_per_view=1, random_state=0).fit(frame)
+        model.save(tmp_path / "model")
+        again = OMVFS.load(tmp_path / "model")
+        assert again.views == views
+        assert again.schema_.names == ("text", "image")
+        assert list(again.get_feature_names_out()) == list(model.get_feature_names_out())
+        np.testing.assert_array_equal(again.transform(frame), model.transform(frame))
+        again.partial_fit(frame)
+
+
+def test_views_by_callables_are_not_saved(tmp_path):
+    frame = named_rows()
+    model = OMVFS(2, views="prefix", n_features_per_view=1, random_state=0).fit(frame)
+    columns = {"text": [0, 2], "image": [1, 3]}
+    found = {view: lambda X, own=own: own for view, own in columns.items()}
+    by_callables = clone(model).set_params(views=found).fit(frame)
+    with pytest.raises(TypeError, match=r"views= with callables.*set_params\(views="):
+        by_callables.save(tmp_path / "other")
+    by_callables.set_params(views=columns).save(tmp_path / "other")
+    got = OMVFS.load(tmp_path / "other").transform(frame)
+    np.testing.assert_array_equal(got, model.transform(frame))
