@@ -10,17 +10,26 @@ other, as the checksum finds damage and not intent.
 
 import contextlib
 import hashlib
-import itertools
 import json
 import math
 import os
 import types
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,16 +40,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs import disk
 from omvfs.constraints import check_all, resolve
-from omvfs.data.blocks import check_compressed, check_values
+from omvfs.data.blocks import check_compressed
 from omvfs.data.schema import Schema, Vocabulary, listed
 from omvfs.fitted import EVENTS, KEY_SIZE, FittedState
 from omvfs.model.constrained.view_weights import UNHEARD
 from omvfs.model.settings import AUTO
 from omvfs.model.state import B_sq_norms, ChunkInfo
-from omvfs.model.stream.change import BUCKET, SPANS
 from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.reservoir import Rows
-from omvfs.model.stream.watch import LEVELS, Watch
+from omvfs.model.stream.watch import LEVELS
 from omvfs.prepare import Preparation
 from omvfs.selector import HISTORY
 
@@ -58,8 +66,8 @@ _UNSOUND = (
 _TELLING = 500
 # Written at a time, so that an interruption is never far.
 _PIECE = 1 << 20
-# Arrays of at least so many values have a tensor of their own; lists of so many names are arrays.
-_LARGE, _MANY = 4096, 64
+# Arrays of at least so many values have a tensor of their own.
+_LARGE = 4096
 _SPARSE = {"csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 # Half a surrogate pair may be a name, and is kept as it is.
 _PAIRS = "surrogatepass"
@@ -289,7 +297,9 @@ def _digest(tensors: Mapping[str, NDArray[Any]]) -> str:
 class Encoder:
     """Turns values into JSON and arrays: dataclasses, mappings, sequences, arrays, plain values."""
 
-    def __init__(self) -> None:
+    def __init__(self, many: float = 64) -> None:
+        # Lists of so many names are arrays.
+        self._many = many
         self._own: Tensors = {}
         self._pools: dict[str, list[NDArray[Any]]] = {}
 
@@ -327,7 +337,7 @@ class Encoder:
             return {"map": [[key, self.node(each)] for key, each in value.items()]}
         if isinstance(value, list | tuple | deque | range):
             items: list[Any] = list(value)
-            if len(items) >= _MANY and all(type(each) is str for each in items):
+            if len(items) >= self._many and all(type(each) is str for each in items):
                 return {"names": self._names(items)}
             return [self.node(each) for each in items]
         raise TypeError(f"Got a value of type {type(value).__name__}, which cannot be saved.")
@@ -353,7 +363,8 @@ class Decoder:
     """Turns JSON and arrays into values of the types that are expected, and of no others.
 
     Every array is used once, in the order in which it was kept, so that what a file brings takes
-    no more memory than the file. Floats in arrays are finite and not below 0.
+    no more memory than the file. Floats are finite; floats in arrays and whole numbers are not
+    below 0.
     """
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
@@ -400,10 +411,11 @@ class Decoder:
             pairs = [(k, self.value(v, args[1], place)) for k, v in node["map"]]
             if all(type(key) is str for key, _ in pairs) and len(dict(pairs)) == len(pairs):
                 return dict(pairs)
-        elif hint is float and type(node) in (int, float, dict):
-            return float(self._any(node))
+        elif hint is float and type(node) in (int, float):
+            if math.isfinite(node):
+                return float(node)
         elif (hint in (bool, str) and type(node) is hint) or (
-            hint is int and type(node) is int and abs(node) < 1 << 63
+            hint is int and type(node) is int and 0 <= node < _MOST
         ):
             return node
         elif hint is bytes:
@@ -541,7 +553,7 @@ def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
             "Got views= with callables, which cannot be saved. Set what they found before, as by "
             "set_params(views={view: columns})."
         )
-    encoder = Encoder()
+    encoder = Encoder(many=math.inf)
     return {name: encoder.node(_plain(name, value)) for name, value in params.items()}
 
 
@@ -565,28 +577,7 @@ def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
     {'views': {'text': slice(0, 3, None)}}
     """
     decoder = Decoder({})
-    params = {name: decoder.value(value, Any) for name, value in packed.items()}
-    if not _are_columns(params.get("views")):
-        raise ValueError(
-            f"Got views={params['views']!r}; expected 'prefix', widths, or columns by view."
-        )
-    return params
-
-
-def _are_columns(views: Any) -> bool:
-    """Tell whether a value is of a form that one X can be split by."""
-    if isinstance(views, Mapping):
-        return all(isinstance(name, str) and _are_places(each) for name, each in views.items())
-    if views is None or (isinstance(views, str) and views == "prefix"):
-        return True
-    return isinstance(views, list) and all(type(n) is int for n in views)
-
-
-def _are_places(columns: Any) -> bool:
-    if isinstance(columns, slice):
-        edges = columns.start, columns.stop, columns.step
-        return all(edge is None or type(edge) is int for edge in edges) and columns.step != 0
-    return isinstance(columns, list) and all(type(each) in (int, bool, str) for each in columns)
+    return {name: decoder.value(value, Any) for name, value in packed.items()}
 
 
 def pack_events(events: Sequence[DriftEvent]) -> list[dict[str, Any]]:
@@ -600,16 +591,26 @@ def pack_events(events: Sequence[DriftEvent]) -> list[dict[str, Any]]:
 # What an estimator can have come to
 
 
-def _expect(ok: Any, why: str) -> None:
-    if not ok:
-        raise ValueError(why)
+class _Form(NamedTuple):
+    """What an array must be: its shape, None for no array; its dtype; its largest value."""
 
+    name: str
+    array: Any
+    shape: tuple[int, ...] | None
+    dtype: Any = None
+    most: float = math.inf
 
-def _shaped(what: str, array: NDArray[Any], shape: tuple[int, ...], dtype: Any = None) -> None:
-    _expect(
-        array.shape == shape and (dtype is None or array.dtype == dtype),
-        f"{what} is {array.dtype} of shape {array.shape}; expected {dtype or ''} of {shape}",
-    )
+    def holds(self) -> bool:
+        """Tell whether the array is so, and not below 0."""
+        array, shape, dtype, most = self[1:]
+        if array is None or shape is None:
+            return array is None and shape is None
+        if not isinstance(array, np.ndarray) and not sp.issparse(array):
+            return False
+        values = array.data if sp.issparse(array) else array
+        if array.shape != shape or (dtype is not None and array.dtype != dtype):
+            return False
+        return not values.size or bool(values.min() >= 0 and values.max() <= most)
 
 
 def check_state(learned: Learned) -> None:
@@ -620,299 +621,146 @@ def check_state(learned: Learned) -> None:
     learned : Learned
         Of the types that it is declared with, its floats in arrays finite and not below 0.
     """
-    fitted = learned.fitted
+    for ok, why in _facts(learned):
+        if not ok:
+            raise ValueError(why)
+    for form in _forms(learned):
+        if not form.holds():
+            raise ValueError(f"{form.name} is no array of {form.shape}, or has values out of range")
+    state = learned.fitted.state
+    with np.errstate(over="ignore"):
+        sums = B_sq_norms(state.statistics, learned.fitted.settings)
+        weights = np.square(state.reservoir.counted.weights).sum()
+    if not (np.isfinite(sums).all() and np.isfinite(weights)):
+        raise ValueError("the squares of its sums overflow")
+
+
+def _facts(learned: Learned) -> Iterator[tuple[Any, str]]:
+    """Yield what must be true, in an order in which each may rely on those before; and why not."""
+    fitted, history = learned.fitted, learned.history
     schema, settings, state = fitted.schema, fitted.settings, fitted.state
-    _check_schema(schema, fitted.grows)
-    per_view = {
-        name: dict(zip(schema.names, getattr(settings, name), strict=True))
+    names, widths, features = schema.names, schema.widths, schema.feature_names
+    yield names and len(names) == len(set(names)), "its views have no names of their own"
+    yield len(names) == len(widths) == len(features), "the views do not fit each other"
+    yield all(1 <= width < 1 << 31 for width in widths), f"the views have widths {widths}"
+    for width, own in zip(widths, features, strict=True):
+        if own is not None:
+            yield len(own) == width, "names of features are too many, or too few"
+            yield isinstance(own, Vocabulary) == fitted.grows, "names of features grow, or do not"
+    by_view = {
+        name: dict(zip(names, getattr(settings, name), strict=True))
         for name in ("graph_weight", "sparsity", "view_weight")
     }
-    _expect(
-        resolve({**asdict(settings), **per_view}, schema.names) == settings, "it has no settings"
-    )
-    K, paper = state.n_clusters, settings.solver == "paper"
-    n, widths, dtype = fitted.n_rows, schema.widths, state.statistics.views[0].B.dtype
-    _expect(settings.n_clusters in (AUTO, K) and K > 0, f"it has {K:,} clusters")
-    _expect(dtype in (np.float32, np.float64), f"B is of dtype {dtype}")
-    _expect(
-        1 <= state.n_chunks <= n < _MOST and 0 <= state.reclustered_at <= n,
-        f"of {n:,} rows it has {state.n_chunks:,} chunks, or clustered them later",
-    )
-    _check_statistics(fitted, K, dtype)
-    _shaped("B_sq_norms", state.B_sq_norms, (len(widths), K))
-    _expect(len(state.V) == (len(widths) if paper else 0), "V is of other views")
-    for V_v, D in zip(state.V, widths, strict=bool(state.V)):
-        _shaped("V", V_v, (D, K), dtype)
-    _check_rows(fitted, K, dtype)
-    _check_watch(fitted)
-    weights = state.view_weights
-    _expect(
-        not weights
-        or (
-            settings.decides_weights
-            and len(weights) == len(widths)
-            and set(weights) <= {UNHEARD, 1.0}
-        ),
-        f"the views weigh {weights}",
-    )
-    if fitted.raised is not None:
-        _expect(len(fitted.raised) == len(widths), "columns of other views are raised")
-        for raised, D in zip(fitted.raised, widths, strict=True):
-            _shaped("raised", raised, (D,), np.float64)
-    _check_preparation(fitted)
+    resolved = resolve({**asdict(settings), **by_view}, names)
+    yield resolved == settings, "it has no settings"
+    yield len(state.statistics.views) == len(names), "the sums are of other views"
+    K, dtype = state.n_clusters, state.statistics.views[0].B.dtype
+    yield settings.n_clusters in (AUTO, K) and K > 0, f"it has {K:,} clusters"
+    yield dtype in (np.float32, np.float64), f"the sums are of dtype {dtype}"
+    watch, own_size = state.watch, (K, len(names))
+    yield (watch is not None) == settings.detect_drift, "it is watched for changes, or not"
+    if watch is not None:
+        yield (watch.n_clusters, watch.n_views) == own_size, "other clusters or views are watched"
+    window, reservoir, n = state.window, state.reservoir, fitted.n_rows
+    yield window.size == settings.window, "the window is of another size"
+    yield window.at_hand == settings.recent_rows, "the window is of another size"
+    yield 1 <= state.n_chunks <= n, f"{n:,} rows came in {state.n_chunks:,} chunks"
+    held = 0 if settings.solver == "paper" else min(settings.sample_size, n)
+    yield len(reservoir) == held, f"the reservoir holds {len(reservoir):,} rows"
+    yield reservoir.capacity == settings.sample_size, "the reservoir is of another size"
+    yield reservoir.counted.n_clusters == K, "the reservoir is of other clusters"
+    rows = zip(reservoir.rows, widths, strict=bool(held))
+    yield all(own.width == D for own, D in rows), "the reservoir is of other features"
+    for view, D in zip(state.statistics.views, widths, strict=True):
+        yield view.n_features == D, "the sums are of other features"
+        least = min(view.decayed_n_rows, view.filled_rows, view.energy)
+        yield least >= 0, "there are fewer rows than none"
+    weights, decided = state.view_weights, settings.decides_weights
+    yield not weights or (decided and len(weights) == len(names)), "other views have weights"
+    yield set(weights) <= {UNHEARD, 1.0}, f"the views weigh {weights}"
+    steps = fitted.preparation.steps
+    begun = Preparation.of(dict(zip(names, steps, strict=True)), names)
+    yield begun.steps == steps, "it is prepared by no steps"
     parts = fitted.of_parts
-    _expect(
-        all(len(key) == KEY_SIZE for key in parts) and list(parts) == sorted(set(parts)),
-        "the keys of its parts are none, or not in order",
-    )
-    _check_events(fitted, learned.history)
-    _check_features(learned)
+    yield all(len(key) == KEY_SIZE for key in parts), "the keys of its parts are none"
+    yield list(parts) == sorted(set(parts)), "the keys of its parts are not in order"
+    yield len(history) == min(state.n_chunks, HISTORY), f"it tells of {len(history):,} chunks"
+    yield len(fitted.drift) <= EVENTS, f"it tells of {len(fitted.drift):,} changes"
+    for event in (*fitted.drift, *(info.drift for info in history if info.drift is not None)):
+        yield event.came.keys() == event.went.keys() == set(names), "other views have changed"
+    D, own = learned.n_features_in, learned.feature_names_in
+    yield sum(widths) == D, f"it is of {D:,} features, and its views have {sum(widths):,}"
+    yield own is None or len(own) == D, "names of columns are too many, or too few"
+    one = learned.columns is None and len(names) == 1
+    yield one or not learned.plain, "one X that was not split has more views than one"
+    if (columns := learned.columns) is not None:
+        yield columns.shape == (D,), "the columns do not fit the features"
+        yield (np.sort(columns) == np.arange(D)).all(), "the columns do not fit the features"
 
 
-def _check_schema(schema: Schema, grows: bool) -> None:
-    names, widths, features = schema.names, schema.widths, schema.feature_names
-    _expect(
-        names and len(names) == len(set(names)) == len(widths) == len(features),
-        "the views do not fit each other",
-    )
-    _expect(all(1 <= width < 1 << 31 for width in widths), f"the views have widths {widths}")
-    for width, own in zip(widths, features, strict=True):
-        _expect(own is None or len(own) == width, "names of features are too many, or too few")
-        _expect(own is None or isinstance(own, Vocabulary) == grows, "names of features grow")
-
-
-def _check_statistics(fitted: FittedState, K: int, dtype: Any) -> None:
-    statistics, settings = fitted.state.statistics, fitted.settings
-    n, most = statistics.n_rows, statistics.n_rows * (1 + 1e-9)
-    masses = (K, K) if settings.solver == "paper" else (K,)
-    counted = fitted.raised is not None or settings.scale_columns
-    _expect(len(statistics.views) == len(fitted.schema.widths), "the sums are of other views")
-    _expect(0 <= statistics.decayed_n_rows <= most, f"of {n:,} rows more are not forgotten")
-    for view, D in zip(statistics.views, fitted.schema.widths, strict=True):
-        _shaped("masses", view.masses, masses)
-        _shaped("weight_sums", view.weight_sums, (K,))
-        _shaped("B", view.B, (D, K), dtype)
-        for sums in (view.sums, view.squares):
-            _expect((sums is not None) == counted, "columns are counted, or not")
-            if sums is not None:
-                _shaped("sums of columns", sums, (D,))
-        _expect(
-            0 <= view.decayed_n_rows <= most
-            and 0 <= view.filled_rows <= most
-            and 0 <= view.energy < math.inf,
-            f"a view has sums over rows that {n:,} rows cannot have",
-        )
-        _expect(
-            view.n_features == D
-            and view.filled_columns == replace(view, filled_columns=0).recounted().filled_columns,
-            "a view has columns that are not there",
-        )
-    with np.errstate(over="ignore"):
-        finite = np.isfinite(B_sq_norms(statistics, settings)).all()
-    _expect(finite, "the squares of its sums overflow")
-
-
-def _check_block(X: Any, shape: tuple[int, int], dtype: Any) -> None:
-    """Refuse rows that are no block, or not of a view."""
-    _expect(sp.issparse(X) or isinstance(X, np.ndarray), "rows are no array")
-    _expect(
-        X.shape == shape and X.dtype == dtype,
-        f"rows are {X.dtype} of shape {X.shape}; expected {dtype} of {shape}",
-    )
-    check_values(X, "a view", None, "error")
-
-
-def _check_present(present: Any, blocks: Sequence[Any], n: int) -> None:
-    """Refuse presence of other rows, and values in rows that lack the view."""
-    if present is None:
-        return
-    _shaped("presence", present, (n, len(blocks)))
-    _expect(present.any(axis=1).all(), "there are rows without any view")
-    for X_v, has in zip(blocks, present.T, strict=True):
-        lacking = X_v[np.flatnonzero(~has)]
-        _expect(
-            not (lacking.nnz if sp.issparse(lacking) else lacking.any()),
-            "there are values in rows that lack the view",
-        )
-
-
-def _check_rows(fitted: FittedState, K: int, dtype: Any) -> None:
-    """Refuse rows of the reservoir and the window that do not fit the rest."""
-    settings, n_rows, widths = fitted.settings, fitted.n_rows, fitted.schema.widths
-    reservoir, window = fitted.state.reservoir, fitted.state.window
+def _forms(learned: Learned) -> Iterator[_Form]:
+    """Yield what the arrays must be: those by view in the order of the views."""
+    fitted, settings = learned.fitted, learned.fitted.settings
+    state, widths, n = fitted.state, fitted.schema.widths, fitted.n_rows
+    K, n_views, dtype = state.n_clusters, len(widths), state.statistics.views[0].B.dtype
     paper = settings.solver == "paper"
-    labels, weights, n = reservoir.counted.labels, reservoir.counted.weights, len(reservoir)
-    expected = 0 if paper else min(settings.sample_size, n_rows)
-    _expect(
-        n == expected and len(reservoir.rows) == (len(widths) if n else 0),
-        f"the reservoir holds {n:,} rows of {len(reservoir.rows)} views",
-    )
-    _expect(
-        reservoir.capacity == settings.sample_size and reservoir.counted.n_clusters == K,
-        "the reservoir is of another size",
-    )
-    _shaped("labels", labels, (n,), np.intp)
-    _expect(((labels >= 0) & (labels < K)).all(), "the reservoir's labels are no clusters")
-    _shaped("weights", weights, (n,), dtype)
-    _shaped("shares", reservoir.shares, (n,), dtype)
-    _expect((reservoir.shares <= 1).all(), "more than all is left of a row of the reservoir")
-    with np.errstate(over="ignore"):
-        _expect(np.isfinite(weights @ weights), "the squares of the weights overflow")
-    for rows, D in zip(reservoir.rows, widths, strict=bool(n)):
-        _expect(rows.width == D, "the reservoir is of other features")
-        _check_block(rows.held, (n, D), dtype)
-    _check_present(reservoir.present, reservoir.blocks, n)
-    if reservoir.keys is not None:
-        _shaped("keys", reservoir.keys, (n,))
-    _expect(
-        window.size == settings.window
-        and window.at_hand == settings.recent_rows
-        and len(window.chunks) == len(window.U) == len(window.presences),
-        "the window is of another size",
-    )
-    for chunk, U, present in zip(window.chunks, window.U, window.presences, strict=True):
-        _expect(len(chunk) == len(widths) and len(U), "the window is of other views")
-        _shaped("U", U, (len(U), K), dtype)
-        for X_v, D in zip(chunk, widths, strict=True):
-            _check_block(X_v, (len(U), D), dtype)
-        _check_present(present, chunk, len(U))
-    held = sum(map(len, window.U))
-    _expect(paper <= held <= n_rows, f"the window holds {held:,} of {n_rows:,} rows")
-
-
-def _check_watch(fitted: FittedState) -> None:
-    watch, settings, widths = fitted.state.watch, fitted.settings, fitted.schema.widths
-    _expect((watch is not None) == settings.detect_drift, "it is watched for changes, or not")
-    if watch is None:
-        return
-    K, dtype, n_rows = settings.K, fitted.state.statistics.views[0].B.dtype, fitted.n_rows
-    _expect(
-        (watch.n_clusters, watch.n_views) == (K, len(widths))
-        and 0 <= watch.since <= n_rows
-        and 0 <= watch.until < _MOST
-        and 0 <= watch.n_tests <= n_rows // BUCKET,
-        "it was watched longer than it is, or by others",
-    )
-    yardstick, cells = watch.yardstick, sum(watch.widths)
-    if yardstick is None:
-        bare = Watch(K, len(widths))
-        same = all(
-            getattr(watch, name).shape == getattr(bare, name).shape
-            for name in ("measured", "open", "recent", "before")
-        )
-        _expect(same and watch.levels is None, "it is measured by nothing")
-        return
-    raised = yardstick.raised
-    _expect(
-        len(yardstick.V) == len(yardstick.factors) == len(widths)
-        and (raised is None or len(raised) == len(widths)),
-        "it is measured by other views",
-    )
-    for v, D in enumerate(widths):
-        _shaped("yardstick", yardstick.V[v], (D, K), dtype)
-        _expect(yardstick.factors[v].shape in ((1,), (D,)), "the yardstick has other factors")
-        if raised is not None:
-            _shaped("yardstick", raised[v], (D,))
-    _shaped("yardstick", yardstick.V_sq_norms, (len(widths), K))
-    for name, shape in (("open", (cells,)), ("before", (cells,))):
-        _shaped(name, getattr(watch, name), shape)
-    _shaped("recent", watch.recent, (len(watch.recent), cells))
-    if watch.levels is not None:
-        _shaped("levels", watch.levels, (K + 1, LEVELS - 1))
-        levels = watch.levels
-        _expect((levels <= 1).all() and (np.diff(levels) >= 0).all(), "the levels are none")
-    labels, explained = watch.measured.reshape(-1, 2).T
-    _expect(
-        (labels <= K).all() and (labels == np.floor(labels)).all() and (explained <= 1).all(),
-        "rows that levels are laid out by are in no clusters",
-    )
-    buckets = np.vstack([watch.open, watch.before, watch.recent])
-    _expect(((buckets >= 0) & (buckets <= n_rows)).all(), "rows are counted that did not come")
-    totals = np.add.reduceat(buckets, np.cumsum([0, *watch.widths[:-1]]), axis=1)
-    sizes, full = totals[:, 0], len(watch.recent)
-    _expect(
-        (totals == totals[:, :1]).all()
-        and sizes.sum() <= n_rows
-        and sizes[0] < BUCKET
-        and sizes[1] % BUCKET == 0
-        and (sizes[2:] == BUCKET).all()
-        and full <= SPANS[-1]
-        and (not sizes[1] or full == SPANS[-1]),
-        "rows are counted in other buckets than there may be",
-    )
-
-
-def _check_preparation(fitted: FittedState) -> None:
-    views, own = fitted.schema.names, fitted.preparation
-    begun = Preparation.of(dict(zip(views, own.steps, strict=True)), views)
-    _expect(
-        begun.steps == own.steps and list(map(len, own.counted)) == list(map(len, own.steps)),
-        "it is prepared by no steps",
-    )
-    dtype = fitted.state.statistics.views[0].B.dtype
-    for steps, counts, D in zip(own.steps, own.counted, fitted.schema.widths, strict=True):
-        for step, counted in zip(steps, counts, strict=True):
-            wanted = {"tfidf": ["df", "n"], "scale": ["largest"]}.get(step, [])
-            _expect(sorted(counted) == wanted, f"{step} has counted {listed(counted)}")
-            if step == "scale":
-                _shaped("largest", counted["largest"], (D,), dtype)
+    counted = fitted.raised is not None or settings.scale_columns
+    yield _Form("B_sq_norms", state.B_sq_norms, (n_views, K))
+    for V, D in zip(state.V, widths if paper else (), strict=True):
+        yield _Form("V", V, (D, K), dtype)
+    for raised, D in zip(fitted.raised or (), widths if fitted.raised else (), strict=True):
+        yield _Form("raised", raised, (D,))
+    for view, D in zip(state.statistics.views, widths, strict=True):
+        yield _Form("masses", view.masses, (K, K) if paper else (K,))
+        yield _Form("weight_sums", view.weight_sums, (K,))
+        yield _Form("B", view.B, (D, K), dtype)
+        yield _Form("sums", view.sums, (D,) if counted else None)
+        yield _Form("squares", view.squares, (D,) if counted else None)
+    yield from _forms_of_rows(fitted, K, dtype)
+    for names, counts, D in zip(
+        fitted.preparation.steps, fitted.preparation.counted, widths, strict=True
+    ):
+        for step, own in zip(names, counts, strict=True):
             if step == "tfidf":
-                df, n = counted["df"], counted["n"]
-                _shaped("df", df, (D,), np.int64)
-                _shaped("n", n, (1,), np.int64)
-                _expect(
-                    0 <= n[0] <= fitted.n_rows and ((df >= 0) & (df <= n[0])).all(),
-                    "it counts rows that did not come",
-                )
+                yield _Form("df", own["df"], (D,), np.int64, n)
+                yield _Form("n", own["n"], (1,), np.int64, n)
+            elif step == "scale":
+                yield _Form("largest", own["largest"], (D,), dtype)
+    if (watch := state.watch) is not None:
+        cells, levels = sum(watch.widths) if watch.yardstick else 0, watch.levels
+        yield _Form("open", watch.open, (cells,), most=n)
+        yield _Form("before", watch.before, (cells,), most=n)
+        yield _Form("recent", watch.recent, (len(watch.recent), cells), most=n)
+        yield _Form("measured", watch.measured, (len(watch.measured), 2), most=K)
+        yield _Form("levels", levels, None if levels is None else (K + 1, LEVELS - 1), most=1)
+        if (yardstick := watch.yardstick) is not None:
+            yield _Form("V_sq_norms", yardstick.V_sq_norms, (n_views, K))
+            raised = yardstick.raised or (None,) * n_views
+            own = zip(widths, yardstick.V, yardstick.factors, raised, strict=True)
+            for D, V, factors, up in own:
+                yield _Form("V", V, (D, K), dtype)
+                yield _Form("factors", factors, (D,) if len(factors) != 1 else (1,))
+                yield _Form("raised", up, None if up is None else (D,))
 
 
-def _check_events(fitted: FittedState, history: Sequence[ChunkInfo]) -> None:
-    n_rows, n_chunks = fitted.n_rows, fitted.state.n_chunks
-    _expect(len(history) == min(n_chunks, HISTORY), f"it tells of {len(history):,} chunks")
-    for info in history:
-        numbers = info.reconstruction, info.graph, info.sparsity, info.seconds
-        _expect(
-            0 < info.n_rows <= n_rows
-            and 0 <= info.n_iter < _MOST
-            and all(map(math.isfinite, numbers)),
-            "a chunk has numbers that cannot be",
-        )
-    events = fitted.drift
-    _expect(len(events) <= EVENTS, f"it tells of {len(events):,} changes")
-    chunks = [-1, *(event.chunk for event in events)]
-    _expect(
-        chunks[-1] < n_chunks and all(a < b for a, b in itertools.pairwise(chunks)),
-        "the changes of the stream are not in order",
-    )
-    for event in (*events, *(info.drift for info in history if info.drift is not None)):
-        threshold = event.threshold
-        _expect(
-            0 <= event.since <= event.row <= n_rows
-            and 0 <= event.statistic < math.inf
-            and 0 <= event.distance <= 1
-            and (math.isnan(threshold) or threshold > 0),
-            "a change of the stream has numbers that cannot be",
-        )
-        for found in (event.came, event.went):
-            _expect(found.keys() == set(fitted.schema.names), "features of other views came")
-
-
-def _check_features(learned: Learned) -> None:
-    """Refuse columns of X that do not fit the views."""
-    width, n, columns = sum(learned.fitted.schema.widths), learned.n_features_in, learned.columns
-    # Only of one X that was split may some columns be in no view, and who asks for a mask of them
-    # all is not to get one that a small file has blown up.
-    _expect(
-        n == width,
-        f"it is of {n:,} features, and its views have {width:,}",
-    )
-    one = columns is None and len(learned.fitted.schema.names) == 1
-    _expect(one or not learned.plain, "one X that was not split has more views than one")
-    if columns is not None:
-        _shaped("columns", columns, (width,), np.int64)
-        _expect((np.sort(columns) == np.arange(n)).all(), "the columns do not fit the features")
-    names = learned.feature_names_in
-    _expect(names is None or len(names) == n, "names of columns are too many, or too few")
+def _forms_of_rows(fitted: FittedState, K: int, dtype: Any) -> Iterator[_Form]:
+    """Yield what the arrays of the rows that are held must be."""
+    state, widths = fitted.state, fitted.schema.widths
+    reservoir, window, n_views = state.reservoir, state.window, len(widths)
+    n, present = len(reservoir), reservoir.present
+    yield _Form("labels", reservoir.counted.labels, (n,), np.intp, K - 1)
+    yield _Form("weights", reservoir.counted.weights, (n,), dtype)
+    yield _Form("shares", reservoir.shares, (n,), dtype, 1)
+    yield _Form("keys", reservoir.keys, None if reservoir.keys is None else (n,))
+    yield _Form("presence", present, None if present is None else (n, n_views))
+    for rows, D in zip(reservoir.rows, widths if n else (), strict=True):
+        yield _Form("rows", rows.held, (n, D), dtype)
+    for chunk, U, has in zip(window.chunks, window.U, window.presences, strict=True):
+        m = len(U)
+        yield _Form("U", U, (m, K), dtype)
+        yield _Form("presence", has, None if has is None else (m, n_views))
+        for X, D in zip(chunk, widths, strict=True):
+            yield _Form("rows", X, (m, D), dtype)
 
 
 # Estimators
@@ -1048,11 +896,8 @@ class Persistent:
             fitted = learned.fitted
             check_all(params, fitted.schema.names)
             grows = params.get("new_features", "error") == "grow"
-            _expect(grows == fitted.grows, "features come later, or they do not")
-            _expect(
-                kind._fixed["solver"] == fitted.settings.solver,
-                f"its settings are not those of a {kind.__name__}",
-            )
+            if grows != fitted.grows or kind._fixed["solver"] != fitted.settings.solver:
+                raise ValueError(f"its settings are not those of a {kind.__name__}")
         except _UNSOUND as error:
             why = str(error) if len(str(error)) <= _TELLING else f"{str(error)[:_TELLING]}..."
             name = GIVEN if path is None else os.fspath(path)
