@@ -1,9 +1,8 @@
 """What was learned on disk, and back: arrays and JSON in one checksummed file; no pickle.
 
 A checkpoint is a safetensors file. The tensor ``tree`` is JSON: the class and parameters of the
-estimator, all that it has learned, and where the run stands. The other tensors are its arrays, in
-the order of the tree: small ones one after another in a pool for each dtype, larger ones by
-themselves. The tree names no classes: what is rebuilt is what the type hints of `Learned` and of
+estimator, all that it has learned, and where the run stands. The other tensors are its arrays, by
+their number. The tree names no classes: what is rebuilt is what the type hints of `Learned` and of
 the dataclasses below it say, and nothing else. `check_state` then compares the pieces with each
 other, as the checksum finds damage and not intent.
 """
@@ -66,8 +65,6 @@ _UNSOUND = (
 _TELLING = 500
 # Written at a time, so that an interruption is never far.
 _PIECE = 1 << 20
-# Arrays of at least so many values have a tensor of their own.
-_LARGE = 4096
 _SPARSE = {"csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 # Half a surrogate pair may be a name, and is kept as it is.
 _PAIRS = "surrogatepass"
@@ -300,13 +297,7 @@ class Encoder:
     def __init__(self, many: float = 64) -> None:
         # Lists of so many names are arrays.
         self._many = many
-        self._own: Tensors = {}
-        self._pools: dict[str, list[NDArray[Any]]] = {}
-
-    @property
-    def tensors(self) -> Tensors:
-        """All arrays so far."""
-        return self._own | {f"pool/{k}": np.concatenate(v) for k, v in self._pools.items()}
+        self.tensors: Tensors = {}
 
     def node(self, value: Any) -> Any:
         """Return a value as JSON has it."""
@@ -342,39 +333,31 @@ class Encoder:
             return [self.node(each) for each in items]
         raise TypeError(f"Got a value of type {type(value).__name__}, which cannot be saved.")
 
-    def _names(self, names: Sequence[str]) -> list[Any]:
+    def _names(self, names: Sequence[str]) -> list[str]:
         """Keep texts as bytes and where each ends."""
         each = [name.encode("utf-8", _PAIRS) for name in names]
         ends = np.cumsum([len(part) for part in each], dtype=np.int64)
         return [self._array(np.frombuffer(b"".join(each), np.uint8)), self._array(ends)]
 
-    def _array(self, array: NDArray[Any]) -> list[Any]:
-        """Keep an array; larger ones are the more readable with a tensor each."""
-        kind, shape = array.dtype.name, list(array.shape)
-        if array.size >= _LARGE:
-            name = f"array/{len(self._own)}"
-            self._own[name] = array
-            return [kind, shape, name]
-        self._pools.setdefault(kind, []).append(array.ravel())
-        return [kind, shape]
+    def _array(self, array: NDArray[Any]) -> str:
+        """Keep an array, and return its name."""
+        self.tensors[name := str(len(self.tensors))] = array
+        return name
 
 
 class Decoder:
     """Turns JSON and arrays into values of the types that are expected, and of no others.
 
-    Every array is used once, in the order in which it was kept, so that what a file brings takes
-    no more memory than the file. Floats are finite; floats in arrays and whole numbers are not
-    below 0.
+    Every array is used once, so that what a file brings takes no more memory than the file. Floats
+    are finite; floats in arrays and whole numbers are not below 0.
     """
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         self._left = dict(tensors)
-        self._used: dict[str, int] = {}
 
     def end(self) -> None:
         """Refuse arrays that nothing asked for."""
-        pools = {f"pool/{kind}": n for kind, n in self._used.items()}
-        if {name: array.size for name, array in self._left.items()} != pools:
+        if self._left:
             raise ValueError("it has arrays that belong nowhere")
 
     def value(self, node: Any, hint: Any, place: str = "it") -> Any:
@@ -455,7 +438,7 @@ class Decoder:
             return node
         ((kind, own),) = node.items()
         if kind == "array":
-            return self._array(*own)
+            return self._array(own)
         if kind == "sparse":
             return self._sparse(*own)
         if kind == "float":
@@ -468,14 +451,14 @@ class Decoder:
         return {key: self._any(each) for key, each in node["map"]}
 
     def _typed(self, node: Any, scalar: Any, place: str) -> NDArray[Any]:
-        array = self._array(*node["array"])
+        array = self._array(node["array"])
         wanted = get_origin(scalar) or scalar
         if wanted is not Any and not np.issubdtype(array.dtype, wanted):
             raise ValueError(f"{place} is of dtype {array.dtype}; expected {wanted.__name__}")
         return array
 
     def _sparse(self, kind: str, shape: list[int], *parts: Any) -> Any:
-        data, indices, indptr = (self._array(*each) for each in parts)
+        data, indices, indptr = (self._array(each) for each in parts)
         n, width = shape
         try:
             check_compressed(data, indices, indptr, (n, width))
@@ -484,7 +467,7 @@ class Decoder:
         return _SPARSE[kind]((data, indices, indptr), shape=(n, width))
 
     def _names(self, content: Any, ends: Any) -> tuple[str, ...]:
-        text, stops = self._array(*content), self._array(*ends)
+        text, stops = self._array(content), self._array(ends)
         if text.dtype != np.uint8 or stops.dtype != np.int64 or stops.ndim != 1 or not len(stops):
             raise ValueError("names are of the wrong kind")
         starts = np.concatenate([[0], stops[:-1]])
@@ -493,22 +476,13 @@ class Decoder:
         whole, pairs = text.tobytes(), zip(starts.tolist(), stops.tolist(), strict=True)
         return tuple(whole[start:stop].decode("utf-8", _PAIRS) for start, stop in pairs)
 
-    def _array(self, kind: str, shape: list[int], name: str | None = None) -> NDArray[Any]:
-        """Take the next array; what is not there, or not as it was told, is refused."""
-        if not all(type(n) is int and 0 <= n < _MOST for n in shape):
-            raise ValueError(f"an array is of shape {str(shape)[:80]}")
-        size = math.prod(shape)
-        if name is None:
-            start = self._used.get(kind, 0)
-            found = self._left[f"pool/{kind}"][start : start + size].copy()
-            self._used[kind] = start + size
-        else:
-            found = np.require(self._left.pop(name), requirements="W")
-        if found.size != size or found.dtype.name != kind:
-            raise ValueError(f"an array has {found.size:,} {found.dtype}; expected {size:,} {kind}")
-        if found.dtype.kind == "f" and size and not (found.min() >= 0 and found.max() < math.inf):
+    def _array(self, name: str) -> NDArray[Any]:
+        """Take an array; one that is not there, or was taken before, is refused."""
+        found = np.require(self._left.pop(name), requirements="W")
+        real = found.dtype.kind == "f" and found.size
+        if real and not (found.min() >= 0 and found.max() < math.inf):
             raise ValueError("an array has values that are not finite, or below 0")
-        return found.reshape(shape)
+        return found
 
 
 @cache
