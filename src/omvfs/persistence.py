@@ -682,7 +682,7 @@ def _forms(learned: Learned) -> Iterator[_Form]:
     yield _Form("B_sq_norms", state.B_sq_norms, (n_views, K))
     for V, D in zip(state.V, widths if paper else (), strict=True):
         yield _Form("V", V, (D, K), dtype)
-    for raised, D in zip(fitted.raised or (), widths if fitted.raised else (), strict=True):
+    for raised, D in zip(fitted.raised or (), widths, strict=fitted.raised is not None):
         yield _Form("raised", raised, (D,))
     for view, D in zip(state.statistics.views, widths, strict=True):
         yield _Form("masses", view.masses, (K, K) if paper else (K,))
@@ -709,12 +709,11 @@ def _forms(learned: Learned) -> Iterator[_Form]:
         yield _Form("levels", levels, None if levels is None else (K + 1, LEVELS - 1), most=1)
         if (yardstick := watch.yardstick) is not None:
             yield _Form("V_sq_norms", yardstick.V_sq_norms, (n_views, K))
-            raised = yardstick.raised or (None,) * n_views
-            own = zip(widths, yardstick.V, yardstick.factors, raised, strict=True)
-            for D, V, factors, up in own:
+            for D, V, factors in zip(widths, yardstick.V, yardstick.factors, strict=True):
                 yield _Form("V", V, (D, K), dtype)
                 yield _Form("factors", factors, (D,) if len(factors) != 1 else (1,))
-                yield _Form("raised", up, None if up is None else (D,))
+            for D, raised in zip(widths, yardstick.raised or (), strict=bool(yardstick.raised)):
+                yield _Form("raised", raised, (D,))
 
 
 def _forms_of_rows(fitted: FittedState, K: int, dtype: Any) -> Iterator[_Form]:
