@@ -655,7 +655,7 @@ def _telling_of_checkpoint(out: "Destination") -> Iterator[None]:
         if _stamp(model) not in (None, before):
             with contextlib.suppress(Exception):
                 out.publish(MODEL)
-            if out.has_brought(MODEL):
+            if out.has(MODEL):
                 error.add_note(f"What was learned so far is in {out / MODEL}: go on with --resume.")
         raise
 

@@ -27,7 +27,6 @@ MAX_CHUNK_BYTES = 1 << 30
 # Folder of what is on its way to an address: temporary ones of killed programs are swept.
 _ASIDE = "omvfs.results"
 _PROBE = "omvfs.probe"
-_BLOCK_BYTES = 1 << 20
 # Bytes at the end of a text by which it is known again after lines were added.
 _END_BYTES = 1 << 16
 # Seconds to wait for a web server to connect, and for each of its answers.
@@ -309,11 +308,7 @@ def reading(file: File | str, where: str = "") -> Iterator[None]:
 def errors_of_storage(file: File, what: str) -> Iterator[None]:
     """Turn what a kind of storage raises into an error of the system, without secrets.
 
-    Parameters
-    ----------
-    file : File
-    what : str
-        That cannot be done with it.
+    `what` is what cannot be done with the file.
     """
     try:
         yield
@@ -368,11 +363,6 @@ def open_hdf5(file: File, stack: ExitStack) -> Any:
     """Return an HDF5 file as h5py opens it, to be closed with a stack.
 
     A file with links to others is refused: HDF5 would follow them wherever they lead.
-
-    Parameters
-    ----------
-    file : File
-    stack : ExitStack
     """
     try:
         import h5py
@@ -432,7 +422,6 @@ class Destination:
     def __init__(self, given: "PathLike | Destination") -> None:
         self._file: File = File(given._file if isinstance(given, Destination) else given)
         self._stack = ExitStack()
-        self._brought: dict[str, tuple[int, int]] = {}
         self._fs: Any = None
         self.here = Path(self._file.text)
         if not self._file.remote:
@@ -474,13 +463,6 @@ class Destination:
         with errors_of_storage(self._file, "looked at"):
             return bool(self._fs.exists(f"{self._path}/{name}"))
 
-    def has_brought(self, name: str) -> bool:
-        """Tell whether a file of this folder is where it belongs, as it is now."""
-        file = self.here / name
-        if not self.remote or not file.is_file():
-            return file.is_file()
-        return self._brought.get(name) == _signature(file)
-
     def check_free(self) -> None:
         """Refuse an address at which there is something; of this machine its writers do so."""
         if not self.remote:
@@ -507,10 +489,9 @@ class Destination:
             self.here.mkdir(exist_ok=True)
             with errors_of_storage(self._file, "read"):
                 self._fs.get_file(f"{self._path}/{name}", str(self.here / name))
-            self._brought[name] = _signature(self.here / name)
 
     def publish(self, *names: str) -> None:
-        """Bring what was written to its address, but for what is there already.
+        """Bring what was written to its address.
 
         Parameters
         ----------
@@ -520,27 +501,22 @@ class Destination:
         """
         if not self.remote:
             return
-        files, news = {self._path: self.here}, dict[str, Path]()
+        files = {self._path: self.here}
         if self.here.is_dir():
             asked = [self.here / name for name in names] or [self.here]
             found = sorted(file for each in asked for file in (each, *each.rglob("*")))
-            inside = {file.relative_to(self.here).as_posix(): file for file in found}
-            inside = {name: file for name, file in inside.items() if file.is_file()}
-            news = {
-                name: file
-                for name, file in inside.items()
-                if self._brought.get(name) != _signature(file)
+            files = {
+                f"{self._path}/{file.relative_to(self.here).as_posix()}": file
+                for file in found
+                if file.is_file()
             }
-            files = {f"{self._path}/{name}": file for name, file in news.items()}
-        signatures = {name: _signature(file) for name, file in news.items()}
         with errors_of_storage(self._file, "written"):
             for parent in dict.fromkeys(path.rpartition("/")[0] for path in files):
                 self._fs.makedirs(parent, exist_ok=True)
             with self._fs.transaction:
                 for path, file in files.items():
                     with file.open("rb") as content, self._fs.open(path, "wb") as there:
-                        shutil.copyfileobj(content, there, _BLOCK_BYTES)
-        self._brought |= signatures
+                        shutil.copyfileobj(content, there, 1 << 20)
 
     def __enter__(self) -> Self:
         if self.remote:
@@ -552,9 +528,3 @@ class Destination:
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
-
-
-def _signature(file: Path) -> tuple[int, int]:
-    """Return what tells whether a file was written again."""
-    stat = file.stat()
-    return stat.st_mtime_ns, stat.st_size
