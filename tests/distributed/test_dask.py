@@ -10,7 +10,6 @@ import scipy.sparse as sp
 import omvfs
 from clusters import QUICK, inside, saved_parts
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.formats import ArraySource
 from streams import learned, two_views
 
 dask = pytest.importorskip("dask")
@@ -147,8 +146,6 @@ def test_files_are_read_by_workers(views, tmp_path):
     with inside(2) as client:
         assert learned(fit(selector(), paths, client)) == learned(whole)
     assert learned(fit(selector(), f"{tmp_path}/*.npy")) == learned(whole)
-    sources = [ArraySource({"rows": part}) for part in parts]
-    assert learned(fit(selector(), sources)) == learned(whole)
     both = [(f"text={path}", f"again={path}") for path in paths]
     assert fit(selector(), both).schema_.names == ("text", "again")
 

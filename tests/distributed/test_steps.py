@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 import omvfs
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.distributed import steps
-from omvfs.distributed.shards import fit_file, part_of, schema_of
-from omvfs.formats import ArraySource
 from streams import learned, two_views
 
 QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10, "sample_size": 12}
@@ -74,16 +72,6 @@ def test_batches_that_fail_change_nothing():
     with pytest.raises(ValueError, match="has 3 features"):
         new.fit_batches([rows, rows[:, :3]])
     assert not hasattr(new, "schema_")
-
-
-def test_a_source_is_learned_from_as_by_the_loop():
-    views = two_views(0, 35)
-    part = part_of(ArraySource(views))
-    state = fit_file(part, OMVFS(3, **QUICK), schema_of(part))
-    expected = OMVFS(3, **QUICK).fit(views)
-    assert learned(OMVFS.from_bytes(state)) == learned(expected)
-    none = {view: X[:0] for view, X in views.items()}
-    assert steps.fit_part(OMVFS(3, **QUICK), [none], "part 1") is None
 
 
 def test_errors_name_the_part():

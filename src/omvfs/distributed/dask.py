@@ -2,6 +2,7 @@
 
 import logging
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +29,6 @@ from omvfs.distributed.shards import (
     tried,
 )
 from omvfs.distributed.steps import ClusterError
-from omvfs.formats import Source
 from omvfs.formats.combined import together
 from omvfs.omvfs import OMVFS
 from omvfs.selection import Selection
@@ -166,8 +166,8 @@ def _at(client: Any) -> str:
 
 
 _EXPECTED = (
-    "expected a dask array or dask dataframe, a dict of them by view, or a list of delayed chunks, "
-    "of paths or of sources"
+    "expected a dask array or dask dataframe, a dict of them by view, or a list of delayed chunks "
+    "or of paths"
 )
 
 
@@ -191,8 +191,8 @@ def fit(
     data : dask array, dask dataframe, mapping of str to either, or list
         A 2-D array in chunks of rows, dense or CSR; a frame, which the parameter `views` splits
         into views; arrays or frames by view, of the same rows in the same partitions; a list of
-        delayed chunks, each anything that `as_views` accepts; or a list of paths (a tuple for files
-        side by side) or of sources, which workers open. Partitions may be of any sizes, or empty.
+        delayed chunks, each anything that `as_views` accepts; or a path or list of paths (a tuple
+        for files side by side), which workers open. Partitions may be of any sizes, or empty.
     client : distributed.Client, default=None
         Where to run; by default Dask's own default: the client that is active, or else threads of
         this process.
@@ -213,8 +213,20 @@ def fit(
     >>> transform(model, X).shape
     (90, 6)
     """
+    copy = steps.worker_copy(selector)
     client = client if client is not None else _active_client()
-    names, promises = _promised(steps.worker_copy(selector), data, client)
+    if isinstance(data, str | os.PathLike) or (
+        isinstance(data, list) and data and all(map(_is_file, data))
+    ):
+        parts = list(map(part_of, data)) if isinstance(data, list) else parts_of([data])
+        with tempfile.TemporaryDirectory(prefix="omvfs-") as folder:
+            found = run_parts(client, selector, parts, Kept(folder), order=order).selector
+        if found is None:
+            raise ValueError("Got no rows; expected some in at least one part.")
+        return found
+    names, chunks = _chunks(data)
+    fits = delayed(steps.fit_part, pure=False)
+    promises = [fits(copy, [chunk], name) for name, chunk in zip(names, chunks, strict=True)]
     return steps.merge_states(selector, _computed(client, promises, names), names, order)
 
 
@@ -262,7 +274,7 @@ def transform(selector: OMVFS | Selection, data: Any) -> Any:
         )
     if isinstance(data, list) and data and all(isinstance(each, Delayed) for each in data):
         return [delayed(_columns_of)(each, chosen) for each in data]
-    raise TypeError(f"Got {_called(data)}; {_EXPECTED.replace(', of paths or of sources', '')}.")
+    raise TypeError(f"Got {_called(data)}; {_EXPECTED.replace(' or of paths', '')}.")
 
 
 def _computed(
@@ -297,24 +309,6 @@ def _active_client() -> Any:
         return default_client()
     except (ImportError, ValueError):
         return None
-
-
-def _promised(selector: OMVFS, data: Any, client: Any) -> tuple[list[str], list[Any]]:
-    """Return what parts are called, and the promises of what is learned from them."""
-    if isinstance(data, str | os.PathLike):
-        files = parts_of([data])
-    elif isinstance(data, list) and data and all(map(_is_file, data)):
-        files = [part_of(each) for each in data]
-    else:
-        names, chunks = _chunks(data)
-        fits = delayed(steps.fit_part, pure=False)
-        pairs = zip(names, chunks, strict=True)
-        return names, [fits(selector, [chunk], name) for name, chunk in pairs]
-    names = [part.name for part in files]
-    looks = [delayed(schema_of, pure=False)(part) for part in files]
-    found = dict(_computed(client, looks, names))
-    schema = delayed(together([found[i] for i in range(len(files))]), pure=False)
-    return names, [delayed(fit_file, pure=False)(part, selector, schema) for part in files]
 
 
 def _chunks(data: Any) -> tuple[list[str], list[Any]]:
@@ -408,7 +402,7 @@ def _is_frame(data: Any) -> bool:
 def _is_file(each: Any) -> bool:
     if isinstance(each, tuple):
         return bool(each) and all(isinstance(one, str | os.PathLike) for one in each)
-    return isinstance(each, str | os.PathLike | Source)
+    return isinstance(each, str | os.PathLike)
 
 
 def _called(data: Any) -> str:
@@ -439,7 +433,8 @@ def run_parts(
 
     Parameters
     ----------
-    client : distributed.Client
+    client : distributed.Client or None
+        By default threads of this process.
     selector : OMVFS
         With the parameters to learn by; it is not changed.
     parts : sequence of FilePart

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from omvfs import disk
 from omvfs.data.schema import Schema
 from omvfs.distributed.steps import PartState, naming, state_of
-from omvfs.formats import Appended, Source, SourceError, open_source
+from omvfs.formats import Source, SourceError, open_source
 from omvfs.formats.files import without_secrets
 from omvfs.formats.opening import ROWS, Given, Input, read_input
 from omvfs.omvfs import OMVFS
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FilePart:
-    """A part of a data set, in files or as a source that can be sent.
+    """A part of a data set, in files.
 
     Attributes
     ----------
@@ -45,14 +45,11 @@ class FilePart:
         What `open_source` opens.
     options : mapping of str to object
         What it is told.
-    source : Source or None
-        In the place of both.
     """
 
     name: str
     inputs: tuple[Given, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    source: Source | None = None
 
     def open(self, schema: Schema | None = None) -> Source:
         """Return its rows.
@@ -62,12 +59,8 @@ class FilePart:
         schema : Schema, default=None
             Of all parts.
         """
-        if self.source is None:
-            known = {} if schema is None else {"schema": schema}
-            return open_source(*self.inputs, **{**self.options, **known})
-        if schema is not None and self.source.schema != schema:
-            return Appended([_Empty(schema), self.source])
-        return self.source
+        known = {} if schema is None else {"schema": schema}
+        return open_source(*self.inputs, **{**self.options, **known})
 
     @cached_property
     def key(self) -> str:
@@ -106,14 +99,12 @@ def parts_of(inputs: Sequence[Given], options: Mapping[str, Any] | None = None) 
 
 
 def part_of(given: Any) -> FilePart:
-    """Return the part that something is: a path, several side by side, or a source.
+    """Return the part that something is: a path, or several side by side.
 
     Parameters
     ----------
-    given : path, str of the form ``view=path``, tuple of them, or Source
+    given : path, str of the form ``view=path``, or tuple of them
     """
-    if isinstance(given, Source):
-        return FilePart(given.name, source=given)
     inputs = given if isinstance(given, tuple) else (given,)
     name = ", ".join(without_secrets(os.fspath(each)) for each in inputs)
     if len(inputs) == 1 and (one := read_input(inputs[0])).bare:
@@ -164,16 +155,6 @@ def tried(work: Callable[..., T], *given: Any) -> T | Exception:
     except OSError as error:
         name, why = error.filename, error.strerror
         return OSError(f"{name}: {why}." if name and why else str(error))
-
-
-class _Empty(Source):
-    """No rows, of some schema."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema, self._n_rows, self.name = schema, 0, "The parts before"
-
-    def _chunks(self, batch_size: int, cursor: Any) -> Any:
-        return iter(())
 
 
 def _of_file(view: str, file: Any, told: Mapping[str, Any]) -> FilePart:

@@ -1,6 +1,5 @@
 """Selection for AnnData and MuData, in the manner of ``scanpy.pp.highly_variable_genes``."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -15,6 +14,8 @@ from omvfs.omvfs import OMVFS
 from omvfs.parameters import whole
 from omvfs.parts import merge
 from omvfs.selector import rank
+
+__all__ = ["select"]
 
 Layer = str | Mapping[str, str | None] | None
 
@@ -182,69 +183,6 @@ def _slice(matrix: Any, start: int, stop: int) -> Any:
     return rows if sp.issparse(rows) else np.asarray(rows)
 
 
-def read_backed(path: str | os.PathLike[str]) -> Any:
-    """Open a file of AnnData or MuData and leave its matrices where they are.
-
-    Names and annotations are read; ``X`` and all layers stay on the disk, also of zarr, which
-    anndata and mudata read whole, and of layers, which they read from backed files too. The file
-    is open as long as what is returned.
-
-    Parameters
-    ----------
-    path : path
-        An ``.h5ad`` or ``.h5mu`` file, or a zarr store of either.
-
-    Returns
-    -------
-    AnnData or MuData
-    """
-    from anndata import AnnData
-    from anndata.io import read_elem
-
-    file = _opened(os.fspath(path))
-
-    def annotated(group: Any) -> Any:
-        matrices = {"X": group.get("X"), **{k: group["layers"][k] for k in group.get("layers", {})}}
-        lazy = {name: _on_disk(each) for name, each in matrices.items() if each is not None}
-        parts = ("obs", "var", "obsm", "varm", "obsp", "varp", "uns")
-        return AnnData(
-            X=lazy.pop("X", None),
-            layers=lazy,
-            **{part: read_elem(group[part]) for part in parts if part in group},
-        )
-
-    if "mod" not in file:
-        return annotated(file)
-    from mudata import MuData
-
-    mods = file["mod"]
-    order = [name for name in mods.attrs.get("mod-order", list(mods)) if name in mods]
-    whole = {part: read_elem(file[part]) for part in file if part != "mod"}
-    if "axis" in file.attrs:
-        whole["axis"] = int(file.attrs["axis"])
-    return MuData({name: annotated(mods[name]) for name in order}, **whole)
-
-
-def _opened(path: str) -> Any:
-    if os.path.isdir(path):
-        import zarr
-
-        return zarr.open(path, mode="r")
-    import h5py
-
-    return h5py.File(path, "r")
-
-
-def _on_disk(stored: Any) -> Any:
-    """Return a stored matrix as what rows can be sliced from."""
-    from anndata.io import sparse_dataset
-
-    return stored if hasattr(stored, "shape") else sparse_dataset(stored)
-
-
-__all__ = ["read_backed", "select"]
-
-
 def select(
     data: Any,
     n_clusters: int | Literal["auto"] = 8,
@@ -264,8 +202,9 @@ def select(
     ----------
     data : AnnData or MuData
         AnnData is one view, MuData a view a modality; cells may lack modalities. Matrices may be
-        on a disk: opened by ``backed="r"``, or by `read_backed`. Values must not be negative, as
-        normalised and logarithmised counts are not; else see `negative` of OMVFS.
+        on a disk: opened by ``backed="r"``, or by `anndata.experimental.read_lazy`. Values must
+        not be negative, as normalised and logarithmised counts are not; else see `negative` of
+        OMVFS.
     n_clusters : int or "auto", default=8
         Number of clusters of cells, as for OMVFS.
     n_top : int, sequence of int, or mapping of str to int, default=2000
