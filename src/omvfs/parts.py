@@ -1,10 +1,10 @@
-"""Merge estimators that have learned from parts of a stream, wherever these are."""
+"""Merge estimators that have learned from parts of a stream."""
 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from omvfs.constraints import plain
 from omvfs.data.schema import Schema, Vocabulary, listed
 from omvfs.fitted import EVENTS, FittedState
-from omvfs.model.arrays import Array, IntArray
+from omvfs.model.arrays import IntArray
 from omvfs.model.constrained.directions import completed_matrices
 from omvfs.model.constrained.merging import CommonClusters, KeyedPart, Sample, in_pairs
 from omvfs.model.settings import Settings
@@ -24,6 +24,8 @@ from omvfs.model.stream.window import Window
 from omvfs.prepare import Preparation
 from omvfs.selector import HISTORY
 from omvfs.threads import on_one_thread
+
+PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -51,60 +53,28 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Form:
-    """What parts must have in common, but for names that one knows and the other does not.
+class Summary:
+    """What must be known of every part before one of them is merged.
 
     Attributes
     ----------
     schema : Schema
     reading : Reading
-    settings : Settings
     params : mapping of str to object
-        Parameters that decide what is learned beside `settings`; `prepare` in few words.
+        Parameters that decide what is learned; `prepare` in few words.
+    settings : Settings
     dtype : dtype
         Of what was learned.
-    """
-
-    schema: Schema
-    reading: Reading
-    settings: Settings
-    params: Mapping[str, Any]
-    dtype: np.dtype[Any]
-
-
-@dataclass(frozen=True)
-class Card:
-    """What a part is known by among others.
-
-    Attributes
-    ----------
     key : bytes
         Of its rows.
-    n_rows : int
-        Rows that it was learned from.
     weight : float
-        Rows, as far as they are not forgotten.
+        Rows that it was learned from, as far as they are not forgotten.
     later : int
         Rows of other parts that came after it.
     of_parts : tuple of bytes
         Keys of the parts that were merged to it before.
-    """
-
-    key: bytes
-    n_rows: int
-    weight: float
-    later: int = 0
-    of_parts: tuple[bytes, ...] = ()
-
-
-@dataclass(frozen=True)
-class Brief:
-    """What must be known of every part before one of them is merged.
-
-    Attributes
-    ----------
-    form : Form
-    card : Card
+    n_rows : int
+        Rows that it was learned from.
     raised : tuple of array of shape (D_v,), or None
         By how much columns are raised.
     sparse : tuple of bool
@@ -113,11 +83,19 @@ class Brief:
         Whether its features come later.
     """
 
-    form: Form
-    card: Card
+    schema: Schema
+    reading: Reading
+    params: Mapping[str, Any]
+    settings: Settings
+    dtype: np.dtype[Any]
+    key: bytes
+    weight: float
+    later: int
+    of_parts: tuple[bytes, ...]
+    n_rows: int
     raised: tuple[NDArray[np.float64], ...] | None
     sparse: tuple[bool, ...]
-    grows: bool = False
+    grows: bool
 
 
 @dataclass(frozen=True)
@@ -146,59 +124,39 @@ class Part:
     def __deepcopy__(self, memo: Any) -> "Part":
         return self
 
-    @property
-    def n_rows(self) -> int:
-        """Rows that it was learned from."""
-        return self.known.n_rows
-
-    @property
-    def brief(self) -> Brief:
-        """What must be known of it before it is merged."""
+    def summary(self) -> Summary:
+        """Return what must be known of it before it is merged."""
         known, statistics = self.known, self.known.state.statistics
-        form = Form(known.schema, self.reading, known.settings, self.params, statistics.dtype)
-        card = Card(known.key, self.n_rows, statistics.decayed_n_rows, self.later, known.of_parts)
-        sparse = tuple(map(known.holds_sparse, range(len(known.schema.names))))
-        return Brief(form, card, known.raised, sparse, known.grows)
-
-
-def check_mergeable(form: Form, name: str) -> None:
-    """Refuse a part that can be merged with no other.
-
-    Parameters
-    ----------
-    form : Form
-    name : str
-        What errors call the part.
-    """
-    if form.settings.solver != "constrained":
-        raise ValueError(
-            f"{name} is an OMVFSPaper, which keeps no rows by which the clusters of one part could "
-            "be found again in another. Merge what OMVFS has learned."
+        return Summary(
+            schema=known.schema,
+            reading=self.reading,
+            params={**self.params, **asdict(known.settings)},
+            settings=known.settings,
+            dtype=statistics.dtype,
+            key=known.key,
+            weight=statistics.decayed_n_rows,
+            later=self.later,
+            of_parts=known.of_parts,
+            n_rows=known.n_rows,
+            raised=known.raised,
+            sparse=tuple(map(known.holds_sparse, range(len(known.schema.names)))),
+            grows=known.grows,
         )
 
 
-def check_alike(ours: Form, first: str, theirs: Form, other: str) -> None:
-    """Refuse two parts that cannot be merged.
-
-    Parameters
-    ----------
-    ours, theirs : Form
-    first, other : str
-        What errors call them.
-    """
-    grows = ours.params.get("new_features") == theirs.params.get("new_features") == "grow"
-    _check_views(ours.schema, first, theirs.schema, other, grows)
-    expected, got = ({**each.params, **asdict(each.settings)} for each in (ours, theirs))
-    for name, value in expected.items():
-        if got[name] != value:
+def _check_alike(ours: Summary, first: str, theirs: Summary, other: str) -> None:
+    """Refuse two parts that cannot be merged; `first` and `other` are what errors call them."""
+    _check_views(ours.schema, first, theirs.schema, other, ours.grows and theirs.grows)
+    for name, value in ours.params.items():
+        if theirs.params[name] != value:
             raise ValueError(
-                f"{other} was learned with {name}={plain(got[name])!r}, {first} with "
+                f"{other} was learned with {name}={plain(theirs.params[name])!r}, {first} with "
                 f"{name}={plain(value)!r}. Learn from all parts with the same parameters; only the "
                 "seed and those that rank may differ."
             )
     # Where features come later, how many there are says nothing.
-    alike = replace(theirs.reading, n_features=ours.reading.n_features)
-    if (alike if grows else theirs.reading) != ours.reading:
+    n_features = (ours if ours.grows else theirs).reading.n_features
+    if replace(theirs.reading, n_features=n_features) != ours.reading:
         raise ValueError(
             f"{other} was learned from {theirs.reading}, {first} from {ours.reading}. Give the "
             "rows of all parts in the same form."
@@ -210,26 +168,26 @@ def check_alike(ours: Form, first: str, theirs: Form, other: str) -> None:
         )
 
 
-def _check_views(ours: Schema, first: str, theirs: Schema, other: str, grows: bool = False) -> None:
+def _check_views(ours: Schema, first: str, theirs: Schema, other: str, grows: bool) -> None:
     if theirs.names != ours.names:
         raise ValueError(
             f"{other} has views {listed(theirs.names)}; {first} has {listed(ours.names)}. Merge "
             "parts of the same views in the same order."
         )
     for v, view in enumerate(ours.names):
-        if grows and None not in (theirs.feature_names[v], ours.feature_names[v]):
-            continue
-        if grows and (theirs.feature_names[v] is None) != (ours.feature_names[v] is None):
+        got, expected = theirs.feature_names[v], ours.feature_names[v]
+        if grows and (got is None) != (expected is None):
             raise ValueError(
                 f"View {view!r} has names of features in one of {first} and {other}, and none in "
                 "the other. Give the rows of all parts in the same form."
             )
+        if grows and got is not None:
+            continue
         if theirs.widths[v] != ours.widths[v]:
             raise ValueError(
                 f"View {view!r} has {theirs.widths[v]:,} features in {other} and "
                 f"{ours.widths[v]:,} in {first}. Merge parts of the same features."
             )
-        got, expected = theirs.feature_names[v], ours.feature_names[v]
         if got is not None and expected is not None and got != expected:
             column = next(j for j, name in enumerate(got) if name != expected[j])
             raise ValueError(
@@ -237,9 +195,6 @@ def _check_views(ours: Schema, first: str, theirs: Schema, other: str, grows: bo
                 f"{got[column]!r}, expected {expected[column]!r}. Merge parts of the same features "
                 "in the same order."
             )
-
-
-P = TypeVar("P", Part, Card)
 
 
 @dataclass(frozen=True)
@@ -282,140 +237,163 @@ class Sums:
         )
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How to merge some parts.
+class Merger:
+    """Merges parts, which come one by one: first for what they have in common, then for all else.
 
-    Attributes
+    For a given set of parts the result is the same, to the bit, in whatever order they come: they
+    are added by age, then by their keys. Where features come later, each part has features of its
+    own: then the columns of all are put together by their names, those of the smallest key first.
+
+    Parameters
     ----------
-    schema : Schema
-    settings : Settings
-    raised : tuple of array of shape (D_v,), or None
-        By how much columns must be raised for no row of any part to be negative.
-    order : tuple of int
-        Which part is added first, and so on: by age, then by their keys.
-    seeds : tuple of int
-        Of each part, by which its rows are drawn.
-    left : tuple of float
-        Of each part, what the rows of later ones have left of it.
-    recent : frozenset of int
-        Parts whose last chunks nothing came after but those of others of them.
-    lead : int
-        The part of most rows: its clusters are worth a start.
-    keys : tuple of bytes
-        Of all parts, and of those that were merged to one of them before.
-    grows : bool
-        Whether features come later; the schema has those of all parts.
+    load : callable
+        Returns a part by its number, from 0; it is let go before the next is asked for.
+    names : sequence of str
+        What errors call the parts, at least one.
+    in_order : bool, default=False
+        Whether they follow each other in time, as they are numbered.
     """
 
     schema: Schema
-    settings: Settings
-    raised: tuple[NDArray[np.float64], ...] | None
-    order: tuple[int, ...]
-    seeds: tuple[int, ...]
-    left: tuple[float, ...]
-    recent: frozenset[int]
-    lead: int
-    keys: tuple[bytes, ...]
-    grows: bool = False
+    raised: tuple[NDArray[np.float64], ...] | None = None
 
-    @classmethod
-    def of(
-        cls,
-        briefs: Iterable[Brief],
-        names: Sequence[str],
-        in_order: bool = False,
-    ) -> "Plan":
-        """Return how to merge some parts, or say why they cannot be merged.
-
-        Parameters
-        ----------
-        briefs : iterable of Brief
-            Of each part, at least one. They are not held: with all their names they are large.
-        names : sequence of str
-            What errors call the parts.
-        in_order : bool, default=False
-            Whether they follow each other in time, as they come.
-        """
-        common, cards = _Common(names), []
-        for brief in briefs:
-            common.add(brief)
-            cards.append(brief.card)
-        common.finish()
+    def __init__(
+        self, load: Callable[[int], Part], names: Sequence[str], in_order: bool = False
+    ) -> None:
+        self._load, self._names = load, names
+        self._keys: dict[bytes, int] = {}
+        self._sparse: dict[int, str] = {}
+        # Of views that grow: of each name the first place that it has in any part, parts by key.
+        self._ranks: list[dict[str, tuple[bytes, int]]] = []
+        # By how much columns are raised, by name if they come later.
+        self._raises: dict[int, dict[Any, float]] = {}
+        found = []
+        for i in range(len(names)):
+            summary = load(i).summary()
+            self._add(i, summary)
+            # The names of all features are large.
+            found.append(replace(summary, schema=self.schema, raised=None))
+        self._put_together()
         if in_order:
-            cards = in_time([[card] for card in cards])
-        settings = common.form.settings
-        order = tuple(sorted(range(len(cards)), key=lambda i: (-cards[i].later, cards[i].key)))
-        left = tuple(settings.decay(card.later) for card in cards)
-        return cls(
-            schema=common.schema,
-            settings=settings,
-            raised=common.raised,
-            order=order,
-            seeds=tuple(int.from_bytes(card.key[:8], "little") for card in cards),
-            left=left,
-            recent=_recent(cards),
-            lead=max(order, key=lambda i: left[i] * cards[i].weight),
-            keys=tuple(sorted(common.keys)),
-            grows=common.grows,
+            after = np.cumsum([0] + [each.n_rows for each in found[:0:-1]])[::-1]
+            found = [
+                replace(s, later=s.later + n) for s, n in zip(found, after.tolist(), strict=True)
+            ]
+        self._settings = found[0].settings
+        keys = [each.key for each in found]
+        self._order = sorted(range(len(found)), key=lambda i: (-found[i].later, keys[i]))
+        # By what the rows of each part are drawn, and what those of later ones have left of it.
+        self._seeds = [int.from_bytes(key[:8], "little") for key in keys]
+        self._left = [self._settings.decay(each.later) for each in found]
+        self._recent = _recent([each.later for each in found])
+        # The part of most rows: its clusters are worth a start.
+        self._lead = max(self._order, key=lambda i: self._left[i] * found[i].weight)
+
+    def _add(self, i: int, summary: Summary) -> None:
+        """Take in another part, or say why it cannot be merged with those before."""
+        name, schema = self._names[i], summary.schema
+        if i == 0:
+            if summary.settings.solver != "constrained":
+                raise ValueError(
+                    f"{name} is an OMVFSPaper, which keeps no rows by which the clusters of one "
+                    "part could be found again in another. Merge what OMVFS has learned."
+                )
+            self._first, self.schema, self._grows = summary, schema, summary.grows
+            self._ranks = [{} for _ in schema.names]
+        else:
+            # With all the names that any of them knows.
+            ours = replace(self._first, schema=self.schema)
+            _check_alike(ours, self._names[0], summary, name)
+            if not self._grows:
+                pairs = zip(self.schema.feature_names, schema.feature_names, strict=True)
+                names = tuple(own or other for own, other in pairs)
+                self.schema = replace(self.schema, feature_names=names)
+        for key in (summary.key, *summary.of_parts):
+            if (twin := self._keys.setdefault(key, i)) != i:
+                raise ValueError(
+                    f"{name} has learned from rows that {self._names[twin]} has learned from too: "
+                    "they would count twice. Give every part once."
+                )
+        if self._grows:
+            for ranks, own in zip(self._ranks, schema.feature_names, strict=True):
+                for j, word in enumerate(own or ()):
+                    ranks[word] = min(ranks.get(word, (summary.key, j)), (summary.key, j))
+        for v, raised in enumerate(summary.raised or ()):
+            own = schema.feature_names[v] if self._grows else None
+            by = self._raises.setdefault(v, {})
+            for j in np.flatnonzero(raised).tolist():
+                column = j if own is None else own[j]
+                by[column] = max(by.get(column, 0.0), float(raised[j]))
+            if summary.sparse[v]:
+                self._sparse.setdefault(v, name)
+            if v in self._sparse and by:
+                raise ValueError(
+                    f"View {schema.names[v]!r} is sparse in {self._sparse[v]}, and has negative "
+                    "values in others; raising its columns would fill it. Learn from all parts "
+                    "with that view dense, or with negative='clip' (--negative clip)."
+                )
+
+    def _put_together(self) -> None:
+        """Put all together that only all parts could tell."""
+        schema = self.schema
+        if self._grows:
+            names = tuple(
+                None if own is None else Vocabulary(sorted(ranks, key=ranks.__getitem__))
+                for ranks, own in zip(self._ranks, schema.feature_names, strict=True)
+            )
+            pairs = zip(names, schema.widths, strict=True)
+            widths = tuple(D if own is None else len(own) for own, D in pairs)
+            self.schema = schema = Schema(schema.names, widths, names)
+        if self._raises:
+            self.raised = tuple(np.zeros(D) for D in schema.widths)
+        for v, by in self._raises.items():
+            own = schema.feature_names[v] if self._grows else None
+            for column, height in by.items():
+                assert self.raised is not None
+                self.raised[v][column if own is None else own.index(column)] = height
+
+    @on_one_thread
+    def merged(self) -> tuple[FittedState, tuple[ChunkInfo, ...]]:
+        """Return what the parts have learned together, and what happened in their chunks."""
+        if len(self._order) == 1:
+            part = self._load(0)
+            return part.known, part.history
+        with np.errstate(over="ignore", invalid="ignore"):
+            sample = in_pairs(Sample.of(self._keyed(i, self._load(i))) for i in self._order)
+            lead = completed_matrices(self._state(self._load(self._lead)), self._settings)
+            common = CommonClusters(sample, [lead], self._generator(0), self._settings)
+            total = in_pairs(self._sums(i, self._load(i), common) for i in self._order)
+            state = common.state(total.statistics, total.window, total.n_chunks, self._generator(1))
+        known = FittedState(
+            self.schema,
+            self._settings,
+            state,
+            self.raised,
+            total.preparation,
+            tuple(sorted(self._keys)),
+            self._grows,
+            total.drift,
         )
+        known.check_finite()
+        return known, total.history
 
-    def sample(self, i: int, part: Part) -> Sample:
-        """Return what part number i gives to the common sample, to be added `in_pairs`."""
-        return Sample.of(self._keyed(i, part))
-
-    def known(self, part: Part) -> list[Array]:
-        """Return the feature matrices of a part, for the leading one."""
-        return completed_matrices(self._state(part), self.settings)
-
-    def common(self, sample: Sample, known: list[Array]) -> CommonClusters:
-        """Return the common clusters, from the sample of all parts and what the leading one knows.
-
-        Parameters
-        ----------
-        sample : Sample
-        known : list of array of shape (D_v, K)
-        """
-        return CommonClusters(sample, [known], self._generator(0), self.settings)
-
-    def sums(self, i: int, part: Part, common: CommonClusters) -> Sums:
-        """Return what part number i has in the common clusters, to be added `in_pairs`."""
-        keyed = self._keyed(i, part)
+    def _sums(self, i: int, part: Part, common: CommonClusters) -> Sums:
+        """Return what part number i has in the common clusters."""
+        keyed, places = self._keyed(i, part), self._places(part)
+        preparation = part.known.preparation
+        if places is not None:
+            preparation = preparation.place(places, self.schema.widths)
         return Sums(
             common.moved(keyed),
-            common.window(keyed) if i in self.recent else keyed.state.window.emptied(),
-            self._preparation(part),
+            common.window(keyed) if i in self._recent else keyed.state.window.emptied(),
+            preparation,
             part.history[-HISTORY:],
             part.known.state.n_chunks,
             part.known.drift,
         )
 
-    def merged(self, common: CommonClusters, total: Sums) -> FittedState:
-        """Return what all parts have learned together.
-
-        Parameters
-        ----------
-        common : CommonClusters
-        total : Sums
-            Of all parts.
-        """
-        rng = self._generator(1)
-        state = common.state(total.statistics, total.window, total.n_chunks, rng)
-        merged = FittedState(
-            self.schema,
-            self.settings,
-            state,
-            self.raised,
-            total.preparation,
-            self.keys,
-            self.grows,
-            total.drift,
-        )
-        merged.check_finite()
-        return merged
-
     def _keyed(self, i: int, part: Part) -> KeyedPart:
-        return KeyedPart(self._state(part), self.seeds[i], self.left[i])
+        return KeyedPart(self._state(part), self._seeds[i], self._left[i])
 
     def _state(self, part: Part) -> State:
         """Return what a part has learned, with the columns of all, raised as those of all."""
@@ -425,23 +403,15 @@ class Plan:
             state = state.place(places, self.schema.widths)
         if self.raised is None or raised is None:
             return state
-        if places is not None:
-            raised = tuple(
-                _among(own, c, D)
-                for own, c, D in zip(raised, places, self.schema.widths, strict=True)
-            )
-        pairs = zip(self.raised, raised, strict=True)
-        return state.shift([all_v - own for all_v, own in pairs], self.settings)
-
-    def _preparation(self, part: Part) -> Preparation:
-        """Return what the rows of a part were counted to, by the columns of all."""
-        places, counted = self._places(part), part.known.preparation
-        return counted if places is None else counted.place(places, self.schema.widths)
+        delta = [each.copy() for each in self.raised]
+        for v, own in enumerate(raised):
+            delta[v][slice(None) if places is None else places[v]] -= own
+        return state.shift(delta, self._settings)
 
     def _places(self, part: Part) -> list[IntArray] | None:
         """Return where the columns of a part are among those of all; None if they are the same."""
         own, every = part.known.schema, self.schema
-        if not self.grows or own.feature_names == every.feature_names:
+        if not self._grows or own.feature_names == every.feature_names:
             return None
         return [
             all_v.known_places(own_v) if isinstance(all_v, Vocabulary) and own_v else np.arange(D)
@@ -451,157 +421,41 @@ class Plan:
         ]
 
     def _generator(self, use: int) -> np.random.Generator:
-        return np.random.default_rng([use, *(self.seeds[i] for i in self.order)])
+        return np.random.default_rng([use, *(self._seeds[i] for i in self._order)])
 
 
-@on_one_thread
-def merge_parts(
-    plan: Plan, load: Callable[[int], Part]
-) -> tuple[FittedState, tuple[ChunkInfo, ...]]:
-    """Return what parts have learned together, and what happened in their chunks.
+def _recent(later: Sequence[int]) -> frozenset[int]:
+    """Return which parts are one after the other at the end, with none beside them.
 
     Parameters
     ----------
-    plan : Plan
-        Of the parts.
-    load : callable
-        Returns a part by its number; it is let go before the next is asked for.
+    later : sequence of int
+        Of each part, rows of others that came after it.
+
+    Examples
+    --------
+    >>> sorted(_recent([700, 400, 0])), sorted(_recent([400, 400, 0])), sorted(_recent([0, 0]))
+    ([0, 1, 2], [2], [])
     """
-    if len(plan.order) == 1:
-        part = load(0)
-        return part.known, part.history
-    with np.errstate(over="ignore", invalid="ignore"):
-        sample = in_pairs(plan.sample(i, load(i)) for i in plan.order)
-        common = plan.common(sample, plan.known(load(plan.lead)))
-        total = in_pairs(plan.sums(i, load(i), common) for i in plan.order)
-        return plan.merged(common, total), total.history
+    beside, found = Counter(later), []
+    for i in sorted(range(len(later)), key=later.__getitem__):
+        if beside[later[i]] > 1:
+            break
+        found.append(i)
+    return frozenset(found)
 
 
-class _Common:
-    """What parts have in common, which come one by one.
+def _in_time(groups: Sequence[Sequence[Part]]) -> list[Part]:
+    """Return the parts of groups that follow each other in time, the oldest first.
 
-    Where features come later, each part has features of its own: there the columns of all are put
-    together by their names, those of the part of the smallest key first.
+    The parts of one group are side by side, or know their order.
     """
-
-    form: Form
-    schema: Schema
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names, self._n = names, 0
-        self.keys: dict[bytes, int] = {}
-        self.grows = False
-        self.raised: tuple[NDArray[np.float64], ...] | None = None
-        self._sparse: dict[int, str] = {}
-        # Of views that grow: of each name the first place that it has in any part, parts by key;
-        # and by how much its column is raised.
-        self._ranks: list[dict[str, tuple[bytes, int]]] = []
-        self._raises: dict[int, dict[Any, float]] = {}
-
-    def add(self, brief: Brief) -> None:
-        """Take in another part, or say why it cannot be merged with those before."""
-        name, form = self._names[self._n], brief.form
-        if self._n == 0:
-            check_mergeable(form, name)
-            self.form, self.schema, self.grows = form, form.schema, brief.grows
-            self._ranks = [{} for _ in form.schema.names]
-        else:
-            # With all the names that any of them knows.
-            check_alike(replace(self.form, schema=self.schema), self._names[0], form, name)
-            if not self.grows:
-                known = zip(self.schema.feature_names, form.schema.feature_names, strict=True)
-                names = tuple(own or other for own, other in known)
-                self.schema = replace(self.schema, feature_names=names)
-        for key in (brief.card.key, *brief.card.of_parts):
-            if (twin := self.keys.setdefault(key, self._n)) != self._n:
-                raise ValueError(
-                    f"{name} has learned from rows that {self._names[twin]} has learned from too: "
-                    "they would count twice. Give every part once."
-                )
-        self._n += 1
-        if self.grows:
-            self._take_names(brief)
-        for v, own in enumerate(brief.raised or ()):
-            self._raise(v, own, form.schema.feature_names[v])
-            self._check_sparse(v, brief, name)
-
-    def _take_names(self, brief: Brief) -> None:
-        for ranks, names in zip(self._ranks, brief.form.schema.feature_names, strict=True):
-            for j, word in enumerate(names or ()):
-                rank = brief.card.key, j
-                if (held := ranks.get(word)) is None or rank < held:
-                    ranks[word] = rank
-
-    def _raise(self, v: int, raised: NDArray[np.float64], names: Sequence[str] | None) -> None:
-        """Note by how much the columns of a view are raised, by name if they come later."""
-        by = self._raises.setdefault(v, {})
-        for j in np.flatnonzero(raised).tolist():
-            column = names[j] if self.grows and names is not None else j
-            by[column] = max(by.get(column, 0.0), float(raised[j]))
-
-    def _check_sparse(self, v: int, brief: Brief, name: str) -> None:
-        if brief.sparse[v]:
-            self._sparse.setdefault(v, name)
-        if v in self._sparse and self._raises[v]:
-            raise ValueError(
-                f"View {brief.form.schema.names[v]!r} is sparse in {self._sparse[v]}, and has "
-                "negative values in others; raising its columns would fill it. Learn from all "
-                "parts with that view dense, or with negative='clip' (--negative clip)."
-            )
-
-    def finish(self) -> None:
-        """Put all together that only all parts could tell."""
-        schema = self.schema
-        if self.grows:
-            names = tuple(
-                None if own is None else Vocabulary(sorted(ranks, key=ranks.__getitem__))
-                for ranks, own in zip(self._ranks, schema.feature_names, strict=True)
-            )
-            widths = tuple(
-                D if own is None else len(own) for own, D in zip(names, schema.widths, strict=True)
-            )
-            self.schema = schema = Schema(schema.names, widths, names)
-        if not self._raises:
-            return
-        self.raised = tuple(np.zeros(D) for D in schema.widths)
-        for v, by in self._raises.items():
-            words = schema.feature_names[v] if self.grows else None
-            for column, height in by.items():
-                self.raised[v][column if words is None else words.index(column)] = height
-
-
-def _among(a: NDArray[np.float64], places: IntArray, width: int) -> NDArray[np.float64]:
-    """Return numbers in certain places among zeros."""
-    wide = np.zeros(width)
-    wide[places] = a
-    return wide
-
-
-def in_time(groups: Sequence[Sequence[P]]) -> list[P]:
-    """Return parts, or cards of parts, of groups that follow each other in time.
-
-    Parameters
-    ----------
-    groups : sequence of (sequence of Part or Card)
-        The oldest first; the parts of one group are side by side, or know their order.
-    """
-    found: list[P] = []
+    found: list[Part] = []
     after = 0
     for group in reversed(groups):
         found += [replace(part, later=part.later + after) for part in reversed(group)]
-        after += sum(part.n_rows for part in group)
+        after += sum(part.known.n_rows for part in group)
     return found[::-1]
-
-
-def _recent(cards: Sequence[Card]) -> frozenset[int]:
-    """Return which parts are one after the other at the end, with none beside them."""
-    beside = Counter(card.later for card in cards)
-    alone = []
-    for i in sorted(range(len(cards)), key=lambda i: cards[i].later):
-        if beside[cards[i].later] > 1:
-            break
-        alone.append(i)
-    return frozenset(alone)
 
 
 def merge_models(models: Sequence[Any], order: bool = False) -> Any:
@@ -620,12 +474,11 @@ def merge_models(models: Sequence[Any], order: bool = False) -> Any:
             expected = type(models[0]).__name__ if i else "OMVFS"
             raise TypeError(f"Got {type(model).__name__} as part {i + 1}; expected {expected}.")
     groups = [model.as_parts() for model in models]
-    parts = in_time(groups) if order else [part for group in groups for part in group]
+    parts = _in_time(groups) if order else [part for group in groups for part in group]
     if not parts:
         return clone(models[0])
     names = [f"part {i}" for i, group in enumerate(groups, start=1) for _ in group]
-    plan = Plan.of((part.brief for part in parts), names)
-    known, history = merge_parts(plan, parts.__getitem__)
+    known, history = Merger(parts.__getitem__, names).merged()
     fitted = [model for model, group in zip(models, groups, strict=True) if group]
     merged = fitted[0].with_learned(known, history)
     merged._parts = tuple(parts)
@@ -634,9 +487,6 @@ def merge_models(models: Sequence[Any], order: bool = False) -> Any:
         if hasattr(model, "feature_names_in_"):
             merged.feature_names_in_ = model.feature_names_in_
     return merged
-
-
-PathLike = str | os.PathLike[str]
 
 
 def merge(models: Iterable[Any], *, order: bool = False) -> Any:
@@ -703,6 +553,5 @@ def merge_files(
     def load(i: int) -> Part:
         return OMVFS.load(names[i]).as_parts()[0]
 
-    plan = Plan.of((load(i).brief for i in range(len(names))), called or names, order)
-    known, history = merge_parts(plan, load)
+    known, history = Merger(load, called or names, order).merged()
     return OMVFS.load(names[0]).with_learned(known, history)

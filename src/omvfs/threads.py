@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakSet
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
@@ -31,28 +32,39 @@ def _set_threads(library: Any, n: int) -> None:
     give_up(force=True)
 
 
+class _Call:
+    """A call under way."""
+
+
 class _Limit:
-    """One thread for BLAS as long as any call is inside; the setting is that of the process."""
+    """One thread for BLAS as long as anyone is inside; the setting is that of the process."""
 
     def __init__(self) -> None:
-        self._changing = threading.Lock()
-        self._n_inside = 0
-        self._before: list[tuple[Any, int]] = []
+        self._changing: Any = threading.RLock()
+        # Weak: whoever was interrupted on the way out is gone all the same.
+        self._inside: WeakSet[_Call] = WeakSet()
+        self._users: list[tuple[Any, int]] = []
 
-    def enter(self) -> None:
+    def enter(self, call: _Call) -> None:
         with self._changing:
-            if not self._n_inside:
-                self._before = [(library, library.num_threads) for library in _libraries()]
-                for library, _ in self._before:
+            self._inside.add(call)
+            if not self._users:
+                self._users = [(library, library.num_threads) for library in _libraries()]
+                for library, _ in self._users:
                     _set_threads(library, 1)
-            self._n_inside += 1
 
-    def leave(self) -> None:
+    def leave(self, call: _Call) -> None:
+        while self._changing._is_owned():  # interrupted just before it was released
+            self._changing.release()
         with self._changing:
-            self._n_inside -= 1
-            if not self._n_inside:
-                for library, n in self._before:
+            if all(other is call for other in self._inside):
+                for library, n in self._users:
                     _set_threads(library, n)
+                self._users = []
+            self._inside.discard(call)
+
+    def has_left(self, call: _Call) -> bool:
+        return call not in self._inside and not self._changing._is_owned()
 
 
 _limit = _Limit()
@@ -76,12 +88,16 @@ def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        limit = _limit
-        limit.enter()
+        call = _Call()
         try:
-            return function(*args, **kwargs)
+            try:
+                _limit.enter(call)
+                return function(*args, **kwargs)
+            finally:
+                _limit.leave(call)
         finally:
-            limit.leave()
+            if not _limit.has_left(call):  # interrupted; done again, it does no harm
+                _limit.leave(call)
 
     return limited
 

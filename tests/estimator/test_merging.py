@@ -1,7 +1,6 @@
 """Fits of parts of a stream merge to one of all rows, the same bits in whatever order and tree."""
 
 import copy
-import pickle
 import tracemalloc
 from dataclasses import replace
 from functools import reduce
@@ -17,9 +16,7 @@ from sklearn.base import clone
 import omvfs
 from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.fitted import key_of_rows
-from omvfs.model.constrained.merging import in_pairs
 from omvfs.model.statistics import Statistics
-from omvfs.parts import Plan, merge_parts
 from streams import lacking, learned, presence, two_views
 from support import fingerprint
 
@@ -345,53 +342,13 @@ def test_names_of_features_must_agree_where_they_are_known():
 
 def test_sums_that_overflow_are_told():
     X = np.full((4, 3), 1e153)
-    merged = omvfs.merge([fitted(X + i * 1e146, 1) for i in range(20)])
+    parts = [fitted(X + i * 1e146, 1) for i in range(20)]
     with pytest.raises(ValueError, match=r"so large that .*sums over the stream overflow"):
-        merged.scores_  # noqa: B018
-
-
-# Parts that are elsewhere, as engines merge them
+        omvfs.merge(parts)
 
 
 def part(seed, n, **params):
     return fitted(two_views(seed, n), **{"sample_size": 12, **params}).as_parts()[0]
-
-
-def planned(parts, **how):
-    names = [str(i) for i in range(len(parts))]
-    return Plan.of((each.brief for each in parts), names, **how)
-
-
-def sent(thing):
-    """Return what arrives of a thing that is sent to another machine."""
-    return pickle.loads(pickle.dumps(thing))
-
-
-@given(
-    sizes=st.lists(st.integers(1, 40), min_size=2, max_size=6),
-    own=st.sampled_from(SETTINGS),
-    in_order=st.booleans(),
-    chance=st.randoms(use_true_random=False),
-)
-@settings(max_examples=6, deadline=None)
-def test_asked_elsewhere_in_any_order_parts_give_the_same_bits(sizes, own, in_order, chance):
-    parts = [part(seed, n, **own) for seed, n in enumerate(sizes)]
-    plan = planned(parts, in_order=in_order)
-    expected, history = merge_parts(plan, parts.__getitem__)
-
-    def asked(work):
-        """Ask every part by itself; the answers come whenever they do."""
-        numbers = list(range(len(parts)))
-        chance.shuffle(numbers)
-        answers = {i: sent(work(i, sent(parts[i]))) for i in numbers}
-        return sent(in_pairs(answers[i] for i in plan.order))
-
-    plan = sent(plan)
-    sample = asked(plan.sample)
-    common = sent(plan.common(sample, sent(plan.known(parts[plan.lead]))))
-    total = asked(lambda i, each: plan.sums(i, each, common))
-    assert fingerprint(plan.merged(common, total)) == fingerprint(expected)
-    assert fingerprint(total.history) == fingerprint(history)
 
 
 def test_a_part_is_known_by_its_rows_on_every_machine():
@@ -402,7 +359,7 @@ def test_a_part_is_known_by_its_rows_on_every_machine():
         for view in state.statistics.views
     )
     rounded = replace(state, statistics=replace(state.statistics, views=views))
-    assert key_of_rows(rounded) == key_of_rows(state) == one.brief.card.key
+    assert key_of_rows(rounded) == key_of_rows(state) == one.summary().key
     # Without a sample the last rows tell.
     for own in ({}, {"sample_size": 0}):
-        assert part(0, 50, **own).brief.card.key != part(1, 50, **own).brief.card.key
+        assert part(0, 50, **own).summary().key != part(1, 50, **own).summary().key
