@@ -6,10 +6,8 @@ from typing import Any
 
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import (
-    ACSL,
     EUFS,
     FSDS,
-    JMVFG,
     MCFS,
     MVUFS,
     NDFS,
@@ -21,7 +19,9 @@ from omvfs.baselines import (
     Variance,
 )
 from omvfs.selector import MultiViewSelector
+from paper.acsl import ACSL
 from paper.base import Row
+from paper.joint_graph import JMVFG
 
 OURS, PRINTED, EVERYTHING = "OMVFS", "as published", "all features"
 LITTLE_MEMORY = "OMVFS, memory 300"

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 from omvfs import OMVFS
 from omvfs.baselines import (
-    ACSL,
     EUFS,
     FSDS,
-    JMVFG,
     MCFS,
     MVUFS,
     NDFS,
@@ -17,7 +15,9 @@ from omvfs.baselines import (
 )
 from omvfs.data.read import as_views
 from omvfs.selector import MultiViewSelector
+from paper.acsl import ACSL
 from paper.base import Experiment, Place, Row, Task
+from paper.joint_graph import JMVFG
 from paper.page import table
 from paper.sets import LARGE, SMALL, at_hand, load, twins
 

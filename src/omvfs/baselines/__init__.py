@@ -1,9 +1,7 @@
 """Comparison methods, each a selector with the contract of OMVFS: a line for each."""
 
-from omvfs.baselines.acsl import ACSL as ACSL
 from omvfs.baselines.eufs import EUFS as EUFS
 from omvfs.baselines.fsds import FSDS as FSDS
-from omvfs.baselines.jmvfg import JMVFG as JMVFG
 from omvfs.baselines.mcfs import MCFS as MCFS
 from omvfs.baselines.mvufs import MVUFS as MVUFS
 from omvfs.baselines.ndfs import NDFS as NDFS

@@ -1,4 +1,4 @@
-"""Graphs of the rows: neighbours, smoothness of features, spectrum, and learned graphs."""
+"""Graphs of the rows: neighbours, smoothness of features, and spectrum."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
 from omvfs.baselines.base import Found, PerViewSelector
@@ -21,7 +20,6 @@ from omvfs.model.arrays import (
     Block,
     IntArray,
     column_sums,
-    rows_divided,
     squared_row_norms,
     sums_by_label,
 )
@@ -393,19 +391,6 @@ def _read_graph(name: str, graph: Any, n: int) -> sp.csr_array:
     return sp.csr_array((W + T) / 2)
 
 
-def shares(W: sp.csr_array) -> sp.csr_array:
-    """Return a graph with rows that add up to 1; a row that is joined with none stays empty.
-
-    Examples
-    --------
-    >>> shares(sp.csr_array([[0.0, 2.0, 2.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])).toarray()
-    array([[0. , 0.5, 0.5],
-           [1. , 0. , 0. ],
-           [0. , 0. , 0. ]])
-    """
-    return sp.csr_array(rows_divided(W, degrees(W)))
-
-
 def simplex_rows(Y: FloatArray) -> FloatArray:
     """Return for every row the nearest one that is nonnegative and adds up to 1.
 
@@ -424,37 +409,3 @@ def simplex_rows(Y: FloatArray) -> FloatArray:
     below -= taken[:, np.newaxis]
     nearest: FloatArray = np.maximum(below, 0, out=below)
     return nearest
-
-
-def learned_graph(T: sp.csr_array, Y: FloatArray, weight: float) -> FloatArray:
-    """Return the S of least ‖S − T‖² + 2·weight·Σ_ij s_ij ‖y_i − y_j‖², its rows in the simplex.
-
-    Parameters
-    ----------
-    T : csr_array of shape (n, n)
-        What S is to be near.
-    Y : array of shape (n, k)
-        What S is to be smooth for.
-    weight : float
-
-    Returns
-    -------
-    array of shape (n, n)
-        Beside it, memory is bounded by some strips of its rows.
-
-    Examples
-    --------
-    >>> T = sp.csr_array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    >>> learned_graph(T, np.array([[0.0], [0.0], [1.0]]), 1.0)[0]
-    array([0.25, 0.75, 0.  ])
-    """
-    n = len(Y)
-    S = np.empty((n, n))
-    step = max(1, _ENTRIES // n)
-    for start in range(0, n, step):
-        rows = slice(start, start + step)
-        wanted = euclidean_distances(Y[rows], Y, squared=True)
-        wanted *= -weight
-        wanted += T[rows].toarray()
-        S[rows] = simplex_rows(wanted)
-    return S

@@ -2,18 +2,22 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.preprocessing import normalize
 
 from omvfs.baselines.factors import unit_columns
-from omvfs.baselines.jmvfg import (
+from omvfs.datasets import make_planted
+from omvfs.evaluation import clustering_accuracy
+from paper.acsl import ACSL
+from paper.joint_graph import (
     JMVFG,
     Joint,
     simplex_least_squares,
     unit_interval,
     view_graph,
 )
-from omvfs.evaluation import clustering_accuracy
 from support import KINDS, clustered, counts, dense
 
 UPDATES = ("update_delta", "update_w", "update_h", "update_s")
@@ -150,3 +154,29 @@ def test_weights_of_views_are_the_best_in_the_simplex(seed, n_views, empty):
     assert found.sum() == pytest.approx(1)
     others = rng.dirichlet(np.ones(n_views), size=200)
     assert (found**2 @ q - 2 * found @ p <= others**2 @ q - 2 * others @ p + 1e-9).all()
+
+
+@pytest.mark.parametrize("method", [ACSL, JMVFG])
+def test_both_methods_that_learn_a_full_graph_find_planted_features(method):
+    data = make_planted(400, n_features=(150, 100), n_informative=(15, 10), random_state=0)
+    views = {name: normalize(X.astype(float)) for name, X in data.views.items()}
+    model = method(5).fit(views)
+    for view, truth in data.informative.items():
+        assert truth[model.view_ranking_[view] <= truth.sum()].mean() > 0.6  # chance: 0.1
+    for name in ("n_clusters", "n_neighbors", "max_iter", "sparsity"):
+        with pytest.raises(ValueError, match=name):
+            method(**{name: 0}).fit(views)
+
+
+@pytest.mark.parametrize("method", [ACSL, JMVFG])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_a_constant_feature_comes_last_and_odd_views_give_finite_scores(method, kind):
+    X, _ = clustered(np.random.default_rng(0), 60, 9)
+    X[:, [0, 4]] = 100.0, 0.1
+    scores = method(3).fit(kind(X)).scores_
+    assert not scores[[0, 4]].any()
+    assert scores.any()
+    for odd in (np.zeros((5, 3)), np.eye(5), np.array([[1.0, 2.0]]), -1e6 * np.eye(4)):
+        model = method(8).fit({"a": kind(odd), "b": kind(odd)})
+        assert np.isfinite(model.scores_).all()
+        np.testing.assert_allclose(model.graph_.sum(axis=1), 1)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs.baselines.acsl import Collaboration, centred_features
-from omvfs.baselines.graphs import neighbour_graph, shares
+from omvfs.baselines.graphs import neighbour_graph
+from paper.acsl import Collaboration, centred_features, shares
 from support import KINDS, counts, dense
 
 UPDATES = ("update_s", "update_w", "update_f_and_p")

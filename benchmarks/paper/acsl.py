@@ -5,17 +5,20 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances
 
 from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import Centred, enough, ridge_factor
-from omvfs.baselines.graphs import FloatArray, learned_graph, neighbour_graph, shares
+from omvfs.baselines.graphs import FloatArray, degrees, neighbour_graph, simplex_rows
 from omvfs.data.views import Views
-from omvfs.model.arrays import Block, dense, scale_columns
+from omvfs.model.arrays import Block, dense, rows_divided, scale_columns
 from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 
 # Weight of ‖w_j‖², without which w_j is anything where two views say the same.
 _RIDGE = 1e-5
+# Distances that are held at a time.
+_ENTRIES = 1 << 21
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -286,3 +289,50 @@ def centred_features(views: list[Block]) -> list[Centred]:
 def _dots(A: sp.csr_array, S: FloatArray | sp.csr_array) -> FloatArray:
     """Return the inner product of every row of A with that of S."""
     return np.asarray(A.multiply(S).sum(axis=1), np.float64).ravel()
+
+
+def shares(W: sp.csr_array) -> sp.csr_array:
+    """Return a graph with rows that add up to 1; a row that is joined with none stays empty.
+
+    Examples
+    --------
+    >>> shares(sp.csr_array([[0.0, 2.0, 2.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])).toarray()
+    array([[0. , 0.5, 0.5],
+           [1. , 0. , 0. ],
+           [0. , 0. , 0. ]])
+    """
+    return sp.csr_array(rows_divided(W, degrees(W)))
+
+
+def learned_graph(T: sp.csr_array, Y: FloatArray, weight: float) -> FloatArray:
+    """Return the S of least ‖S − T‖² + 2·weight·Σ_ij s_ij ‖y_i − y_j‖², its rows in the simplex.
+
+    Parameters
+    ----------
+    T : csr_array of shape (n, n)
+        What S is to be near.
+    Y : array of shape (n, k)
+        What S is to be smooth for.
+    weight : float
+
+    Returns
+    -------
+    array of shape (n, n)
+        Beside it, memory is bounded by some strips of its rows.
+
+    Examples
+    --------
+    >>> T = sp.csr_array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    >>> learned_graph(T, np.array([[0.0], [0.0], [1.0]]), 1.0)[0]
+    array([0.25, 0.75, 0.  ])
+    """
+    n = len(Y)
+    S = np.empty((n, n))
+    step = max(1, _ENTRIES // n)
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        wanted = euclidean_distances(Y[rows], Y, squared=True)
+        wanted *= -weight
+        wanted += T[rows].toarray()
+        S[rows] = simplex_rows(wanted)
+    return S
