@@ -79,11 +79,10 @@ class Process:
 class Cluster:
     """A scheduler and workers, each a process of its own, on this machine only."""
 
-    def __init__(self, n_workers=2, port=0, memory="0", nanny=False):
-        self._memory, self._nanny = memory, nanny
+    def __init__(self, n_workers=2):
         self.scheduler = Process(
             "distributed.cli.dask_scheduler",
-            *("--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-show"),
+            *("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"),
         )
         self.address = self.scheduler.says(_ADDRESS)[1]
         self.workers = []
@@ -98,14 +97,9 @@ class Cluster:
                 "distributed.cli.dask_worker",
                 self.address,
                 *("--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard"),
-                *("--memory-limit", self._memory, "--death-timeout", "30"),
-                "--nanny" if self._nanny else "--no-nanny",
+                *("--memory-limit", "0", "--death-timeout", "30", "--no-nanny"),
             )
         )
-
-    @property
-    def port(self):
-        return int(self.address.rpartition(":")[2])
 
     def close(self):
         for each in (*self.workers, self.scheduler):

@@ -11,9 +11,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from omvfs import OMVFS, Views, as_views, rechunk
-from omvfs.baselines import BASELINES
-from omvfs.evaluation import MultiViewSphericalKMeans
+from omvfs import OMVFS, as_views
 from omvfs.formats import open_source
 from stand_ins import Delayed, Stored, Untouchable
 from support import counts, dense
@@ -198,31 +196,3 @@ def test_what_offers_itself_as_an_array_or_rows_is_read(tmp_path):
     np.savez(tmp_path / "x.npz", text=X, image=X[:, :2])
     with np.load(tmp_path / "x.npz") as data:
         assert as_views(data).widths == {"text": 8, "image": 2}
-
-
-def test_every_estimator_reads_in_the_same_way():
-    for make in (OMVFS, MultiViewSphericalKMeans, *BASELINES.values()):
-        for data in (Untouchable(), {"v": Stored()}):
-            with pytest.raises(TypeError, match=r"Got stand_ins\."):
-                make().fit(data)
-    selector = OMVFS(2, random_state=0).fit(X)
-    for call in (selector.partial_fit, selector.transform, selector.predict):
-        with pytest.raises(TypeError, match=r"Got stand_ins\.Untouchable"):
-            call(Untouchable())
-    with pytest.raises(TypeError, match=r"Got stand_ins\.Untouchable"):
-        list(rechunk([Untouchable()], 2))
-
-
-@pytest.mark.parametrize("container", ["array", "matrix"])
-def test_classes_made_of_scipys_are_read_as_scipys(container):
-    base = getattr(sp, f"csc_{container}")
-
-    class Part(base):
-        """Rows of a matrix, as AnnData has them: not to be made of three arrays."""
-
-        def __init__(self, parent):
-            super().__init__(parent)
-
-    got = Views({"v": Part(base(X))})["v"]
-    assert type(got) is getattr(sp, f"csr_{container}")
-    np.testing.assert_array_equal(got.toarray(), X)

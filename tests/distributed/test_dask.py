@@ -17,7 +17,7 @@ pytest.importorskip("distributed")
 import dask.array as da  # noqa: E402
 from dask.delayed import delayed  # noqa: E402
 
-from omvfs.distributed.dask import fit, transform  # noqa: E402
+from omvfs.distributed.dask import fit, local_workers, transform  # noqa: E402
 
 # Of fewer rows than clusters, of none, uneven.
 SIZES = (2, 28, 0, 35, 1, 4)
@@ -202,3 +202,11 @@ def test_an_error_names_the_part(views, tmp_path):
     twice = [delayed(parts[1]), delayed(parts[1])]
     with pytest.raises(ValueError, match="partition 1 has learned from rows that partition 0"):
         fit(selector(), twice)
+
+
+@pytest.mark.slow
+def test_processes_of_this_machine_come_to_the_same_bits(views, expected):
+    """What `--workers` starts; the only test here that takes a process of its own."""
+    arrays = {view: in_chunks(X) for view, X in views.items()}
+    with local_workers(1) as client:
+        assert learned(fit(selector(), arrays, client)) == expected

@@ -285,16 +285,6 @@ def test_a_bad_row_names_its_partition(sessions):
         assert not hasattr(selector, "schema_")
 
 
-def test_no_rows_are_refused(sessions):
-    with pytest.raises(ValueError, match="Got no rows; expected some in at least one part"):
-        on_spark.fit(OMVFS(3, **QUICK), framed(sessions(), [[], []], "a array<double>"))
-    with pytest.raises(TypeError, match="Column 'id' is of type string; expected numbers, array"):
-        on_spark.fit(OMVFS(3, **QUICK), framed(sessions(), [rows_of(PARTS[0])]))
-    empty = framed(sessions(), [[({},)]], "m map<string,double>")
-    with pytest.raises(ValueError, match="View 'm' has 0 features: no row of column 'm' has"):
-        on_spark.fit(OMVFS(3, **QUICK), empty)
-
-
 @pytest.mark.parametrize(("master", "survives"), [("local[2,3]", True), ("local[2]", False)])
 def test_a_worker_that_is_killed(sessions, tmp_path, master, survives):
     spark, armed = sessions(master), tmp_path / "armed"

@@ -90,3 +90,5 @@ def test_what_cannot_be_merged_or_sent_is_refused_before_anything_is_read():
         steps.worker_copy(OMVFS(0))
     with pytest.raises(TypeError, match="callables, which cannot be saved"):
         steps.worker_copy(OMVFS(3, views={"a": len}))
+    with pytest.raises(ValueError, match="Got no rows; expected some in at least one part"):
+        steps.merge_states(OMVFS(3), [(0, None)], ["part 0"])
