@@ -11,12 +11,11 @@ import errno
 import glob
 import os
 import secrets
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Self, TypeAlias, TypeVar
+from typing import IO, Self, TypeAlias
 
 if sys.platform == "win32":
     import msvcrt
@@ -24,7 +23,6 @@ else:
     import fcntl
 
 PathLike: TypeAlias = str | os.PathLike[str]
-T = TypeVar("T")
 _PART = ".part"
 # In a folder, the lock of its one writer.
 LOCK = ".omvfs.lock"
@@ -181,8 +179,7 @@ def replacing(
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with naming(path), contextlib.ExitStack() as stack:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        part, descriptor = _new_part(path, stack, lambda part: os.open(part, flags, mode), os.close)
+        part, descriptor = _new_part(path, stack, mode)
         try:
             yield descriptor
             if sync:
@@ -284,7 +281,7 @@ class Staging:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 sweep(place)
             try:
-                self.folder, _ = _new_part(place, self._stack, Path.mkdir, lambda _: None)
+                self.folder, _ = _new_part(place, self._stack, None)
             except BaseException:
                 self.close()
                 raise
@@ -388,32 +385,34 @@ def _sync_file(path: Path, flags: int = os.O_RDWR) -> None:
         os.close(descriptor)
 
 
-def _new_part(
-    path: Path, stack: contextlib.ExitStack, make: Callable[[Path], T], undo: Callable[[T], None]
-) -> tuple[Path, T]:
-    """Make a file or folder of its own beside `path`, which the stack removes if still there.
+def _new_part(path: Path, stack: contextlib.ExitStack, mode: int | None) -> tuple[Path, int]:
+    """Make a part beside `path`, which the stack removes if it is still there.
 
     Its name is told to the stack before there is anything of the name: a signal may come as soon
-    as there is.
+    as there is. It is a file of a mode, whose descriptor is returned too; without one, a folder.
     """
     while True:
         part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_PART}")
         stack.callback(_remove, part)
-        made = make(part)
+        descriptor = -1
+        if mode is None:
+            part.mkdir()
+        else:
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             held = _hold(part, wait=True)
-        except FileNotFoundError:
-            # Swept before it was held.
-            undo(made)
-            continue
-        except BaseException:
-            undo(made)
+        except BaseException as error:
+            if descriptor >= 0:
+                os.close(descriptor)
+            if isinstance(error, FileNotFoundError):
+                # Swept before it was held.
+                continue
             raise
         if held is not None:
             # Removed while it is held, and once more after, when there is an open file less.
             stack.callback(os.close, held)
             stack.callback(_remove, part)
-        return part, made
+        return part, descriptor
 
 
 def _remove(part: Path) -> None:
@@ -428,5 +427,3 @@ def _remove(part: Path) -> None:
         for name in os.listdir(part):
             os.unlink(part / name)
         os.rmdir(part)
-        return
-    shutil.rmtree(part, ignore_errors=True)

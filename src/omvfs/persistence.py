@@ -45,7 +45,6 @@ from omvfs.fitted import EVENTS, KEY_SIZE, FittedState
 from omvfs.model.constrained.view_weights import UNHEARD
 from omvfs.model.settings import AUTO
 from omvfs.model.state import B_sq_norms, ChunkInfo
-from omvfs.model.stream.event import DriftEvent
 from omvfs.model.stream.reservoir import Rows
 from omvfs.model.stream.watch import LEVELS
 from omvfs.prepare import Preparation
@@ -552,14 +551,6 @@ def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
     """
     decoder = Decoder({})
     return {name: decoder.value(value, Any) for name, value in packed.items()}
-
-
-def pack_events(events: Sequence[DriftEvent]) -> list[dict[str, Any]]:
-    """Return events as values that JSON can hold; a threshold that is none is null."""
-    return [
-        asdict(event) | ({"threshold": None} if math.isnan(event.threshold) else {})
-        for event in events
-    ]
 
 
 # What an estimator can have come to

@@ -24,7 +24,6 @@ from reliability import (
     checkpoints,
     crashes,
     files,
-    intruders,
     learning,
     power,
     runs,
@@ -79,10 +78,8 @@ ROWS = {
     "full disk": Row(shortages.full_disk, 60, 10, range(10, 12)),
     "little memory": Row(shortages.little_memory, 40, 10, range(1, 2)),
     "few handles": Row(shortages.few_handles, 48, 12, range(13, 18, 4)),
-    "changed inputs": Row(runs.changed, 104, 26, range(0, 40, 37)),
     "pairs of runs": Row(runs.pairs, 20, 5, range(1)),
     "damaged files": Row(files.damaged, 2_000, 250, range(1_003, 1_990, 41)),
-    "files of others": Row(intruders.intruders, 102, 51, range(0, 7, 3)),
     "hostile checkpoints": Row(checkpoints.hostile, 1_000, 250, range(20)),
     "interrupts": Row(learning.interrupted, 800, 200, range(40)),
 }

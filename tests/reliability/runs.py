@@ -15,9 +15,6 @@ from reliability import calls
 from reliability.attempts import Done, Outcome, command, first_wrong, ran, tried
 from reliability.crashes import begun
 from reliability.rows_at_hand import (
-    BATCH,
-    N_ROWS,
-    NAMES,
     content,
     differing,
     leftovers,
@@ -69,75 +66,6 @@ def _ended_by_signal(done: Done, sent: tuple[signal.Signals, ...]) -> str:
     if done.code not in (0, 130, 143):
         return f"code {done.code}: {done.wrong or done.err[-300:]}"
     return done.wrong
-
-
-# Changed inputs: what is done to the rows that were read, and whether that can be gone on with.
-N_MORE = 2 * BATCH
-CHANGES = {
-    "other rows": lambda: views(N_ROWS, seed=1),
-    "fewer rows": lambda: views()[: N_ROWS // 2],
-    "more rows": lambda: views(N_ROWS + N_MORE),
-    "other rows, and more": lambda: views(N_ROWS + N_MORE, seed=1),
-    "rows in another order": lambda: views()[np.arange(N_ROWS)[::-1]],
-    "one value": lambda: _one_value(),
-}
-
-
-def _one_value():  # type: ignore[no-untyped-def]
-    rows = views()
-    blocks = {name: block.copy() for name, block in rows.blocks.items()}
-    blocks["text"].data[0] += 1
-    blocks["image"][0, 0] += 1
-    return rows.replaced(blocks).named({k: list(v) for k, v in rows.feature_names.items()})
-
-
-def changed(numbers: range, seed: int) -> Iterator[Outcome]:
-    """Change the data between a run and its --resume: told, or as if the new had been there."""
-    made = [(name, change) for name in NAMES for change in (*CHANGES, "gone", "empty")]
-    # More rows after those that were read are how a stream goes on.
-    for number in numbers:
-        name, change = made[number % len(made)]
-        finished = number // len(made) % 2 == 0
-        label = f"{number}: {name}, {change}, {'finished' if finished else 'stopped'}"
-        yield tried(label, partial(_changed_once, name, change, finished))
-
-
-def _changed_once(name: str, change: str, finished: bool) -> str:
-    with place() as here:
-        data, out = write(here / name, views()), here / "out"
-        job = command(*select(data, out))
-        while not finished and not (out / "model.omvfs").exists() and not job.ends_within(0.001):
-            pass
-        if not finished:
-            job.send(signal.SIGKILL)
-        job.finish()
-        before = results(out)
-        _replace(data, change)
-        done = ran(*select(data, out, "--resume"))
-        if done.code:
-            # Nothing is lost by a run that is refused.
-            return first_wrong(lambda: done.wrong, lambda: differing(results(out), before))
-        if change in ("gone", "empty"):
-            return f"went on without data: {done.out}"
-        alone = here / "alone" / "out"
-        alone.parent.mkdir()
-        told = ran(*select(data, alone))
-        return first_wrong(
-            lambda: f"refused alone, not after another: {told.err}" if told.code else "",
-            lambda: differing(_without_inputs(out), _without_inputs(alone)),
-        )
-
-
-def _without_inputs(out: Path) -> dict[str, object]:
-    return {name: value for name, value in results(out).items() if name != "run.json"}
-
-
-def _replace(data: Path, change: str) -> None:
-    shutil.rmtree(data) if data.is_dir() else data.unlink()
-    if change == "empty":
-        data.mkdir() if data.name == "folder" else data.touch()
-    elif change != "gone":
-        write(data, CHANGES[change]())
 
 
 def pairs(numbers: range, seed: int) -> Iterator[Outcome]:

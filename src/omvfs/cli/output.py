@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from itertools import takewhile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -247,7 +248,6 @@ class _PlainEnds:
 def _about(result: "Result", inputs: Sequence[str]) -> dict[str, Any]:
     """Return how a result was made."""
     from omvfs.formats.files import without_secrets
-    from omvfs.persistence import pack_events
     from omvfs.report.summary import versions
 
     selector = result.selector
@@ -255,7 +255,7 @@ def _about(result: "Result", inputs: Sequence[str]) -> dict[str, Any]:
         "inputs": [without_secrets(each) for each in inputs],
         "rows": selector.n_samples_seen_,
         "parameters": selector.get_params(),
-        **({"drift": pack_events(tuple(selector.drift_))} if selector.detect_drift else {}),
+        **({"drift": list(map(asdict, selector.drift_))} if selector.detect_drift else {}),
         "versions": versions(),
         "byte_order": sys.byteorder,
     }
