@@ -10,8 +10,6 @@ import fsspec
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fsspec.implementations.dirfs import DirFileSystem
-from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import given
 from hypothesis import strategies as st
@@ -272,26 +270,6 @@ def test_an_address_of_this_machine_is_a_path(tmp_path, rows, temporary):
         out.publish()
         out.check_free()
         out.check_writable()
-
-
-class Folder(DirFileSystem):
-    """A second filesystem, of real files, as fsspec would mount one."""
-
-    protocol = "folder"
-    root = ""
-
-    def __init__(self, **storage):
-        super().__init__(path=self.root, fs=LocalFileSystem(), **storage)
-
-
-def test_a_second_filesystem_gets_files_by_its_own_rules(tmp_path, rows, monkeypatch, temporary):
-    monkeypatch.setattr(Folder, "root", str(tmp_path / "mounted"))
-    fsspec.register_implementation("folder", Folder, clobber=True)
-    Folder.clear_instance_cache()
-    assert run_app(["select", rows, *OPTIONS, "--write-data", "-o", "folder://deep/out"]) == 0
-    written = tmp_path / "mounted/deep/out"
-    assert {"data", "model.omvfs", "ranking.csv"} <= set(os.listdir(written))
-    assert np.load(written / "data/x.npy").shape == (60, 3)
 
 
 class Full(MemoryFileSystem):

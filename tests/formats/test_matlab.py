@@ -1,7 +1,6 @@
 """MATLAB's files: which matrices are views, version 7.3, what is written, and damage."""
 
 import io
-import struct
 
 import h5py
 import numpy as np
@@ -47,30 +46,6 @@ def rows_of(source, batch_size=7):
     }
 
 
-def element(order, kind, content):
-    if 0 < len(content) <= 4:
-        return struct.pack(f"{order}I", len(content) << 16 | kind) + content.ljust(4, b"\0")
-    return struct.pack(f"{order}2I", kind, len(content)) + content + bytes(-len(content) % 8)
-
-
-def matrix(order, kind, shape, parts, name=b"A", flags=0, dimensions=None):
-    content = (
-        element(order, 6, struct.pack(f"{order}2I", flags << 8 | kind, 0))
-        + element(order, 5, struct.pack(f"{order}{len(shape)}i", *shape))
-        + element(order, 1, name)
-        + b"".join(element(order, *part) for part in parts)
-    )
-    return element(order, 14, content)
-
-
-def header(order):
-    return (
-        b"MATLAB 5.0 MAT-file".ljust(124)
-        + struct.pack(f"{order}H", 0x0100)[:2]
-        + (b"IM" if order == "<" else b"MI")
-    )
-
-
 def asked(*views):
     return ReadOptions(views=views)
 
@@ -84,10 +59,7 @@ def test_cells_are_views_that_are_counted_from_1(tmp_path, compressed):
     assert list(got) == ["X1", "X3", "X5"]
     for name, expected in (("X1", X), ("X3", X), ("X5", X[:, :2] > 0)):
         np.testing.assert_array_equal(got[name], expected)
-    assert MatSource(
-        path,
-        asked("X5", "X1", "gt"),
-    ).schema.names == ("X5", "X1", "gt")
+    assert MatSource(path, asked("X5", "X1", "gt")).schema.names == ("X5", "X1", "gt")
     with pytest.raises(SourceError, match=r"X7 of .* has no columns"):
         MatSource(path, asked("X"))
     both = put(tmp_path, saved({"X": cell(X, X), "more": X}, do_compression=compressed))
@@ -135,18 +107,6 @@ def test_a_file_that_changes_is_refused(tmp_path):
         list(source.chunks(7))
 
 
-def test_remote_files_of_both_kinds(tmp_path):
-    fsspec = pytest.importorskip("fsspec")
-    with h5py.File(tmp_path / "new.mat", "w", userblock_size=512) as file:
-        file["a"] = X.T
-    for number, content in enumerate((saved({"a": X}), (tmp_path / "new.mat").read_bytes())):
-        address = f"memory://matlab/{number}.mat"
-        with fsspec.open(address, "wb") as file:
-            file.write(content)
-        with MatSource(address) as source:
-            np.testing.assert_array_equal(rows_of(source)["a"], X)
-
-
 def write_73(path):
     """Write what MATLAB would, of every kind that is read or passed over."""
     csc = sp.csc_array(X)
@@ -186,7 +146,7 @@ def write_73(path):
     return path
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 100])
+@pytest.mark.parametrize("batch_size", [1, 7])
 def test_version_7_3_is_read_like_version_5(tmp_path, batch_size, monkeypatch):
     monkeypatch.setattr("omvfs.formats.matlab._WINDOW_BYTES", 6 * 8 * 9)
     with MatSource(write_73(tmp_path / "x.mat")) as source:
@@ -198,10 +158,7 @@ def test_version_7_3_is_read_like_version_5(tmp_path, batch_size, monkeypatch):
         np.testing.assert_array_equal(got["flags"], X > 0)
         assert not got["none"].any()
         np.testing.assert_array_equal(source.read(3, 5)["D"], X[3:5])
-    with MatSource(
-        tmp_path / "x.mat",
-        asked("X", "labels"),
-    ) as source:
+    with MatSource(tmp_path / "x.mat", asked("X", "labels")) as source:
         assert source.schema.names == ("X1", "X2", "labels")
 
 
@@ -234,10 +191,7 @@ def test_what_is_written_is_read(tmp_path_factory, sizes, width, dtype, kind):
     with MatWriter(path) as writer:
         for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
             writer.append(views[stop - size : stop])
-    with MatSource(
-        path,
-        asked("a", "xend"),
-    ) as source:
+    with MatSource(path, asked("a", "xend")) as source:
         got = rows_of(source)
     np.testing.assert_array_equal(got["a"], Y)
     np.testing.assert_array_equal(got["xend"], Y)
@@ -257,18 +211,24 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path):
         writer.append(Views({"a b": X, "a-b": X}))
 
 
+def changed(X, before, after):
+    """Return a file of a matrix with some of its numbers changed where they are stored."""
+    whole, before = saved({"A": X}), np.array(before, "<i4").tobytes()
+    assert before in whole
+    return whole.replace(before, np.array(after, "<i4").tobytes())
+
+
 def test_a_size_that_cannot_be_is_refused_before_memory_is_taken(tmp_path):
-    small = matrix("<", 6, (1 << 20, 1 << 10), [(9, bytes(64))])
+    content = changed(np.ones((4, 3)), (4, 3), (1 << 20, 1 << 10))
     with (
-        MatSource(put(tmp_path, header("<") + small)) as source,
+        MatSource(put(tmp_path, content)) as source,
         pytest.raises(SourceError, match=r"A would take 1,073,741,824 bytes; its file has"),
     ):
         list(source.chunks(2))
 
 
-@pytest.mark.parametrize("rows", [[0, 99], [0, -3], [1 << 30, 0]])
-def test_places_beyond_a_sparse_matrix_are_refused(tmp_path, rows):
-    parts = [(5, np.array(rows, "<i4").tobytes()), (5, np.array([0, 1, 2], "<i4").tobytes())]
-    content = matrix("<", 5, (4, 2), [*parts, (9, np.ones(2).tobytes())])
-    with pytest.raises(SourceError, match=r"x\.mat"):
-        list(MatSource(put(tmp_path, header("<") + content)).chunks(2))
+def test_places_beyond_a_sparse_matrix_are_refused(tmp_path):
+    for rows in ([0, 99], [0, -3], [1 << 30, 0]):
+        content = changed(sp.csc_array(np.eye(5)[:, [2, 3]]), [2, 3], rows)
+        with pytest.raises(SourceError, match=r"x\.mat"):
+            list(MatSource(put(tmp_path, content)).chunks(2))
