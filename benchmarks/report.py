@@ -86,7 +86,7 @@ def take_pictures(models, to):
     browser = Browser()
     shots = {  # what is shown, from where, how high, how bright
         "fox": ("header", 1020, "light"),
-        "drift": ("#stream", 980, "light"),
+        "drift": ("#stream", 730, "light"),
         "digits": ("#features", 760, "dark"),
     }
     try:

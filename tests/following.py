@@ -119,6 +119,13 @@ def guides(root):
     return [page for page in found if page.name != "spark.md"]
 
 
+def pages(root):
+    """Return all pages that show what can be run, but for those that other tests follow."""
+    found = [Path(root, "README.md"), *sorted(Path(root, "docs").glob("*.md"))]
+    elsewhere = "spark.md", "data.md"  # make test-spark, and tests/cli/test_formats.py
+    return [p for p in found if p.name not in elsewhere and blocks(p.read_text(encoding="utf-8"))]
+
+
 def follow(text, *, without_installing=False):
     """Run the blocks of a page in the present folder; `FollowingError` says which of them fails."""
     # Classes of the page are where pickle looks for them.

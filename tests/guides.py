@@ -1,8 +1,9 @@
-"""Follow every guide as a new user would, in an empty environment and an empty folder each.
+"""Follow every page as a new user would, in an empty environment and an empty folder each.
 
     python tests/guides.py [PAGE ...]
 
-A page installs what it needs by the line that it shows; `omvfs` is the wheel of dist/.
+A page installs what it needs by the line that it shows, or needs no more than the first of them;
+`omvfs` is the wheel of dist/.
 """
 
 import subprocess
@@ -25,7 +26,11 @@ def follow(page):
     with tempfile.TemporaryDirectory(prefix="omvfs-guide-") as folder:
         environment = new_environment(interpreters()[pythons[0]], Path(folder, "environment"))
         (empty := Path(folder, "here")).mkdir()
-        command = [Path(folder, "environment/bin/python"), following.__file__, str(page)]
+        python = Path(folder, "environment/bin/python")
+        if not following.is_guide(text):
+            installs = [python, "-m", "pip", "install", "-q", "omvfs[cli,files,report]", "pandas"]
+            subprocess.run(installs, env=environment, check=True)
+        command = [python, following.__file__, str(page)]
         done = subprocess.run(command, cwd=empty, env=environment, check=False)
     return done.returncode == 0, f"Python {pythons[0]}"
 
@@ -37,7 +42,7 @@ def _key(version):
 def main(names):
     """Follow the pages, and say a line each."""
     the_file("omvfs-*.whl")
-    pages = [Path(name).resolve() for name in names] or following.guides(ROOT)
+    pages = [Path(name).resolve() for name in names] or following.pages(ROOT)
     failed = 0
     for page in pages:
         started = time.perf_counter()
