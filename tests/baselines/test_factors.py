@@ -19,21 +19,6 @@ def only(by_view):
 
 
 @both
-def test_scores_are_the_row_norms_of_the_weights(make):
-    rng = np.random.default_rng(0)
-    views = {"text": counts(rng, 30, 7), "image": counts(rng, 30, 4)}
-    selector = make(3, random_state=0).fit(views)
-    for view, X in views.items():
-        W = selector.weights_[view]
-        assert W.shape == (X.shape[1], 3)
-        assert selector.embeddings_[view].shape == (30, 3)
-        np.testing.assert_allclose(selector.view_scores_[view], np.linalg.norm(W, axis=1))
-    selector.weights_["text"][:] = 0
-    assert selector.weights_["text"].any()
-    assert 1 <= selector.n_iter_ <= selector.max_iter
-
-
-@both
 def test_clear_clusters_are_found_and_noise_is_ranked_last(make):
     rng = np.random.default_rng(0)
     X, labels = clustered(rng, 150, 12)

@@ -81,13 +81,6 @@ def test_a_sketch_is_within_its_bound_of_all_rows(kind, dtype, seed, d, size, si
     assert (np.diff(lengths) <= 1e-6 * np.sqrt(energy)).all()
 
 
-@pytest.mark.parametrize("size", [2, 3, 4])
-def test_a_sketch_as_small_as_the_clusters_takes_its_last_direction_for_the_ridge(size):
-    X = counts(np.random.default_rng(0), 50, 30)
-    expected = plain_fsds(X, size - 1, size)[1]
-    np.testing.assert_allclose(FSDS(8, sketch_size=size).fit(X).scores_, expected, rtol=1e-8)
-
-
 def test_a_planted_subspace_is_found():
     rng = np.random.default_rng(0)
     truth = rng.permutation(400) < 40

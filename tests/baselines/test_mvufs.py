@@ -13,7 +13,7 @@ from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.objective import orthogonality_gap
 from omvfs.selector import rank
-from support import KINDS, clustered, counts
+from support import KINDS, counts
 
 kinds = st.sampled_from(list(KINDS.values()))
 seeds = st.integers(0, 2**32 - 1)
@@ -150,15 +150,6 @@ def test_from_a_spoiled_start_the_classes_and_their_features_are_found(monkeypat
     for view, truth in data.informative.items():
         # Without a single half-step for G: 0.6 to 0.8.
         assert truth[rank(model.view_scores_[view]) <= truth.sum()].mean() > 0.95
-
-
-def test_the_label_view_gives_the_clusters():
-    rng = np.random.default_rng(0)
-    (X, first), (Y, second) = clustered(rng, 80, 12), clustered(rng, 80, 12)
-    for view, truth in {None: first, "a": first, "b": second}.items():
-        model = MVUFS(3, label_view=view, graph_weight=0.0, regression_weight=0.1, random_state=0)
-        found = model.fit({"a": X, "b": Y}).embedding_.argmax(axis=1)
-        assert clustering_accuracy(truth, found) > 0.95
 
 
 def test_negative_values_are_refused_or_clipped():

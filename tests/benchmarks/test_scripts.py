@@ -12,7 +12,6 @@ import pytest
 import bars
 import criterion
 import keep
-import made
 import race
 from omvfs import OMVFS, OMVFSPaper
 from paper.twins import make_twin
@@ -120,11 +119,3 @@ def test_the_race_finds_what_is_missing_and_asked_for(tmp_path, monkeypatch):
     # That set is not here; the other result was there the second time.
     assert done == [race.METHODS["FSDS"]]
     assert set(keep.Results(path).found) == {"set/reuters-twin", "race/reuters-twin/FSDS"}
-
-
-def test_made_rows_are_as_full_as_asked_for_and_twins_stand_in(tmp_path):
-    assert made.cells(300, 400, 3, 0.1).nnz / 300 / 400 == pytest.approx(0.1, rel=0.1)
-    views, K, stands_in = made.load("debian_large", tmp_path, 50)
-    assert (stands_in, K) == (True, 20)
-    assert [X.shape for X in views.values()] == [(50, 30_098), (50, 35_212)]
-    assert made.load("mfeat", tmp_path, 50) is None

@@ -254,18 +254,6 @@ def test_a_zero_row_keeps_its_label_and_is_no_start():
     assert (starts.max(axis=2) == 1).all()
 
 
-@every_kind
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_clear_clusters_are_found(kind, dtype):
-    X, labels = clustered(np.random.default_rng(0), 200, 30, 4, dtype)
-    found = spherical_k_means(kind(X), 4, np.random.default_rng(1))
-    assert clustering_accuracy(labels, found.labels) > 0.98
-    assert found.centers.dtype == dtype
-    assert type(found.centers) is np.ndarray
-    cosines = unit_rows(X)[np.arange(200)] * found.centers[found.labels]
-    assert found.objective == pytest.approx(cosines.sum(), rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [

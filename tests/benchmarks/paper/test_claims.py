@@ -14,16 +14,13 @@ from hand_made_rows import (
     twin_rows,
 )
 
-from paper import EXPERIMENTS, Claim
+from paper import EXPERIMENTS
 from paper.by_labels import best_percent, best_setting
 from paper.drift_claims import FADING, above_static, keeps_up, new_words, rises
 from paper.jmvfg_claims import jmvfg_claims
 from paper.large_claims import large_claims
 from paper.methods import OURS
-from paper.page import claims_table
-from paper.parameters import insensitive, more_is_better
 from paper.rows import best_of_grid
-from paper.why import GAMMAS, LADDER, learns_clusters, smaller_gamma, worth_of_changes
 
 SMALL, LARGE, RUNTIME, JMVFG = (EXPERIMENTS[n] for n in ("small", "large", "runtime", "jmvfg"))
 FLAT, UP, DOWN = [0.5] * 4, [0.5, 0.55, 0.6, 0.65], [0.5, 0.4, 0.3, 0.2]
@@ -61,11 +58,6 @@ def drift(ours, static, afresh, data="debian_en_fr", fading=None):
         for i, score in enumerate(scores)
         for order in (0, 1)
     ]
-
-
-def test_claims_stand_beside_what_was_seen():
-    text = claims_table([Claim("It is fast.", "It is not.", "not reproduced", "Nobody knows.")])
-    assert "| It is fast. | It is not. | **not reproduced** | Nobody knows. |" in text
 
 
 def test_what_the_paper_says_can_be_reproduced():
@@ -173,34 +165,6 @@ def test_claims_on_drift_both_ways():
     assert "beside" in new_words(drift(FLAT, DOWN, FLAT, "planted", FLAT)).why
     assert "forgets" in new_words(drift(DOWN, DOWN, FLAT, "planted", FLAT)).why
     assert "forgets" not in new_words(drift(DOWN, DOWN, FLAT, "planted", DOWN)).why
-
-
-def test_claims_on_parameters_both_ways():
-    def rows(scores, by="value"):
-        row = {"data": "fox", "varied": "sparsity", "value": 1.0, "p": 100, "order": 0}
-        return [{**row, by: at, "NMI max": score} for at, score in scores.items()]
-
-    assert insensitive(rows({0.1: 0.5, 1.0: 0.52}), OURS, ["sparsity"], "").verdict == "reproduced"
-    claim = insensitive(rows({0.1: 0.5, 1.0: 0.3}), OURS, ["sparsity"], "")
-    assert claim.verdict == "not reproduced"
-    assert "from 0.300 at 1 to 0.500 at 0.1" in claim.seen
-    assert more_is_better(rows({100: 0.4, 600: 0.5}, "p"), OURS).verdict == "reproduced"
-    assert more_is_better(rows({100: 0.5, 600: 0.4}, "p"), OURS).verdict == "not reproduced"
-
-
-def test_claims_on_why_both_ways():
-    def rows(score):
-        figures = {"with start": 1.0, "NMI with classes": score, "top 100": 0.9, "largest": 0.5}
-        return [{"data": "fox", "gamma": gamma, "graph": "gaussian", **figures} for gamma in GAMMAS]
-
-    assert learns_clusters(rows(0.5)).verdict == "reproduced"
-    assert learns_clusters(rows(0.0)).verdict == "not reproduced"
-    assert "No γ helps" in smaller_gamma(rows(0.0)).why
-    assert "Best with" in smaller_gamma(rows(0.5)).why
-    scores = dict.fromkeys(LADDER, 0.5) | {next(iter(LADDER)): 0.1}
-    about = {"data": "fox", "order": 0}
-    ladder = [{**about, "rung": name, "NMI max": score} for name, score in scores.items()]
-    assert "from 0.100 to 0.500" in worth_of_changes(ladder).seen
 
 
 def test_what_is_best_is_chosen_on_the_same_orders():

@@ -20,8 +20,8 @@ from paper.drift_claims import FADING
 from paper.drifting import DOMINANT, SEGMENTS, SHARE, drifting_order, stream
 from paper.joint import STARTS, evaluate_joint_ranking, in_unit_range
 from paper.methods import METHODS, OURS, PRINTED, grid, make
+from paper.page import section
 from paper.parameters import STUDY, fit
-from paper.running import _ROOMS, files_of
 from paper.why import GAMMAS, LADDER, WITHOUT, climb, frozen_u
 
 
@@ -94,26 +94,17 @@ def test_a_page_keeps_what_it_has_of_experiments_without_a_section(squares, tmp_
     assert path.read_text(encoding="utf-8") == page + "\n" + cubes
 
 
-def test_the_command_runs_an_experiment_quick_without_verdicts(tmp_path, capsys):
+def test_the_command_runs_an_experiment_and_quick_prints_no_verdicts(squares, tmp_path, capsys):
     folders = [f"--out={tmp_path}", f"--page={tmp_path / 'page.md'}"]
-    main(["methods", *folders])
+    squares = registry.EXPERIMENTS["squares"]
+    assert "| Squares grow. |" in section(squares, [{"square": 1}], [], quick=False)
+    assert "| Squares grow. |" not in section(squares, [{"square": 1}], [], quick=True)
+    main(["methods", "--quick", *folders])
     main(["list"])
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(EXPERIMENTS)
     assert "| OMVFS | ✓ | ✓ | ✓ |" in (tmp_path / "page.md").read_text(encoding="utf-8")
     with pytest.raises(SystemExit):
         main(["nothing", *folders])
-
-
-def test_quick_prints_no_verdicts(squares, tmp_path, monkeypatch):
-    monkeypatch.setattr(Squares, "tasks", lambda self, place: [])
-    monkeypatch.setattr(Squares, "claims", lambda self, rows: pytest.fail("no verdicts"))
-    monkeypatch.setattr(Squares, "figures", lambda self, rows: {})
-    registry.write_experiment("squares", Place(quick=True), tmp_path, tmp_path / "store")
-
-
-def test_the_mark_of_the_code_covers_the_mathematics():
-    names = {path.name for path in files_of(_ROOMS)}
-    assert {"omvfs.py", "mvufs.py", "protocol.py", "arrays.py", "recluster.py"} <= names
 
 
 def test_a_grid_has_settings_the_method_takes_and_not_its_default():

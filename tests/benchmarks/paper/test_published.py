@@ -99,9 +99,7 @@ def test_reuters_has_a_view_a_language_and_the_documents_of_all_five(tmp_path):
     ("text", "why"),
     [
         ("C15 1:1\nC16 1:1\n", "Row 2 of FR/Index_GR-FR .* is b'C16 1:1'; .* C15, CCAT"),
-        ("C15 1:1\nM11 1:1 2\n", "Row 2 .* expected 'label index:value"),
         ("C15 1:1\nM11 1:nan\n", "Row 2 .* expected 'label index:value"),
-        ("C15 1:1\nM11 99999999999999999999:1\n", "Row 2 .* expected 'label index:value"),
         ("C15 1:1\nM11 0:1\n", "indices from 0 to 1; expected 1 to 24,893"),
         ("C15 1:1\nM11 3:1 4:1 3:1\n", "FR/Index_GR-FR .* an index twice"),
         ("C15 1:1\nC15 1:1\n", "EN/Index_GR-EN and FR/Index_GR-FR .* have other documents"),
@@ -184,10 +182,8 @@ def test_only_class_31_is_thinned_out_and_the_same_seed_gives_the_same_rows(tmp_
     ("content", "why"),
     [
         ("#I 1\n32 1:1\n", "Row 1 of train/text_tag_unigrams.txt.gz"),
-        ("2 1:1\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
         ("#I 1\n2 1:1\n3 1:1\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
         ("#I 1\n2 1:1\n#I 2\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
-        ("#I one\n2 1:1\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
         ("#I 1\n2 1:1\n#I 1\n2 1:1\n", "train/text_tag_unigrams.txt.gz .* '#I <number>'"),
         ("#I 1\n9 1:1\n", "Video 1 of .* has two classes"),
         (None, "has no train/text_tag_unigrams.txt.gz"),
