@@ -96,16 +96,6 @@ def test_it_is_saved_and_merged_and_rows_may_lack_views():
     np.testing.assert_array_equal(merged.get_support(), other.get_support())
 
 
-def test_quality_is_of_so_many_in_all():
-    model = fitted(rows(), n_features_to_select=9)
-    quality = model.selection_quality_
-    assert quality.sizes.tolist() == [3, 6, 9, 12, 18, 24, 30, 34]
-    by_view = np.transpose([curve.sizes for curve in quality.views.values()])
-    np.testing.assert_array_equal(by_view.sum(axis=1), quality.sizes)
-    assert model.suggest_n_features() in quality.sizes
-    assert str(quality).count("\n") == len(quality.sizes)
-
-
 def test_what_cannot_be_shared_is_refused():
     with pytest.raises(ValueError, match="n_features_to_select=2 for 3 views; expected at least 3"):
         fitted(rows(), n_features_to_select=2).get_support()

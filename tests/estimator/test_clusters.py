@@ -67,24 +67,6 @@ def test_forgetting_follows_a_drift_and_costs_little_without_one():
     assert recovered(OMVFS(5, half_life=1300, random_state=0).fit(calm.views), calm) > 0.8
 
 
-def test_settling_does_not_bring_back_what_was_forgotten():
-    stream = make_planted(
-        3000,
-        n_features=(200,),
-        n_informative=(60,),
-        n_classes=2,
-        row_length=30,
-        drift_at=(1500,),
-        random_state=0,
-    )
-    model = OMVFS(2, half_life=145, sample_size=300, random_state=0)
-    for chunk in stream.chunks(75):
-        model.partial_fit(chunk.views)
-    assert model._known.queries.state.reclustered_at > model._known.state.reclustered_at
-    last = {view: X[-300:] for view, X in stream.views.items()}
-    assert clustering_accuracy(stream.labels[-300:], model.predict(last)) > 0.9
-
-
 # Rows that are all much alike, as log counts of cells are: a few of them are next to all.
 
 

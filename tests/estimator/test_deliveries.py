@@ -104,18 +104,6 @@ def test_saved_anywhere_and_asked_meanwhile_it_goes_on_to_the_same_bits(seed, pa
 
 
 @every_solver
-def test_asking_does_not_change_the_model(make):
-    views = as_views(two_views(3, 80))
-    asked, silent = (make(3, batch_size=20, random_state=5) for _ in range(2))
-    for chunk in rechunk([views], 20):
-        silent.partial_fit(chunk)
-        asked.partial_fit(chunk)
-        _ = asked.scores_, asked.window_labels_, asked.V_, asked.predict(chunk)
-        _ = asked.explained_share(chunk), asked.score(chunk)
-    assert learned(asked) == learned(silent)
-
-
-@every_solver
 def test_offline_is_one_chunk_with_all_rows(make):
     blocks = two_views(9, 40)
     fitted_once = make(3, batch_size=40, random_state=0).fit(blocks)
@@ -130,17 +118,6 @@ def test_sparse_and_dense_rows_give_the_same_ranking(make, kind):
     model = make(3, batch_size=30, random_state=0).fit(two_views(4, 90, kind=KINDS[kind]))
     np.testing.assert_allclose(model.scores_, expected.scores_, rtol=1e-8)
     np.testing.assert_array_equal(model.ranking_, expected.ranking_)
-
-
-@pytest.mark.parametrize("first", ["dense", "sparse"])
-def test_a_view_may_change_between_dense_and_sparse(first):
-    X = two_views(4, 90)["text"]
-    expected, model = (OMVFS(3, random_state=0) for _ in range(2))
-    for i in range(3):
-        rows = X[30 * i : 30 * i + 30]
-        expected.partial_fit(rows)
-        model.partial_fit(rows if (i % 2 == 0) == (first == "dense") else sp.csr_matrix(rows))
-    np.testing.assert_allclose(model.scores_, expected.scores_, rtol=1e-8)
 
 
 # A model whose arrays joblib has mapped from a file, not to be written, learns as any other.

@@ -48,84 +48,53 @@ def renamed(chunk):
     return {"words": chunk["text"], "image": chunk["image"]}
 
 
-# What is wrong, the error, and what its message must name.
+# What is wrong, and what the message must name.
 BAD = {
-    "NaN, dense": (with_value("image", 3, 2, np.nan), ValueError, "NaN.*'image', row 3, column 2"),
-    "NaN, sparse": (with_value("text", 4, 6, np.nan), ValueError, "NaN.*'text', row 4, column 6"),
-    "infinity": (with_value("image", 1, 0, np.inf), ValueError, "infinity.*'image', row 1, col"),
-    "negative": (
-        with_value("image", 2, 4, -0.5),
-        ValueError,
-        "'image' holds -0.5 at row 2, column 4.*clip.*shift",
-    ),
-    "negative, sparse": (
-        with_value("text", 0, 7, -2.0),
-        ValueError,
-        "'text' holds -2 at row 0, column 7.*clip.*shift",
-    ),
+    "NaN, dense": (with_value("image", 3, 2, np.nan), "NaN.*'image', row 3, column 2"),
+    "NaN, sparse": (with_value("text", 4, 6, np.nan), "NaN.*'text', row 4, column 6"),
+    "infinity": (with_value("image", 1, 0, np.inf), "infinity.*'image', row 1, col"),
+    "negative": (with_value("image", 2, 4, -0.5), "'image' holds -0.5 at row 2, column 4.*clip"),
+    "negative, sparse": (with_value("text", 0, 7, -2.0), "'text' holds -2 at row 0, .*clip.*shift"),
     "square overflows": (
         with_value("image", 0, 1, 1e200),
-        ValueError,
         r"too large.*'image' holds 1e\+200 at row 0, column 1.*Scale",
     ),
     "square overflows, sparse": (
         with_value("text", 5, 1, 1e200),
-        ValueError,
         r"too large.*'text' holds 1e\+200 at row 5, column 1.*Scale",
     ),
-    "rows differ": (
-        with_block("image", np.ones((3, 5))),
-        ValueError,
-        "numbers of rows.*'text': 15, 'image': 3",
-    ),
-    "view missing": (lambda chunk: {"text": chunk["text"]}, ValueError, "missing: 'image'"),
-    "view renamed": (renamed, ValueError, "missing: 'text'; unknown: 'words'"),
-    "view added": (with_block("sound", np.ones((15, 2))), ValueError, "unknown: 'sound'"),
-    "no views": (lambda chunk: {}, ValueError, "at least one"),
+    "rows differ": (with_block("image", np.ones((3, 5))), "of rows.*'text': 15, 'image': 3"),
+    "view missing": (lambda chunk: {"text": chunk["text"]}, "missing: 'image'"),
+    "view renamed": (renamed, "missing: 'text'; unknown: 'words'"),
+    "view added": (with_block("sound", np.ones((15, 2))), "unknown: 'sound'"),
+    "no views": (lambda chunk: {}, "at least one"),
     "features dropped": (
-        lambda chunk: {**chunk, "image": chunk["image"][:, :4]},
-        ValueError,
+        with_block("image", np.ones((15, 4))),
         "'image' has 4 features; the first chunk had 5",
     ),
-    "features added": (
-        with_block("text", np.ones((15, 9))),
-        ValueError,
-        "'text' has 9 features; the first chunk had 8",
-    ),
-    "no features": (with_block("image", np.ones((15, 0))), ValueError, "'image' has 0 features"),
-    "no rows": (lambda chunk: {v: X[:0] for v, X in chunk.items()}, ValueError, "0 rows"),
-    "objects": (
-        with_block("image", np.array([[{}] * 5] * 15, dtype=object)),
-        (TypeError, ValueError),
-        "'image'",
-    ),
-    "strings": (
-        with_block("image", np.array([["a"] * 5] * 15)),
-        (TypeError, ValueError),
-        "'image'",
-    ),
-    "complex": (with_block("image", np.ones((15, 5), complex)), (TypeError, ValueError), "'image'"),
-    "1-D": (with_block("image", np.ones(15)), ValueError, "'image'.*1D"),
-    "3-D": (with_block("image", np.ones((15, 5, 1))), ValueError, "'image'.*(dim|3D)"),
-    "None": (with_block("image", None), (TypeError, ValueError), "'image'"),
-    "index out of range": (with_indices(8), ValueError, "'text'.*corrupt"),
-    "bad indptr": (with_indptr, ValueError, "'text'.*corrupt"),
-    "one array": (lambda chunk: np.ones((15, 13)), ValueError, "'X'"),
-    "a string": (lambda chunk: "rows", (TypeError, ValueError), "."),
+    "no features": (with_block("image", np.ones((15, 0))), "'image' has 0 features"),
+    "no rows": (lambda chunk: {v: X[:0] for v, X in chunk.items()}, "0 rows"),
+    "1-D": (with_block("image", np.ones(15)), "'image'.*1D"),
+    "3-D": (with_block("image", np.ones((15, 5, 1))), "'image'.*(dim|3D)"),
+    "index out of range": (with_indices(8), "'text'.*corrupt"),
+    "bad indptr": (with_indptr, "'text'.*corrupt"),
+    "one array": (lambda chunk: np.ones((15, 13)), "'X'"),
+    "type: objects": (with_block("image", np.array([[{}] * 5] * 15, dtype=object)), "'image'"),
+    "type: strings": (with_block("image", np.array([["a"] * 5] * 15)), "'image'"),
+    "type: complex": (with_block("image", np.ones((15, 5), complex)), "'image'"),
+    "type: None": (with_block("image", None), "'image'"),
+    "type: a string": (lambda chunk: "rows", "."),
 }
 
 
 # Faults that only a second chunk can have.
-LATER = {
-    name
-    for name in BAD
-    if name.startswith(("view", "features", "one array"))  # what differs from the first chunk
-}
+LATER = {name for name in BAD if name.startswith(("view", "features", "one array"))}
 
 
 @pytest.mark.parametrize(("fault", "make"), list(zip(BAD, cycle(SOLVERS.values()), strict=False)))
 def test_rows_with_a_fault_are_refused_by_every_method_and_change_nothing(make, fault):
-    spoil, error, message = BAD[fault]
+    spoil, message = BAD[fault]
+    error = (TypeError, ValueError) if fault.startswith("type") else ValueError
 
     def refused(method, chunk):
         with pytest.raises(error, match=re.compile(message, re.DOTALL)):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import planted_stream
-from omvfs.evaluation import clustering_accuracy
 from streams import SOLVERS, every_solver, taken, two_views
 from support import clustered, counts, nbytes
 
@@ -98,20 +97,6 @@ def test_large_sparsity_gives_exact_zeros():
         V = OMVFS(3, batch_size=30, sparsity=sparsity, random_state=0).fit(X).V_["X"]
         nonzero.append(V.any(axis=1).sum())
     assert nonzero == [30, 29, 0]
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_chunks_too_small_to_outweigh_the_sparsity_still_add_up(kind):
-    # A row of unit norm with 30 words: each is below β/2, until a few such rows have been seen.
-    rng = np.random.default_rng(0)
-    labels = rng.integers(3, size=120)
-    X = (np.arange(90) // 30 == labels[:, np.newaxis]) / np.sqrt(30)
-    whole, row_by_row = (OMVFS(3, sparsity=0.4, diversity=0.0, random_state=0) for _ in range(2))
-    assert whole.partial_fit(kind(X)).scores_.all()
-    for i in range(len(X)):
-        row_by_row.partial_fit(kind(X[i : i + 1]))
-    assert row_by_row.scores_.any()
-    assert clustering_accuracy(labels, row_by_row.predict(kind(X))) == 1
 
 
 @pytest.mark.parametrize("graph", ["neighbors", "gaussian", "none"])

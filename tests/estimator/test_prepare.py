@@ -96,18 +96,6 @@ def test_a_frozen_selection_of_views_needs_all_columns_of_rows_of_unit_norm():
             frozen.transform(few)
 
 
-def test_a_frozen_selection_takes_negative_values_as_the_model_does():
-    blocks = rows()
-    bad = {**blocks, "image": blocks["image"] - 3}
-    clipping = model(prepare="l2", negative="clip").fit(blocks)
-    np.testing.assert_array_equal(
-        dense(clipping.selection().transform(bad)), dense(clipping.transform(bad))
-    )
-    for each in (strict := model(prepare="l2").fit(blocks)), strict.selection():
-        with pytest.raises(ValueError, match="negative"):
-            each.transform(bad)
-
-
 def test_a_selection_that_prepares_strangely_is_refused(tmp_path):
     path = tmp_path / "selection.json"
     model(prepare=PREPARE, n_features_per_view=3).fit(rows()).selection().save(path)

@@ -161,22 +161,3 @@ def test_auto_asks_each_feature_by_itself_where_sets_or_few_rows_prove_nothing(p
     assert not np.array_equal(auto, as_set)
     single, _, auto = rankings(OMVFS(10, random_state=0).fit(two_views(0, 90)))
     np.testing.assert_array_equal(auto, single)
-
-
-@pytest.mark.parametrize("criterion", ["separation", *SETS])
-def test_what_a_feature_repeats_is_the_nearest_of_the_better_ones(criterion):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 3, 900)
-    X = 0.2 * abs(rng.normal(size=(900, 40)))
-    for j in range(9):
-        X[:, j] += labels == j // 3
-    for j in range(3):  # near copies
-        X[:, 20 + j] = X[:, 0] * (1 - 0.03 * j) + 0.02 * abs(rng.normal(size=900))
-    model = OMVFS(3, criterion=criterion, random_state=0, n_init=5).fit({"a": X})
-    repeats, ranking = model.feature_notes()["a"].repeats, model.view_ranking_["a"]
-    squares = np.corrcoef(X.T) ** 2
-    for j in range(40):
-        better = np.flatnonzero(ranking < ranking[j])
-        nearest = better[squares[j, better].argmax()] if len(better) else -1
-        told = len(better) and squares[j, nearest] >= 0.5
-        assert repeats[j] == (nearest if told else -1)

@@ -113,13 +113,6 @@ def test_asking_changes_nothing_and_is_the_same_every_time(params, lacks):
         assert loaded.stability(4).index == found.index
 
 
-def test_it_works_on_what_was_merged_whatever_the_order():
-    parts = [OMVFS(3, n_features_per_view=4, **QUICK).fit(two_views(s, 60)) for s in range(3)]
-    one, two = parts[0].merge(*parts[1:]), parts[2].merge(parts[1]).merge(parts[0])
-    assert one.stability(3).index == two.stability(3).index
-    assert one.stability(3).n_resamples == 3
-
-
 def test_it_prints_as_a_table_and_what_cannot_be_told_is_refused():
     views = two_views(0, 60)
     model = OMVFS(3, n_features_per_view=4, **QUICK).fit(views)

@@ -151,17 +151,3 @@ def test_large_and_small_numbers_are_clustered_alike(dtype, power):
         assert np.isfinite(model.scores_).all()
         assert model.scores_.any()
         assert clustering_accuracy(labels, model.predict(rows)) > 0.95
-
-
-def test_scaled_columns_have_no_units_though_the_reservoir_lacks_some():
-    rng = np.random.default_rng(0)
-    X = rng.poisson(0.03, (600, 120)).astype(float)
-    X[:, :3] += np.eye(3)[np.arange(600) % 3]
-    units = 2.0 ** rng.integers(-8, 9, 120)
-    plain, other = (
-        OMVFS(3, sample_size=30, scale_columns=True, sparsity=0.0, random_state=0)
-        .fit({"words": each})
-        .scores_
-        for each in (X, X * units)
-    )
-    np.testing.assert_allclose(other, plain, rtol=1e-9)
