@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from sklearn.compose import ColumnTransformer
+from sklearn.utils.validation import _num_samples
 
 from omvfs.data.blocks import labels_of
 from omvfs.data.views import Views
@@ -103,33 +104,20 @@ class ViewTransformer(ColumnTransformer, auto_wrap_output_keys=None):  # type: i
         return self
 
     def _views(self, blocks: dict[str, Any], X: Any) -> Views:
+        expected = _num_samples(X)
         for name, block in blocks.items():
-            self._check_rows(name, block, X)
+            if (got := _num_samples(block)) != expected:
+                # A vectorizer takes the columns of a frame for its texts.
+                raise ValueError(
+                    f"View {name!r} has {got:,} rows of X's {expected:,}; expected as many. What "
+                    "takes texts takes one column: 'title', not ['title']."
+                )
         known = {name: names for name, names in self._names.items() if names is not None}
         return Views(blocks, feature_names=known, index=labels_of(X).index)
-
-    def _check_rows(self, name: str, block: Any, X: Any) -> None:
-        """Refuse a view of other rows: a vectorizer takes the columns of a frame for its texts."""
-        got, expected = (_n_rows(each) for each in (block, X))
-        if got == expected:
-            return
-        (columns,) = (each for view, _, each in self.transformers_ if view == name)
-        made = type(self.named_transformers_[name]).__name__
-        remedy = "Give it a transformer that makes a row of each."
-        if isinstance(columns, list) and len(columns) == got:
-            remedy = f"What takes texts takes one column: {columns[0]!r}, not {columns[:1]!r}."
-        raise ValueError(
-            f"View {name!r}: {made} made {got:,} row{'s' * (got != 1)} of X's {expected:,}; "
-            f"expected as many. {remedy}"
-        )
 
     def _hstack(self, Xs: Sequence[Any], **_: Any) -> dict[str, Any]:
         # scikit-learn's own hook for how parts are put together.
         return dict(zip(self.output_indices_, Xs, strict=False))
-
-
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _names_of(transformer: Any) -> Any:

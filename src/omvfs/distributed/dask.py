@@ -69,47 +69,6 @@ def local_workers(n_workers: int, **options: Any) -> Iterator[Any]:
 _TICK, _LOOK, PATIENCE, _ANSWER = 0.02, 2.0, 25.0, 10.0
 
 
-def finished(
-    client: Any, names: Mapping[Any, str], should_stop: Callable[[], bool] = lambda: False
-) -> Iterator[Any]:
-    """Yield futures as they finish or fail; raise `ClusterError` if nobody is left to run them.
-
-    `distributed.as_completed` would wait for ever for workers that do not come.
-
-    Parameters
-    ----------
-    client : Client
-    names : mapping of Future to str
-        What errors call each.
-    should_stop : callable
-        Asked now and then; if True, nothing more is waited for.
-    """
-    left = dict(names)
-    worked = asked = time.monotonic()
-    while left and not should_stop():
-        found = [future for future in left if future.status != "pending"]
-        for future in found:
-            if future.status in ("cancelled", "lost"):
-                raise _gone(client, left[future])
-            del left[future]
-            yield future
-        now = time.monotonic()
-        if found:
-            worked = now
-        elif left and now - asked > _LOOK:
-            if _some_worker_runs(client):
-                worked = now
-            elif now - worked > PATIENCE:
-                raise ClusterError(
-                    f"The scheduler{_at(client)} has had no running workers for {PATIENCE:.0f} "
-                    "seconds: it is gone, no worker is there, or all are paused for lack of "
-                    "memory. Start workers, and resume."
-                )
-            asked = time.monotonic()
-        if left and not found:
-            time.sleep(_TICK)
-
-
 def result_of(future: Any, name: str) -> Any:
     """Return the result of a future that is done, or raise what went wrong.
 
@@ -119,6 +78,8 @@ def result_of(future: Any, name: str) -> Any:
     name : str
         What errors call it.
     """
+    if future.status in ("cancelled", "lost"):
+        raise _gone(future.client, name)
     try:
         return future.result(timeout=_ANSWER)
     except KilledWorker as error:
@@ -283,20 +244,42 @@ def _computed(
     names: Sequence[str],
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the numbers of promises as these are done, on a client or in threads, with results."""
+    """Yield the numbers of promises as these are done, with results: on a client, or in threads.
+
+    `distributed.as_completed` would wait for ever for workers that do not come; here that is a
+    `ClusterError`.
+    """
     if client is None:
         yield from enumerate(dask.compute(*promises))
         return
     if client.status != "running":
         raise ClusterError(f"The scheduler{_at(client)} is gone: the client is {client.status}.")
     left = {future: i for i, future in enumerate(client.compute(list(promises)))}
+    worked = asked = time.monotonic()
     try:
-        for future in finished(client, {each: names[i] for each, i in left.items()}, should_stop):
-            i = left.pop(future)
-            found = result_of(future, names[i])
-            # What is here need not be there any more.
-            future.release()
-            yield i, found
+        while left and not should_stop():
+            done = [future for future in left if future.status != "pending"]
+            for future in done:
+                i = left.pop(future)
+                found = result_of(future, names[i])
+                # What is here need not be there any more.
+                future.release()
+                yield i, found
+            now = time.monotonic()
+            if done:
+                worked = now
+            elif now - asked > _LOOK:
+                if _some_worker_runs(client):
+                    worked = now
+                elif now - worked > PATIENCE:
+                    raise ClusterError(
+                        f"The scheduler{_at(client)} has had no running workers for "
+                        f"{PATIENCE:.0f} seconds: it is gone, no worker is there, or all are "
+                        "paused for lack of memory. Start workers, and resume."
+                    )
+                asked = time.monotonic()
+            if left and not done:
+                time.sleep(_TICK)
     finally:
         if left and client.status == "running":
             client.cancel(list(left))
