@@ -198,8 +198,7 @@ def restore(path: str | os.PathLike[str], selector: OMVFS, source: Source) -> tu
         for view, names in zip(loaded.schema_.names, loaded.schema_.feature_names, strict=True)
         if isinstance(names, Vocabulary)
     ]
-    before, now = (_without_widths(each, grows) for each in (extra.get("source"), source.identity))
-    if other := _differences(before, now):
+    if other := _differences(extra.get("source"), source.identity, grows):
         raise CheckpointError(
             f"{name} is of a run over other data: {other}. Go on with the same, {_ANEW}."
         )
@@ -239,52 +238,33 @@ def check_same(path: str | os.PathLike[str], loaded: OMVFS, selector: OMVFS) -> 
     selector : OMVFS
         With the parameters of this run.
     """
-    asked, kept = (
-        unpack_params(pack_params(each.get_params(deep=False))) for each in (selector, loaded)
+    ours, theirs = (
+        unpack_params(pack_params({k: v for k, v in own.items() if k not in FREE}))
+        for own in (selector.get_params(deep=False), loaded.get_params(deep=False))
     )
-    ours, theirs = ({k: v for k, v in p.items() if k not in FREE} for p in (asked, kept))
-    changed = [
-        f"{name}={theirs[name]!r}, now {ours[name]!r}"
-        for name in theirs
-        if theirs[name] != ours[name]
-    ]
-    if changed:
+    if changed := _differences(theirs, ours):
         raise CheckpointError(
-            f"{os.fspath(path)} is of a run with other parameters: {', '.join(changed)}. Go on "
-            f"with those, {_ANEW}."
+            f"{os.fspath(path)} is of a run with other parameters: {changed}. Go on with those, "
+            f"{_ANEW}."
         )
 
 
-def _without_widths(identity: Any, views: Sequence[str]) -> Any:
-    """Return what a source says of itself, but for how many features some views have.
-
-    Examples
-    --------
-    >>> _without_widths({"kind": "x", "views": {"text": 7, "image": 2}}, ["text"])
-    {'kind': 'x', 'views': {'text': None, 'image': 2}}
-    """
-    if not isinstance(identity, dict):
-        return identity
-    return {
-        name: {view: None if view in views else width for view, width in own.items()}
-        if name == "views" and isinstance(own, dict)
-        else _without_widths(own, views)
-        for name, own in identity.items()
-    }
-
-
-def _differences(kept: Any, now: Any, place: str = "") -> str:
-    """Say where two plain values differ, empty if nowhere.
+def _differences(kept: Any, now: Any, growing: Sequence[str] = (), place: str = "") -> str:
+    """Say where two plain values differ, empty if nowhere; some views may have more features.
 
     Examples
     --------
     >>> _differences({"a": {"kind": "csv", "n": 1}}, {"a": {"kind": "npy", "n": 1}})
     "a.kind='csv', now 'npy'"
+    >>> _differences({"views": {"text": 7}}, {"views": {"text": 9}}, ["text"])
+    ''
     """
     if isinstance(kept, dict) and isinstance(now, dict):
+        wider = set(growing) & kept.keys() & now.keys() if place.endswith("views") else set()
         found = (
-            _differences(kept.get(name), now.get(name), f"{place}.{name}" if place else str(name))
+            _differences(kept.get(name), now.get(name), growing, f"{place}.{name}".lstrip("."))
             for name in {**kept, **now}
+            if name not in wider
         )
         return ", ".join(each for each in found if each)
     return "" if kept == now else f"{place}={kept!r}, now {now!r}"
