@@ -63,7 +63,7 @@ test-scverse: $(SCVERSE_STAMP)
 
 # The oldest versions of all that is needed; what is newer is in `make test`.
 test-minimum: $(MINIMUM_STAMP)
-	.venv-minimum/bin/pytest -n 2 --hypothesis-profile=ci tests/contracts tests/estimator tests/data tests/selectors \
+	.venv-minimum/bin/pytest -n 2 --hypothesis-profile=ci tests/contracts tests/estimator tests/data \
 		--deselect tests/estimator/test_budget.py::test_the_command_line_selects_so_many_in_all # an old typer warns of itself
 
 # All faults of docs/reliability.md, a few minutes on two cores; SHORT=--short for a look.

@@ -1,7 +1,6 @@
 """Every selector keeps the contract; and what it must hold of it in rarer company."""
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.feature_selection import SelectKBest
 from sklearn.model_selection import GridSearchCV
@@ -46,17 +45,6 @@ def test_the_contract_is_kept(make):
 def test_there_are_baselines():
     assert {"EUFS", "LaplacianScore", "RandomScore"} < set(BASELINES)
     assert all(each.__name__ == name for name, each in BASELINES.items())
-
-
-@every_selector
-def test_names_of_a_polars_frame_are_its_columns(make):
-    X = counts(np.random.default_rng(0), 40, 3)
-    selector = small(make(), n_features_per_view=2)
-    selector.fit(pl.DataFrame({c: X[:, j] for j, c in enumerate("abc")}))
-    assert list(selector.feature_names_in_) == ["a", "b", "c"]
-    assert list(selector.get_feature_names_out()) == ["abc"[j] for j in selector.get_support(True)]
-    with pytest.raises(ValueError, match="feature names should match"):
-        selector.transform(pl.DataFrame({c: X[:, j] for j, c in enumerate("abd")}))
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())

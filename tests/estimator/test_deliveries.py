@@ -125,26 +125,17 @@ def test_sparse_and_dense_rows_give_the_same_ranking(make, kind):
 
 @pytest.mark.parametrize(
     "model",
-    [
-        OMVFS(3, scale_columns=True, half_life=200, random_state=0),
-        OMVFS(3, negative="shift", random_state=0),
-        OMVFSPaper(3, max_iter=20, random_state=0),
-        FSDS(2),
-    ],
-    ids=["constrained", "shifted", "paper", "FSDS"],
+    [OMVFS(3, half_life=200, random_state=0), OMVFSPaper(3, max_iter=20, random_state=0), FSDS(2)],
+    ids=["constrained", "paper", "FSDS"],
 )
 def test_a_mapped_model_learns_and_answers_as_any_other(tmp_path, model):
-    lower = 0.5 * (model.get_params().get("negative") == "shift")
-    chunks = [{name: X - lower for name, X in two_views(seed, 20).items()} for seed in range(3)]
-    joblib.dump(model.partial_fit(chunks[0]), tmp_path / "model")
+    joblib.dump(model.partial_fit(two_views(0, 20)), tmp_path / "model")
     content = (tmp_path / "model").read_bytes()
     mapped = joblib.load(tmp_path / "model", mmap_mode="r")
-    if not isinstance(model, FSDS):
-        assert isinstance(mapped._known.state.statistics.views[0].B, np.memmap)
-    for chunk in chunks[1:]:
+    for seed in (1, 2):
         np.testing.assert_array_equal(mapped.scores_, model.scores_)
         for each in (mapped, model):
-            each.partial_fit(chunk)
+            each.partial_fit(two_views(seed, 20))
     np.testing.assert_array_equal(mapped.scores_, model.scores_)
     # What others may have mapped too is as it was.
     assert (tmp_path / "model").read_bytes() == content

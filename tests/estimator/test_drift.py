@@ -59,23 +59,6 @@ def test_what_is_learned_is_the_same_to_the_bit():
 # Saved and merged
 
 
-@pytest.mark.parametrize("stop", [1, 14])
-def test_saved_anywhere_and_loaded_it_goes_on_to_the_same_bits_and_events(stop):
-    chunks = list(chunks_of(stream("meaning", n_changes=2), 120))
-    whole, part = watching(), watching()
-    for chunk in chunks:
-        whole.partial_fit(chunk)
-    for chunk in chunks[:stop]:
-        part.partial_fit(chunk)
-    again = OMVFS.from_bytes(part.to_bytes())
-    assert learned(again) == learned(part)
-    for chunk in chunks[stop:]:
-        again.partial_fit(chunk)
-    assert learned(again) == learned(whole)
-    assert again.drift_ == whole.drift_
-    assert len(whole.drift_) == 2
-
-
 def test_parts_have_the_events_of_all_at_rows_of_all():
     parts = [
         learn(watching(), stream(kind, seed)) for kind, seed in (("meaning", 1), ("shares", 2))

@@ -210,18 +210,6 @@ def test_features_that_cannot_come_are_refused():
         fixed.merge(grown([rows]))
 
 
-def test_fit_and_batches_of_any_size_learn_the_same():
-    chunks = stream(10)
-    whole = {
-        "text": [row for chunk in chunks for row in chunk["text"]],
-        "image": np.concatenate([chunk["image"] for chunk in chunks]),
-    }
-    params = {"n_clusters": K, "batch_size": 50, "sample_size": 90, "random_state": 0}
-    fitted = OMVFS(new_features="grow", **params).fit(whole)
-    assert_same(OMVFS(new_features="grow", **params).fit_batches(chunks), fitted)
-    assert len(fitted.labels_) == 240
-
-
 def test_what_does_not_go_together_is_refused():
     rows = [{"text": [{"a": 1.0}, {"b": 1.0}]}]
     for params, sentence in (

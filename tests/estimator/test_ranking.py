@@ -102,21 +102,6 @@ def test_planted_features_are_found(planted, criterion):
         assert truth[model.view_ranking_[view] <= truth.sum()].mean() > 0.9
 
 
-@pytest.mark.parametrize(("criterion", "dtype"), [("signal", np.float32), ("auto", np.float64)])
-def test_they_rank_and_change_nothing(criterion, dtype):
-    X = two_views(0, 90, dtype)
-    model = OMVFS(3, criterion="separation", random_state=0).fit(X)
-    before, states = model.scores_, learned(model)
-    model.set_params(criterion=criterion)
-    found = model.scores_
-    assert np.isfinite(found).all()
-    assert (found >= 0).all()
-    np.testing.assert_array_equal(found == 0, before == 0)
-    np.testing.assert_array_equal(model.scores_, found)
-    assert learned(model) == states
-    np.testing.assert_array_equal(model.set_params(criterion="separation").scores_, before)
-
-
 @pytest.mark.parametrize("criterion", SETS)
 def test_without_rows_balanced_stands_in(criterion):
     model = OMVFS(3, criterion="balanced", sample_size=0, random_state=0).fit(two_views(0, 60))

@@ -9,8 +9,6 @@ from sklearn.exceptions import NotFittedError
 from omvfs import OMVFS
 from omvfs.baselines import ColumnSum
 from omvfs.datasets import make_planted
-from omvfs.model.quality import Rows
-from omvfs.report.summary import verdict
 from omvfs.results import Curve
 from streams import learned, two_views
 
@@ -54,17 +52,6 @@ def test_it_is_of_all_views_and_of_each(model):
     assert own.at(60) == own.at(300) == own.at(40)
     assert model.suggest_n_features("view_1") == own.levels_off_at <= 40
     assert len(str(quality).splitlines()) == 1 + len(quality.sizes)
-
-
-def test_views_alone_are_judged_only_when_they_are_asked_for(fitted, monkeypatch):
-    both = [copy.deepcopy(fitted) for _ in range(2)]
-    whole = both[0].selection_quality_
-    monkeypatch.setattr(Rows, "of_view", lambda *_: pytest.fail("views are judged alone"))
-    together = both[1]._judged(alone=False)
-    assert together.agreement.tobytes() == whole.agreement.tobytes()
-    assert both[1].suggest_n_features() == both[0].suggest_n_features() == whole.levels_off_at
-    assert verdict(both[1]) == verdict(both[0])
-    assert not together.views
 
 
 def test_asking_changes_nothing_and_is_answered_alike(model):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from faults import every_solver, everything, good
+from faults import every_solver, good
 from omvfs import OMVFS, OMVFSPaper, SuspectColumnWarning
 from streams import two_views
 from support import clustered, counts, fingerprint
@@ -41,16 +41,6 @@ def test_unusual_forms_of_the_same_numbers_give_the_same_bits(make):
             chunk = {v: changes.get(v, lambda X: X)(X) for v, X in good(seed).items()}
             unusual.partial_fit(chunk)
         assert result(unusual) == result(plain), form
-
-
-@every_solver
-def test_whole_numbers_are_read_as_doubles(make):
-    X = np.random.default_rng(0).integers(0, 2, (20, 6))
-    expected = everything(make(2, random_state=0).fit(X.astype(float)))
-    for dtype in (np.int8, np.int64, np.uint16, bool):
-        model = make(2, random_state=0).fit(X.astype(dtype))
-        assert everything(model) == expected
-        assert model.V_["X"].dtype == np.float64
 
 
 @every_solver
