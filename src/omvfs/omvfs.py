@@ -959,7 +959,7 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         if (checked("negative", self.negative) == "shift") != (known.raised is not None):
             raise ValueError(
                 f"Got negative={self.negative!r}, and another for the rows so far; it cannot "
-                f"change to or from 'shift'. {start_anew}"
+                f"change to or from 'shift' after the first chunk. {start_anew}"
             )
         if (self._new_features == "grow") != known.grows:
             raise ValueError(
