@@ -24,7 +24,6 @@ KEYS = {
     "Tab": {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9},
     "Enter": {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"},
     "Space": {"key": " ", "code": "Space", "windowsVirtualKeyCode": 32, "text": " "},
-    "ArrowDown": {"key": "ArrowDown", "code": "ArrowDown", "windowsVirtualKeyCode": 40},
 }
 
 
@@ -189,10 +188,9 @@ class Page:
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", media=media, features=[feature])
 
-    def press(self, key, shift=False):
-        modifiers = 8 if shift else 0
+    def press(self, key):
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, modifiers=modifiers, **KEYS[key])
+            self.call("Input.dispatchKeyEvent", type=kind, **KEYS[key])
 
     def write(self, text):
         self.call("Input.insertText", text=text)

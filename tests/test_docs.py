@@ -1,16 +1,13 @@
-"""Pages of the repository: each table stands once, each picture is shown, each link leads on."""
+"""Pages of the repository: each picture is shown, each link leads on."""
 
 import re
 import shutil
 import subprocess
-from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-# Rows that two tables may share, such as a head and a line of means.
-SHARED = 2
 PICTURES = {".png", ".svg", ".jpg", ".gif"}
 
 
@@ -30,32 +27,11 @@ def pages():
     return {path: re.sub(r"(?s)```.*?```", "", text) for path, text in texts.items()}
 
 
-def tables(text):
-    """Return the tables of a page, each as the set of its lines below the head."""
-    found = re.findall(r"(?:^\|.*\|[ ]*\n?)+", text, re.MULTILINE)
-    return [{re.sub(r"\s+", " ", line).strip() for line in each.splitlines()[2:]} for each in found]
-
-
-def repeated(texts):
-    """Return the pairs of pages that have a table in common, with its lines."""
-    return [
-        (one, other, sorted(a & b))
-        for one, other in combinations(texts, 2)
-        for a in tables(texts[one])
-        for b in tables(texts[other])
-        if len(a & b) > SHARED
-    ]
-
-
 def targets(path, text):
     """Return the files that a page links to or shows, as paths from the root."""
     found = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text))
     local = [each.partition("#")[0] for each in found if not re.match(r"[a-z]+:|#", each)]
     return {(ROOT / path.parent / each).resolve() for each in local}
-
-
-def test_no_table_stands_on_two_pages():
-    assert repeated(pages()) == []
 
 
 def test_every_picture_is_shown_on_a_page():

@@ -9,7 +9,6 @@ import pytest
 
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
-from omvfs.formats import NpySource
 from support import counts
 
 
@@ -102,26 +101,6 @@ def test_a_pipe_gets_plain_lines_and_may_be_closed(tmp_path, capsys):
     assert job.stderr.read() == ""
     job.stderr.close()
     assert job.wait() == 0
-
-
-class _Silent(NpySource):
-    """Has rows, which never come."""
-
-    def __init__(self):
-        pass
-
-    @property
-    def n_rows(self):
-        return None
-
-    def chunks(self, batch_size, cursor=None):
-        import threading
-
-        threading.Event().wait(1)
-        yield from ()
-
-    def close(self):
-        pass
 
 
 def test_typed_options_win_over_parameters_of_a_file(rows, tmp_path):

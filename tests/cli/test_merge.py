@@ -4,7 +4,6 @@ import csv
 import json
 import os
 
-import fsspec
 import numpy as np
 import pytest
 
@@ -95,19 +94,6 @@ def test_what_is_there_is_not_replaced_and_no_part_counts_twice(parts, tmp_path,
         assert out.read_bytes() == b"mine"
     assert merged(*parts, "-o", out, "--overwrite") == 0
     assert OMVFS.load(out).n_samples_seen_ == 180
-
-
-def test_a_model_is_merged_at_an_address(parts, tmp_path, capsys):
-    out, address = tmp_path / "all.omvfs", f"memory://{tmp_path.name}/all.omvfs"
-    assert merged(*parts, "-o", out) == merged(*parts, "-o", address) == 0
-    fetched = tmp_path / "fetched.omvfs"
-    fetched.write_bytes(fsspec.open(address).open().read())
-    np.testing.assert_array_equal(OMVFS.load(fetched).scores_, OMVFS.load(out).scores_)
-    assert merged(*parts, "-o", address) == 4
-    assert "is there already" in capsys.readouterr().err
-    assert merged(*parts, "-o", address, "--overwrite") == 0
-    assert run_app(["rank", str(out), "-o", f"memory://{tmp_path.name}/ranked"]) == 0
-    assert fsspec.filesystem("memory").exists(f"/{tmp_path.name}/ranked/ranking.csv")
 
 
 def told(capsys, code, expected, *arguments):

@@ -57,7 +57,7 @@ TABLES = {
 CASES = {
     "select x.npy -k 0": "'--clusters': Got n_clusters=0; expected a whole number of at least 1",
     "select x.npy -n 0": "'--features': Got n_features_per_view=0; expected a whole number",
-    "select x.npy -n many": "'--features': Got 'many'; expected a whole number of at least 1",
+    "select x.npy -n many": "'--features': Got n_features_per_view='many'; expected a whole number",
     "select x.npy -n y=3": "views 'y'; expected one for each of 'x'",
     "select x.npy --batch-size 0": "'--batch-size': Got batch_size=0",
     "select x.npy --checkpoint-every 0": "'--checkpoint-every'",
@@ -74,7 +74,7 @@ CASES = {
     "select x.npy --config deep.toml": "is nested too deeply",
     "select x.npy --config none.toml": "none.toml cannot be read",
     "select x.npy -n x=1,x=2": "Got 'x=1,x=2'; expected a number for each view, once.",
-    "select x.npy -n x=": "Got 'x='; expected",
+    "select x.npy -n x=": "n_features_per_view['x']=''; expected",
     "select x.npy -n 2 --total 3": "-n is of each view, --total of all",
     "select - --write-data": "which standard input cannot",
     "info folder --key id": "--key is for files",

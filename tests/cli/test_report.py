@@ -4,7 +4,6 @@ import csv
 import json
 import sys
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -49,30 +48,6 @@ def test_the_report_of_a_model_is_that_of_its_run(run, tmp_path, capsys):
     assert out.read_bytes() == (folder / "report.html").read_bytes()
     assert out.with_suffix(".json").read_bytes() == (folder / "report.json").read_bytes()
     assert len(list(out.parent.iterdir())) == 2
-
-
-def test_as_many_features_and_draws_as_are_asked_for(run, tmp_path):
-    model, out = run[0] / "model.omvfs", tmp_path / "a.html"
-    assert run_app(["report", str(model), "-n", "2", "--resamples", "0", "-o", str(out)]) == 0
-    told = json.loads((tmp_path / "a.json").read_text())
-    assert told["stability"] is None
-    assert [len(view["features"]) for view in told["features"]] == [2]
-    # The run was asked for others, and is still the run.
-    assert "command" in told["made"]["run"]
-
-
-def test_a_report_goes_to_an_address_too(run, capsys):
-    model, to = str(run[0] / "model.omvfs"), "memory://me:word@bucket/deep/a.html"
-    command = ["report", model, "-o", to, "--resamples", "0"]
-    assert run_app(command) == 0
-    assert "word" not in capsys.readouterr().out
-    with fsspec.open(to, "rb") as file:
-        assert file.read().startswith(b"<!doctype html>")
-    with fsspec.open(to.replace(".html", ".json"), "rb") as file:
-        assert json.loads(file.read())["rows"] == 150
-    assert run_app(command) == 4
-    assert "is there already" in capsys.readouterr().err
-    assert run_app([*command, "--overwrite"]) == 0
 
 
 def test_how_another_model_was_made_is_not_told(run, tmp_path):

@@ -8,7 +8,6 @@ from sklearn.exceptions import NotFittedError
 
 from changing import chunks_of, stream, watching
 from omvfs import OMVFS, plots
-from omvfs.baselines import Variance
 from streams import two_views
 
 mpl = pytest.importorskip("matplotlib")
@@ -156,11 +155,6 @@ def test_hostile_names_are_drawn_as_they_are(plot, view):
     assert not any(text.get_parse_math() for text in shown)
     if plot is plots.plot_scores:
         assert shown
-
-
-def test_scores_of_any_selector():
-    ax = plots.plot_scores(Variance().fit(rows()), "image", n=3)
-    assert len(ax.patches) == 3
 
 
 @every_plot

@@ -11,7 +11,6 @@ from sklearn.exceptions import NotFittedError
 
 from changing import BEFORE, changing_rows, stacked, watching
 from omvfs import OMVFS, OMVFSPaper, Views
-from omvfs.report import Report
 from reported import QUICK, hostile_model, planted_model
 from streams import taken, two_views
 from support import fingerprint
@@ -109,11 +108,6 @@ def test_changes_of_the_stream_are_told_with_what_came_and_went():
     text = report.html().partition('id="stream"')[2].partition("</section>")[0]
     assert f"Row {event.row:,}: " in text
     assert html.escape(first["went"][0]["features"][0]) in text
-
-
-def test_it_is_plain_values_that_json_holds(summary):
-    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
-    assert json.loads(Report(summary).json()) == summary
 
 
 def test_a_report_changes_nothing_and_is_the_same_again():

@@ -10,50 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omvfs.cli import options as opt
 from omvfs.cli.errors import Stop, discreet, ended, said_of, say, saying_what_is_logged
-from omvfs.cli.options import (
-    BatchSize,
-    CheckpointEvery,
-    Clusters,
-    Config,
-    DetectDrift,
-    Drop,
-    Features,
-    Grouped,
-    HalfLife,
-    Inputs,
-    Join,
-    Keep,
-    Key,
-    Layer,
-    MergedOut,
-    Model,
-    Negative,
-    Order,
-    Out,
-    Overwrite,
-    PageOut,
-    Prepare,
-    Reading,
-    Recency,
-    ResultsOut,
-    Resume,
-    Scheduler,
-    Seed,
-    SkipDamaged,
-    StatusPath,
-    Tokenize,
-    Total,
-    View,
-    Vocabulary,
-    WithReport,
-    Workers,
-    WriteData,
-    destination,
-    is_given,
-    parameters_of,
-    table_of,
-)
+from omvfs.cli.options import Grouped, Reading, destination, is_given, parameters_of, table_of
 from omvfs.cli.output import (
     COLUMNS,
     MODEL,
@@ -109,7 +68,9 @@ def run_app(arguments: list[str]) -> int:
     """Run a command and return its exit code; errors are one sentence on stderr."""
     given = [each for each in arguments if each != "--debug"]
     with saying_what_is_logged():
-        return ended(lambda: app(given, prog_name="omvfs", standalone_mode=False), arguments)
+        return ended(
+            lambda: app(given, prog_name="omvfs", standalone_mode=False, obj=given), arguments
+        )
 
 
 @app.callback(invoke_without_command=True)
@@ -134,17 +95,17 @@ def omvfs(
 @app.command(cls=Grouped)
 def info(
     context: typer.Context,
-    inputs: Inputs,
+    inputs: opt.Inputs,
     rows: Annotated[
         int, typer.Option(min=1, metavar="N", help="Look at the first N rows only.")
     ] = 10_000,
-    view: View = None,
-    drop: Drop = None,
-    key: Key = None,
-    join: Join = None,
-    keep: Keep = None,
-    tokenize: Tokenize = None,
-    layer: Layer = None,
+    view: opt.View = None,
+    drop: opt.Drop = None,
+    key: opt.Key = None,
+    join: opt.Join = None,
+    keep: opt.Keep = None,
+    tokenize: opt.Tokenize = None,
+    layer: opt.Layer = None,
 ) -> None:
     """Show what is in the data, and what is wrong with it."""
     from omvfs.data.read import mark_missing
@@ -162,38 +123,38 @@ def info(
 @app.command(cls=Grouped)
 def select(
     context: typer.Context,
-    inputs: Inputs,
+    inputs: opt.Inputs,
     # Defaults are those of OMVFS, but for the seed: not by default another ranking in every run.
-    clusters: Clusters = 8,
-    features: Features = 100,
-    total: Total = None,
-    out: ResultsOut = Path("out"),
-    prepare: Prepare = None,
-    negative: Negative = "error",
-    write_data: WriteData = False,
-    with_report: WithReport = False,
-    view: View = None,
-    drop: Drop = None,
-    key: Key = None,
-    join: Join = None,
-    keep: Keep = None,
-    tokenize: Tokenize = None,
-    vocabulary: Vocabulary = None,
-    layer: Layer = None,
-    batch_size: BatchSize = 200,
-    half_life: HalfLife = None,
-    recency: Recency = 0.5,
-    detect_drift: DetectDrift = False,
-    seed: Seed = 0,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    order: Order = False,
-    skip_damaged: SkipDamaged = False,
-    checkpoint_every: CheckpointEvery = 50,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    status: StatusPath = None,
-    config: Config = None,
+    clusters: opt.Clusters = 8,
+    features: opt.Features = 100,
+    total: opt.Total = None,
+    out: opt.ResultsOut = Path("out"),
+    prepare: opt.Prepare = None,
+    negative: opt.Negative = "error",
+    write_data: opt.WriteData = False,
+    with_report: opt.WithReport = False,
+    view: opt.View = None,
+    drop: opt.Drop = None,
+    key: opt.Key = None,
+    join: opt.Join = None,
+    keep: opt.Keep = None,
+    tokenize: opt.Tokenize = None,
+    vocabulary: opt.Vocabulary = None,
+    layer: opt.Layer = None,
+    batch_size: opt.BatchSize = 200,
+    half_life: opt.HalfLife = None,
+    recency: opt.Recency = 0.5,
+    detect_drift: opt.DetectDrift = False,
+    seed: opt.Seed = 0,
+    workers: opt.Workers = None,
+    scheduler: opt.Scheduler = None,
+    order: opt.Order = False,
+    skip_damaged: opt.SkipDamaged = False,
+    checkpoint_every: opt.CheckpointEvery = 50,
+    resume: opt.Resume = False,
+    overwrite: opt.Overwrite = False,
+    status: opt.StatusPath = None,
+    config: opt.Config = None,
 ) -> None:
     """Rank the features of every view, and select the best.
 
@@ -236,7 +197,7 @@ def select(
             with remarked(inputs) as warned:
                 result = _learned_here(context, selector, reading, to, (told, page))
         told.enter("ranking")
-        made = {"command": command_of(context), "reading": reading.asked, **about}
+        made = {"command": command_of(context.obj), "reading": reading.asked, **about}
         chosen = write_results(out, result, inputs, made)
         if write_data or with_report:
             told.enter("writing")
@@ -262,18 +223,18 @@ def select(
 @app.command(cls=Grouped)
 def transform(
     context: typer.Context,
-    model: Model,
-    inputs: Inputs,
-    out: Out,
-    features: Features = None,
-    total: Total = None,
-    view: View = None,
-    drop: Drop = None,
-    key: Key = None,
-    join: Join = None,
-    keep: Keep = None,
-    tokenize: Tokenize = None,
-    layer: Layer = None,
+    model: opt.Model,
+    inputs: opt.Inputs,
+    out: opt.Out,
+    features: opt.Features = None,
+    total: opt.Total = None,
+    view: opt.View = None,
+    drop: opt.Drop = None,
+    key: opt.Key = None,
+    join: opt.Join = None,
+    keep: opt.Keep = None,
+    tokenize: opt.Tokenize = None,
+    layer: opt.Layer = None,
 ) -> None:
     """Write rows with the selected features only.
 
@@ -297,12 +258,12 @@ def merge(
         list[Path],
         typer.Argument(metavar="MODEL", help="Files model.omvfs of runs of select over parts."),
     ],
-    out: MergedOut,
+    out: opt.MergedOut,
     order: Annotated[
         bool,
         typer.Option("--order", help="The parts follow each other in time, as they are given."),
     ] = False,
-    overwrite: Overwrite = False,
+    overwrite: opt.Overwrite = False,
 ) -> None:
     """Merge what was learned from parts of the data, each by itself.
 
@@ -341,11 +302,11 @@ def merge(
 @app.command(cls=Grouped)
 def rank(
     context: typer.Context,
-    model: Model,
-    features: Features = None,
-    total: Total = None,
-    out: ResultsOut = Path("out"),
-    overwrite: Overwrite = False,
+    model: opt.Model,
+    features: opt.Features = None,
+    total: opt.Total = None,
+    out: opt.ResultsOut = Path("out"),
+    overwrite: opt.Overwrite = False,
 ) -> None:
     """Write the ranking of a model, as a run does at its end.
 
@@ -377,10 +338,10 @@ def rank(
 @app.command(cls=Grouped)
 def report(
     context: typer.Context,
-    model: Model,
-    out: PageOut = PAGE,
-    features: Features = None,
-    total: Total = None,
+    model: opt.Model,
+    out: opt.PageOut = PAGE,
+    features: opt.Features = None,
+    total: opt.Total = None,
     resamples: Annotated[
         int | None,
         typer.Option(
@@ -391,7 +352,7 @@ def report(
             show_default=False,
         ),
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: opt.Overwrite = False,
 ) -> None:
     """Write a page on what a model has learned.
 
@@ -429,15 +390,15 @@ def report(
 @app.command(cls=Grouped)
 def convert(
     context: typer.Context,
-    inputs: Inputs,
-    out: Out,
-    view: View = None,
-    drop: Drop = None,
-    key: Key = None,
-    join: Join = None,
-    keep: Keep = None,
-    tokenize: Tokenize = None,
-    layer: Layer = None,
+    inputs: opt.Inputs,
+    out: opt.Out,
+    view: opt.View = None,
+    drop: opt.Drop = None,
+    key: opt.Key = None,
+    join: opt.Join = None,
+    keep: opt.Keep = None,
+    tokenize: opt.Tokenize = None,
+    layer: opt.Layer = None,
 ) -> None:
     """Write data in another format.
 
@@ -823,23 +784,11 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Have what Dask logs left out: what matters is told by errors."""
-    # It sets up its loggers, each with a level of its own.
-    import distributed  # noqa: F401
-
-    own = "distributed", "tornado", "bokeh", "asyncio"
-    found = {
-        name: logger
-        for name, logger in logging.root.manager.loggerDict.items()
-        if name.partition(".")[0] in own and isinstance(logger, logging.Logger)
-    }
-    before = {name: logger.level for name, logger in found.items()}
-    for logger in found.values():
-        logger.setLevel(logging.CRITICAL + 1)
+    logging.disable(logging.CRITICAL)
     try:
         yield
     finally:
-        for name, logger in found.items():
-            logger.setLevel(before[name])
+        logging.disable(logging.NOTSET)
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """The options of the commands, in the groups in which ``--help`` shows them, and a TOML file's."""
 
+import contextlib
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +28,6 @@ _OTHERWISE = {
     "total": "n_features_to_select",
     "seed": "random_state",
 }
-_SIZES = "a whole number of at least 1, a share such as 0.1, auto, all, or text=200,image=50"
 
 
 class Grouped(TyperCommand):
@@ -88,66 +88,30 @@ def both(given: str | Path) -> tuple["Destination", "Destination"]:
     return destination(given), destination(beside)
 
 
-def how_many(given: Any) -> Any:
-    """Return how many features to select as it was typed: a number, share or word, or by view.
+def typed_size(given: Any) -> Any:
+    """Return how many features or clusters, as typed: a number, a share, a word, or by view.
 
     Examples
     --------
-    >>> how_many("80"), how_many("0.1"), how_many("auto"), how_many("all")
+    >>> typed_size("80"), typed_size("0.1"), typed_size("auto"), typed_size("all")
     (80, 0.1, 'auto', 1.0)
-    >>> how_many("text=200,image=0.5")
+    >>> typed_size("text=200,image=0.5")
     {'text': 200, 'image': 0.5}
     """
-    words = {"auto": "auto", "all": 1.0}
-    if not isinstance(given, str) or "=" not in given:
-        return _number(given, words, _SIZES)
-    sizes: dict[str, Any] = {}
-    for each in given.split(","):
-        view, sign, size = each.rpartition("=")
-        if not sign or view in sizes:
+    if not isinstance(given, str):  # from a file
+        return given
+    if "=" in given:
+        pairs = [each.rpartition("=") for each in given.split(",")]
+        sizes = {view: typed_size(size) for view, _, size in pairs}
+        if len(sizes) < len(pairs) or "" in sizes:
             raise typer.BadParameter(f"Got {given!r}; expected a number for each view, once.")
-        sizes[view] = _number(size, words, _SIZES, whole=given)
-    return sizes
-
-
-def in_all(given: Any) -> Any:
-    """Return how many features to select in all as it was typed: a number, or a share.
-
-    Examples
-    --------
-    >>> in_all("500"), in_all("0.1")
-    (500, 0.1)
-    """
-    return _number(given, {}, "a whole number of at least 1, or a share such as 0.1")
-
-
-def how_many_clusters(given: Any) -> Any:
-    """Return how many clusters to look for as it was typed: a number, or a word.
-
-    Examples
-    --------
-    >>> how_many_clusters("12"), how_many_clusters("auto")
-    (12, 'auto')
-    """
-    return _number(given, {"auto": "auto"}, "a whole number of at least 1, or auto", (int,))
-
-
-def _number(
-    given: Any,
-    words: Mapping[str, Any],
-    expected: str,
-    kinds: Sequence[Any] = (int, float),
-    whole: str = "",
-) -> Any:
-    """Return a number, or what a word stands for; what is no text is from a file, and as it is."""
-    if not isinstance(given, str) or given in words:
-        return words.get(given, given) if isinstance(given, str) else given
-    for kind in kinds:
-        try:
+        return sizes
+    if given == "all":
+        return 1.0
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
             return kind(given)
-        except ValueError:
-            continue
-    raise typer.BadParameter(f"Got {whole or given!r}; expected {expected}.")
+    return given
 
 
 def parameter(name: str, *flags: str, **how: Any) -> Any:
@@ -432,7 +396,7 @@ Clusters = Annotated[
         "n_clusters",
         "-k",
         "--clusters",
-        parser=how_many_clusters,
+        parser=typed_size,
         metavar="N",
         help="Groups of rows to look for; features that tell them apart rank first. auto: as many"
         " as the rows tell.",
@@ -444,7 +408,7 @@ Features = Annotated[
         "n_features_per_view",
         "-n",
         "--features",
-        parser=how_many,
+        parser=typed_size,
         metavar="N",
         help="Features to select in each view: a number (200), a share (0.1), auto (as many as are"
         " enough), all, or by view (text=200,image=50).",
@@ -455,7 +419,7 @@ Total = Annotated[
     parameter(
         "n_features_to_select",
         "--total",
-        parser=in_all,
+        parser=typed_size,
         metavar="N",
         help="Features to select in all instead, the same part of each view, or by what views tell"
         " where rows prove that better: a number (500), or a share of all features (0.1).",

@@ -54,7 +54,7 @@ _FEATURES, _VIEWS, _LETTERS, _EVENTS = 10, 20, 40, 5
 _LOOKED_AT, _MOST_BYTES = 1000, 1 << 20
 # Parameters that are asked anew of a model, and options that make no difference to the results.
 _ASKED_ANEW = "n_features_per_view", "n_features_to_select"
-_OF_ONE_RUN = "out", "resume", "overwrite", "status"
+_OF_ONE_RUN = "-o", "--out=", "--resume", "--overwrite", "--status="
 # What is told of a run in its report, by the names of run.json.
 _TOLD = {"command": "command", "inputs": "read", "versions": "learned with"}
 
@@ -808,38 +808,22 @@ def _is_of(told: Mapping[str, Any], selector: "OMVFS") -> bool:
     return all(then.get(name) == params[name] for name in params if name not in _ASKED_ANEW)
 
 
-def command_of(context: typer.Context) -> str:
+def command_of(arguments: Sequence[str]) -> str:
     """Return a command as it was typed, without secrets, and without what is of one run only.
 
     Where its results go, and that it went on, is: the results are the same.
-    """
-    words: list[str] = []
-    options: list[str] = []
-    for each in context.command.params:
-        source = context.get_parameter_source(str(each.name))
-        if source is None or source.name != "COMMANDLINE" or each.name in _OF_ONE_RUN:
-            continue
-        given = context.params[str(each.name)]
-        if each.param_type_name == "argument":
-            words += map(_typed, given)
-        elif given is True:
-            options.append(each.opts[-1])
-        else:
-            several = given if isinstance(given, list | tuple) else [given]
-            options += [f"{each.opts[0]} {_typed(one)}" for one in several]
-    return " ".join(["omvfs", str(context.info_name), *words, *options])
-
-
-def _typed(value: Any) -> str:
-    """Return a value as it is typed, without secrets.
 
     Examples
     --------
-    >>> _typed({"text": 200, "image": 0.5}), _typed("a b")
-    ('text=200,image=0.5', "'a b'")
+    >>> command_of(["select", "a b.csv", "-n", "5", "-o", "out", "--resume"])
+    "omvfs select 'a b.csv' -n 5"
     """
     from omvfs.formats.files import without_secrets
 
-    if isinstance(value, Mapping):
-        return shlex.quote(",".join(f"{view}={each}" for view, each in value.items()))
-    return shlex.quote(without_secrets(str(value)))
+    words, given = ["omvfs"], iter(arguments)
+    for each in given:
+        if each in ("-o", "--out", "--status"):
+            next(given, None)
+        elif not each.startswith(_OF_ONE_RUN):
+            words.append(shlex.quote(without_secrets(each)))
+    return " ".join(words)
