@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -40,7 +40,6 @@ class Done(NamedTuple):
     out: str
     err: str
     computed: float
-    peak: int
     late: bool
 
     @property
@@ -95,15 +94,12 @@ class Job:
             texts.append(file.read().decode(errors="replace"))
             file.close()
         code = os.waitstatus_to_exitcode(status)
-        computed = used.ru_utime + used.ru_stime
-        return Done(code, *texts, computed, used.ru_maxrss * 1024, late)
+        return Done(code, *texts, used.ru_utime + used.ru_stime, late)
 
 
-def start(work: Callable[[], Any], given: bytes = b"") -> Job:
+def start(work: Callable[[], Any]) -> Job:
     """Begin some work in a process of its own; what it returns is its exit code, None is 0."""
     source, out, err = (tempfile.TemporaryFile() for _ in range(3))  # noqa: SIM115 (kept open)
-    source.write(given)
-    source.seek(0)
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -135,11 +131,7 @@ def start(work: Callable[[], Any], given: bytes = b"") -> Job:
             os._exit(code)
 
 
-def command(
-    *arguments: str | os.PathLike[str],
-    before: Callable[[], Any] = lambda: None,
-    given: bytes = b"",
-) -> Job:
+def command(*arguments: str | os.PathLike[str], before: Callable[[], Any] = lambda: None) -> Job:
     """Begin a command of the command line, with something done in its process before."""
 
     def work() -> None:
@@ -149,7 +141,7 @@ def command(
         before()
         main()
 
-    return start(work, given)
+    return start(work)
 
 
 def ran(*arguments: str | os.PathLike[str], **named: Any) -> Done:
@@ -180,8 +172,3 @@ def tried(name: str, check: Callable[[], str]) -> Outcome:
         return Outcome(name, check())
     except Exception:
         return Outcome(name, "the attempt itself failed: " + traceback.format_exc()[-600:])
-
-
-def one_of(choices: Sequence[Any], number: int) -> tuple[Any, int]:
-    """Return the choice of a number, in turn, and which time it is that choice's turn."""
-    return choices[number % len(choices)], number // len(choices)

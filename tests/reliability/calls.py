@@ -11,8 +11,6 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-OPENS = ("open",)
-READS = ("read",)
 WRITES = ("write", "fsync", "replace", "link", "unlink", "mkdir", "close")
 CODES = (errno.EIO, errno.ENOSPC)
 # By the name under which `os` has them.

@@ -20,7 +20,6 @@ from reliability.attempts import (
     Outcome,
     no_more_computing,
     no_more_memory,
-    one_of,
     start,
     tried,
 )
@@ -254,8 +253,7 @@ def hostile(numbers: range, seed: int) -> Iterator[Outcome]:
             known.append(persistence.read(path))
         for number in numbers:
             rng = np.random.default_rng([seed, number, 9])
-            (arrays, tree), _ = one_of(known, number)
-            arrays, tree = spoilt(arrays, tree, rng)
+            arrays, tree = spoilt(*known[number % len(known)], rng)
             written(path, arrays, _text(tree, rng))
             label = f"{number}: of model {number % len(known)}"
             yield tried(label, lambda: start(lambda: _use(path)).finish().wrong)

@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from faults import everything
 from omvfs import OMVFS, Views
 from omvfs.formats import open_source, open_writer
-from support import clustered, counts
+from support import clustered, counts, dense
 
-N_ROWS, MOST_ROWS, BATCH = 60, 100, 10
+N_ROWS, BATCH = 60, 10
 # By what a file is called; those that hold one view get one.
 NAMES = (
     "folder",
@@ -36,19 +36,16 @@ NAMES = (
 CONFIG = "[parameters]\nn_init = 2\nsample_size = 40\nmax_iter = 4\n"
 
 
-def views(n_rows: int = N_ROWS, seed: int = 0, wider: int = 1) -> Views:
-    """Rows of two views, one sparse and one dense, with names; the first ones are always alike."""
-    rngs = np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2])
-    text, image = 12 * wider, 6 * wider
+def views(wider: int = 1) -> Views:
+    """Rows of two views, one sparse and one dense, with names."""
+    rng, text, image = np.random.default_rng(0), 12 * wider, 6 * wider
     blocks = {
-        "text": sp.csr_array(counts(rngs[0], MOST_ROWS, text)[:n_rows] + np.eye(n_rows, text)),
-        "image": clustered(rngs[1], MOST_ROWS, image)[0][:n_rows] + 0.01,
+        "text": sp.csr_array(counts(rng, N_ROWS, text) + np.eye(N_ROWS, text)),
+        "image": clustered(rng, N_ROWS, image)[0] + 0.01,
     }
-    names = {
-        "text": [f"word {j}" for j in range(text)],
-        "image": [f"p{j}" for j in range(image)],
-    }
-    return Views(blocks).named(names)
+    return Views(blocks).named(
+        {"text": [f"word {j}" for j in range(text)], "image": [f"p{j}" for j in range(image)]}
+    )
 
 
 def write(path: Path, rows: Views) -> Path:
@@ -71,26 +68,16 @@ def select(
 
 def content(path: Path) -> Any:
     """Return a digest of all rows of some data, and what they are called; or why it has none."""
+    digest = hashlib.sha256()
     try:
-        return _content(path)
+        with open_source(path) as source:
+            for chunk in source.chunks(25):
+                for block in chunk.views.blocks.values():
+                    digest.update(np.ascontiguousarray(dense(block), np.float64).tobytes())
+            schema = source.schema
     except (ValueError, OSError) as error:
         return str(error)
-
-
-def _content(path: Path) -> Any:
-    digest = hashlib.sha256()
-    with open_source(path) as source:
-        schema = source.schema
-        for chunk in source.chunks(25):
-            for block in chunk.views.blocks.values():
-                dense = block.toarray() if sp.issparse(block) else np.asarray(block)
-                digest.update(np.ascontiguousarray(dense, np.float64).tobytes())
     return schema.names, schema.widths, schema.feature_names, digest.hexdigest()
-
-
-def learned(path: Path) -> Any:
-    """Return every bit of what a model knows."""
-    return everything(OMVFS.load(path))
 
 
 RESULTS = ("ranking.csv", "ranking.json", "run.json")
@@ -102,7 +89,7 @@ def results(out: Path) -> dict[str, Any]:
         name: (out / name).read_bytes() for name in RESULTS if (out / name).exists()
     }
     if (out / "model.omvfs").exists():
-        found["model.omvfs"] = learned(out / "model.omvfs")
+        found["model.omvfs"] = everything(OMVFS.load(out / "model.omvfs"))
     if (out / "data").exists():
         found["data"] = data_of(out / "data")
     return found
