@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import omvfs
-from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.cli.commands import run_app
 from omvfs.datasets import make_planted
 from streams import two_views
@@ -82,18 +81,6 @@ def test_units_of_views_do_not_matter(seed, powers):
     other = {name: 2.0**p * X_v for (name, X_v), p in zip(X.items(), powers, strict=True)}
     one, two = (fitted(each, n_features_to_select=6) for each in (X, other))
     np.testing.assert_array_equal(one.get_support(), two.get_support())
-
-
-def test_it_is_saved_and_merged_and_rows_may_lack_views():
-    X = Views(rows(), present={"image": np.arange(120) % 3 > 0})
-    model = fitted(X, n_features_to_select=10)
-    again = OMVFS.from_bytes(model.to_bytes())
-    assert again.n_features_to_select == 10
-    np.testing.assert_array_equal(again.get_support(), model.get_support())
-    parts = [fitted(X[i : i + 60], n_features_to_select=10) for i in (0, 60)]
-    merged, other = omvfs.merge(parts), omvfs.merge(parts[::-1])
-    assert merged.get_support().sum() == 10
-    np.testing.assert_array_equal(merged.get_support(), other.get_support())
 
 
 def test_what_cannot_be_shared_is_refused():

@@ -184,20 +184,6 @@ def test_if_all_rows_are_in_the_sample_the_sums_are_theirs_in_the_common_cluster
     np.testing.assert_allclose(rows, np.sort(views["text"].sum(axis=1)))
 
 
-def test_a_merged_one_answers_like_any_other():
-    views = two_views(0, 240)
-    merged = omvfs.merge(parts_of(views, [100, 80, 60], sample_size=60))
-    assert merged.set_params(n_features_per_view=3).transform(views).shape == (240, 6)
-    assert merged.predict(views).shape == (240,)
-    assert len(merged.history_) == 24 == merged._known.state.n_chunks
-    # Labels of the parts are of their clusters, not of the common ones.
-    assert not hasattr(merged, "labels_")
-    assert merged.selection_quality_.sizes.max() >= 7
-    # Rows that come now are the most recent ones.
-    assert merged.window_labels_.shape == (0,)
-    assert merged.partial_fit(two_views(1, 20)).window_labels_.shape == (20,)
-
-
 def test_what_was_counted_of_the_parts_is_what_one_pass_counts():
     sizes = [40, 30, 20]
     views = uneven(some_views(0, sizes), sizes)

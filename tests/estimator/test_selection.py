@@ -9,7 +9,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from sklearn import config_context
 
 from omvfs import OMVFS, Views
 from omvfs.baselines import ColumnSum, Variance
@@ -165,21 +164,6 @@ def test_frames_have_the_labels_of_rows_and_the_values_of_arrays(form):
         np.testing.assert_array_equal(by_view[view], expected)
         np.testing.assert_array_equal(of_frozen[view], expected)
     assert names == [f"{view}__{name}" for view, X in by_view.items() for name in X.columns]
-
-
-def test_the_frame_is_of_the_library_that_is_asked_for():
-    for kind in ("pandas", "polars"):
-        for given in ("pandas", "polars", "pyarrow"):
-            selector = Variance(n_features_per_view=2).set_output(transform=kind)
-            out = selector.fit_transform(FRAMES[given]())
-            assert type(out) is type(FRAMES[kind]())
-            assert list(out.columns) == ["b", "d"]
-    own = ColumnSum(n_features_per_view=2).fit(frames())
-    with config_context(transform_output="polars"):
-        assert isinstance(own.transform(frames()), pl.DataFrame)
-        assert {type(X) for X in own.transform_views(frames()).values()} == {pl.DataFrame}
-    arrays = {view: X.to_numpy() for view, X in frames().items()}
-    assert own.set_output(transform="pandas").transform(arrays).index.equals(pd.RangeIndex(6))
 
 
 def test_a_table_whose_library_is_missing_is_refused_with_the_remedy(monkeypatch):
