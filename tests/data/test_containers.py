@@ -13,7 +13,6 @@ import scipy.sparse as sp
 
 from omvfs import OMVFS, as_views
 from omvfs.formats import open_source
-from stand_ins import Delayed, Stored, Untouchable
 from support import counts, dense
 
 with warnings.catch_warnings():
@@ -27,6 +26,35 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 X = counts(np.random.default_rng(0), 30, 8, "float32")
 ROWS = [f"cell{i}" for i in range(30)]
 GENES = [f"gene{j}" for j in range(8)]
+
+
+class Untouchable:
+    """Has a length and items; who turns it into an array goes through them."""
+
+    def __len__(self):
+        raise AssertionError("It was taken for a sequence.")
+
+    def __getitem__(self, key):
+        raise AssertionError("Its elements were looked at.")
+
+
+class Stored:
+    """Values in a file, as h5py and zarr have them."""
+
+    shape, dtype, chunks = (4, 3), np.dtype(float), (2, 3)
+
+    def __getitem__(self, key):
+        raise AssertionError("It was read from its file.")
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("It was read from its file.")
+
+
+class Delayed(Stored):
+    """Values that are yet to be computed, as dask has them."""
+
+    def compute(self):
+        raise AssertionError("It was computed.")
 
 
 def annotated(X, rows=ROWS, columns=GENES):
@@ -51,6 +79,8 @@ def test_a_selector_knows_anndata_by_its_names():
     selector = OMVFS(2, n_features_per_view=2, random_state=0).fit(data)
     same = OMVFS(2, n_features_per_view=2, random_state=0).fit(frame)
     assert list(selector.feature_names_in_) == GENES
+    framed = OMVFS(2, random_state=0).set_output(transform="pandas").fit_transform({"rna": data})
+    assert list(framed.index) == ROWS
     assert list(selector.get_feature_names_out()) == list(same.get_feature_names_out())
     np.testing.assert_array_equal(selector.transform(data), same.transform(frame))
     for names in (GENES[::-1], [*GENES[:7], "other"], GENES[:7]):
@@ -106,8 +136,11 @@ def test_cells_of_mudata_may_lack_a_modality():
 
 def test_what_is_not_in_memory_is_refused_unread(tmp_path):
     for data, message in [
-        (Stored(), r"Got stand_ins\.Stored, whose values are not in memory.*X\[:\].*partial_fit"),
-        (Delayed(), r"stand_ins\.Delayed, whose values are not in memory.*X\.compute\(\)"),
+        (
+            Stored(),
+            r"Got .*Stored, whose values are not in memory.*X\[:\].*partial_fit",
+        ),
+        (Delayed(), r"Got .*Delayed, whose values are not in memory.*X\.compute\(\)"),
     ]:
         for form in (data, {"v": data}, [np.ones((4, 3)), data]):
             with pytest.raises(TypeError, match=message):
@@ -138,7 +171,7 @@ def test_dask_is_refused():
 
 def test_what_is_unknown_is_refused_by_its_name():
     for data, name, remedy in [
-        (Untouchable(), r"stand_ins\.Untouchable", "Pass its numbers"),
+        (Untouchable(), "Untouchable", "Pass its numbers"),
         (None, "NoneType", "Pass its numbers"),
         (3, "int", "Pass its numbers"),
         ({1, 2}, "set", "Pass its numbers"),

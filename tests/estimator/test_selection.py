@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from omvfs import OMVFS, Views
 from omvfs.baselines import ColumnSum, Variance
 from omvfs.selection import Selection
-from stand_ins import AnnData, MuData
 from streams import two_views
 from support import counts, dense
 
@@ -139,10 +138,6 @@ FORMS = {
     "a frame and an array": lambda data: {**data, "image": data["image"].to_numpy()},
     "Views": Views,
     "a list": lambda data: list(data.values()),
-    "AnnData": lambda data: {
-        view: AnnData(X.to_numpy(), ROWS[:6], list(X.columns)) for view, X in data.items()
-    },
-    "MuData": lambda data: MuData(FORMS["AnnData"](data)),
 }
 
 
