@@ -40,6 +40,8 @@ def test_a_file_is_replaced_when_the_new_one_is_whole(tmp_path):
     put(path, b"new")
     assert path.read_bytes() == b"new"
     assert names(path.parent) == ["x"]
+    (tmp_path / "usual").touch()
+    assert path.stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
 @pytest.mark.parametrize("call", ["open", "mkdir", "close", "unlink", "replace"])
