@@ -43,7 +43,8 @@ def test_a_second_signal_ends_at_once_and_quietly(tmp_path):
         said = job.communicate(timeout=60)[1]
         assert "Traceback" not in said
         assert len(said.splitlines()) <= 1
-        assert job.returncode == 128 + number
+        # A shell tells 128 + number of both: by its own exit, or by the signal as Python ends.
+        assert job.returncode in (128 + number, -number)
 
 
 @pytest.mark.parametrize("name", ["watch", "let_go"])

@@ -329,18 +329,21 @@ def summarise(
     wrote_data : bool, default=False
         Whether the selected features of all rows were written too.
     """
-    from omvfs.report.summary import verdict
+    from omvfs.report.page import count
+    from omvfs.report.summary import cut, verdict
 
     default = "" if asked_clusters else " (the default: -k sets another number)"
     if selector.n_clusters == "auto":
         default = ", as the rows tell"
     n_rows, n_clusters = selector.n_samples_seen_, selector.n_clusters_
-    say(f"{_count(n_rows, 'row')} in {_count(n_clusters, 'cluster')}{default}.")
+    say(f"{count(n_rows, 'row')} in {count(n_clusters, 'cluster')}{default}.")
     say("The best features of each view, the best first:")
     lines = []
     for view, known in zip(selector.schema_.names, selector.schema_.feature_names, strict=True):
-        names = ", ".join(_brief(name) for name in chosen[view][:_FEATURES])
-        lines.append([f"  {_brief(view)}", names if known is not None else f"columns {names}"])
+        names = ", ".join(cut(name, _LETTERS) for name in chosen[view][:_FEATURES])
+        lines.append(
+            [f"  {cut(view, _LETTERS)}", names if known is not None else f"columns {names}"]
+        )
     show_table(lines[:_VIEWS], between=": ")
     if len(chosen) > _VIEWS:
         say(f"and those of {len(chosen) - _VIEWS:,} more views.")
@@ -398,21 +401,6 @@ def show_table(
     for line in lines:
         table.add_row(*(Text(cell, overflow="fold") for cell in line))
     Console().print(table)
-
-
-def _brief(name: str) -> str:
-    """Return a name as it is shown among others.
-
-    Examples
-    --------
-    >>> _brief("w" * 50) == "w" * 39 + "…"
-    True
-    """
-    return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 # Figures of rows, and what is wrong with them
