@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,11 @@ class Chosen:
     may_lack : bool, default=False
         Whether rows may lack some of them, which are zero then: of a view whose features come one
         by one.
+    preparing : Preparing, or None
+        How rows are prepared first; None if they are not.
+    needed : Chosen, or None
+        What the preparation needs, if that is more than these: all features of the view if rows are
+        brought to unit norm.
     """
 
     view: str
@@ -64,9 +69,30 @@ class Chosen:
     columns: NDArray[np.intp]
     names: tuple[str, ...] | None
     may_lack: bool = False
+    preparing: Preparing | None = None
+    needed: "Chosen | None" = None
+
+    def prepared(self, every: "Chosen", preparing: Preparing) -> "Chosen":
+        """Return the selected features of rows that are prepared first, with no more than needed.
+
+        Parameters
+        ----------
+        every : Chosen
+            All features of the view.
+        preparing : Preparing
+            Of all of them.
+        """
+        if preparing.needs_all:
+            return replace(self, preparing=preparing, needed=every)
+        return replace(self, preparing=preparing.on(np.searchsorted(every.columns, self.columns)))
+
+    @property
+    def hash_bits(self) -> int | None:
+        """By how many bits features are hashed; None if they are not."""
+        return None if self.preparing is None else hash_bits(self.preparing.steps[0])
 
     def of(self, block: Block, names: Names | None, by_name: bool = False) -> Block:
-        """Return the selected columns of a block, by their names where both have some.
+        """Return the selected columns of a block, prepared, by their names where both have some.
 
         Parameters
         ----------
@@ -76,6 +102,17 @@ class Chosen:
         by_name : bool, default=False
             Whether its rows are mappings, which may lack features.
         """
+        if self.preparing is None:
+            return self._found_in(block, names, by_name)
+        if self.hash_bits is not None and names is not None:
+            block, names = hashed(block, names.tolist(), self.hash_bits), None
+        needed = self.needed or self
+        rows = self.preparing.apply(needed._found_in(block, names, by_name))
+        if self.needed is None:
+            return rows
+        return take_columns(rows, np.searchsorted(self.needed.columns, self.columns))
+
+    def _found_in(self, block: Block, names: Names | None, by_name: bool) -> Block:
         if (by_name or self.may_lack) and not self._stand_still(names):
             wanted = {name: j for j, name in enumerate(self.names or ())}
             own = [] if names is None else names.tolist()
@@ -126,63 +163,20 @@ class Chosen:
 
     def plain(self) -> dict[str, Any]:
         """Return it as values that JSON can hold."""
-        held = {"view": self.view, "width": self.width, "columns": self.columns.tolist()}
-        return {**held, "names": self.names, **({"may_lack": True} if self.may_lack else {})}
+        held: dict[str, Any] = {
+            "view": self.view,
+            "width": self.width,
+            "columns": self.columns.tolist(),
+        }
+        held |= {"names": self.names, **({"may_lack": True} if self.may_lack else {})}
+        if self.preparing is None:
+            return {**held, "prepared": None}
+        needed = None if self.needed is None else self.needed.plain()
+        return {**held, "prepared": {"needed": needed, **self.preparing.plain()}}
 
 
 _KIND, _VERSION = "omvfs selection", 2
 _ONE = "X"
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """The selected features of a view, of rows that are prepared first.
-
-    Attributes
-    ----------
-    chosen : Chosen
-    needed : Chosen
-        What the preparation needs: the same, or all features of the view if rows are brought to
-        unit norm.
-    preparing : Preparing
-        Of what it needs.
-    """
-
-    chosen: Chosen
-    needed: Chosen
-    preparing: Preparing
-
-    @classmethod
-    def of_all(cls, chosen: Chosen, all_features: Chosen, preparing: Preparing) -> "Prepared":
-        """Return it with no more than it needs.
-
-        Parameters
-        ----------
-        chosen : Chosen
-        all_features : Chosen
-            All features of the view.
-        preparing : Preparing
-            Of all of them.
-        """
-        if preparing.needs_all:
-            return cls(chosen, all_features, preparing)
-        places = np.searchsorted(all_features.columns, chosen.columns)
-        return cls(chosen, chosen, preparing.on(places))
-
-    def of(self, block: Block, names: Names | None, by_name: bool = False) -> Block:
-        """Return the selected columns of a block, prepared."""
-        bits = hash_bits(self.preparing.steps[0])
-        if bits is not None and names is not None:
-            block, names = hashed(block, names.tolist(), bits), None
-        rows = self.preparing.apply(self.needed.of(block, names, by_name))
-        if self.needed is self.chosen:
-            return rows
-        return take_columns(rows, np.searchsorted(self.needed.columns, self.chosen.columns))
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as values that JSON can hold."""
-        needed = None if self.needed is self.chosen else self.needed.plain()
-        return {"needed": needed, **self.preparing.plain()}
 
 
 class Selection:
@@ -199,8 +193,6 @@ class Selection:
         Whether the views are parts of one 2-D X.
     names_out : sequence of str
         Names of the columns of `transform`.
-    prepared : sequence of Prepared, default=()
-        Of those of the views whose rows are prepared first.
 
     Examples
     --------
@@ -211,15 +203,8 @@ class Selection:
     (Selection(view_0: 1 of 3, view_1: 1 of 3), [[1.0, 3.0], [5.0, 3.0]])
     """
 
-    def __init__(
-        self,
-        chosen: tuple[Chosen, ...],
-        of_one: bool,
-        names_out: tuple[str, ...],
-        prepared: tuple[Prepared, ...] = (),
-    ):
+    def __init__(self, chosen: tuple[Chosen, ...], of_one: bool, names_out: tuple[str, ...]):
         self._chosen, self._of_one, self._names_out = chosen, of_one, names_out
-        self._prepared = {each.chosen.view: each for each in prepared}
 
     @property
     def columns(self) -> dict[str, NDArray[np.intp]]:
@@ -247,7 +232,7 @@ class Selection:
         """
         if not self._of_one:
             return hstack(list(self.transform_views(X).values()))
-        if self._prepared:
+        if any(each.preparing is not None for each in self._chosen):
             order = np.argsort(np.concatenate([each.columns for each in self._chosen]))
             return hstack(list(self.transform_views(X).values()))[:, order]
         return self._of_all_views().of(*self._one(X))
@@ -262,7 +247,7 @@ class Selection:
         """
         if self._of_one:
             block, names = self._one(X)
-            return {each.view: self._part(each).of(block, names) for each in self._chosen}
+            return {each.view: each.of(block, names) for each in self._chosen}
         if not is_views(X):
             raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
         batch = as_views(X, negative="allow", new_features="grow")
@@ -270,9 +255,7 @@ class Selection:
             raise ValueError(f"Got views {listed(batch.names)}; expected {listed(self.columns)}.")
         known = batch.feature_names
         return {
-            each.view: self._part(each).of(
-                batch[each.view], known[each.view], each.view in batch.by_name
-            )
+            each.view: each.of(batch[each.view], known[each.view], each.view in batch.by_name)
             for each in self._chosen
         }
 
@@ -303,7 +286,7 @@ class Selection:
         x  1
         y  5
         """
-        if any(hash_bits(each.preparing.steps[0]) for each in self._prepared.values()):
+        if any(each.hash_bits for each in self._chosen):
             raise ValueError("Features were hashed: no column of X is one of them. Use transform.")
         if self._of_one:
             self._check_one(X)
@@ -346,9 +329,6 @@ class Selection:
         named = tuple(names[i] for i in order) if names else None
         return Chosen(_ONE, self._chosen[0].width, columns[order], named)
 
-    def _part(self, chosen: Chosen) -> Chosen | Prepared:
-        return self._prepared.get(chosen.view, chosen)
-
     def _check_one(self, X: Any) -> None:
         if is_views(X):
             raise ValueError("Got several views; expected one 2-D X, as was fitted.")
@@ -365,7 +345,7 @@ class Selection:
         ----------
         path : path
         """
-        views = self._plain_views()
+        views = [each.plain() for each in self._chosen]
         about = {"kind": _KIND, "version": _VERSION, "of_one": self._of_one}
         with replacing_text(path) as file:
             json.dump({**about, "views": views, "names_out": self._names_out}, file)
@@ -409,12 +389,7 @@ class Selection:
             raise ValueError("it does not tell of what it is")
         if of_one and len({(each.width, each.names is None) for each in chosen}) > 1:
             raise ValueError("its views are not of one X")
-        prepared = (_checked_prepared(*pair) for pair in zip(chosen, held["views"], strict=True))
-        return cls(chosen, of_one, names_out, tuple(each for each in prepared if each is not None))
-
-    def _plain_views(self) -> list[dict[str, Any]]:
-        prepared = {view: each.plain() for view, each in self._prepared.items()}
-        return [{**each.plain(), "prepared": prepared.get(each.view)} for each in self._chosen]
+        return cls(chosen, of_one, names_out)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Selection) and self._plain() == other._plain()
@@ -423,7 +398,7 @@ class Selection:
         return hash(self._names_out)
 
     def _plain(self) -> tuple[Any, ...]:
-        return self._plain_views(), self._of_one, self._names_out
+        return [each.plain() for each in self._chosen], self._of_one, self._names_out
 
     def __repr__(self) -> str:
         parts = [f"{each.view}: {len(each.columns):,} of {each.width:,}" for each in self._chosen]
@@ -448,18 +423,18 @@ def _checked_part(part: Any) -> Chosen:
         names = tuple(names)
     if type(may_lack := part.get("may_lack", False)) is not bool or (may_lack and names is None):
         raise ValueError(f"view {view!r} does not tell what its rows may lack")
-    return Chosen(view, width, np.array(columns, np.intp), names, may_lack)
+    chosen = Chosen(view, width, np.array(columns, np.intp), names, may_lack)
+    held = part.get("prepared")
+    return chosen if held is None else _checked_prepared(chosen, held)
 
 
-def _checked_prepared(chosen: Chosen, part: Any) -> Prepared | None:
-    held = part["prepared"]
-    if held is None:
-        return None
-    needed = chosen if held["needed"] is None else _checked_part(held["needed"])
-    fits = (needed.view, needed.width) == (chosen.view, chosen.width)
-    if not fits or not np.isin(chosen.columns, needed.columns).all():
+def _checked_prepared(chosen: Chosen, held: Any) -> Chosen:
+    needed = None if held["needed"] is None else _checked_part(held["needed"])
+    every = chosen if needed is None else needed
+    fits = (every.view, every.width) == (chosen.view, chosen.width)
+    if not fits or not np.isin(chosen.columns, every.columns).all():
         raise ValueError(f"view {chosen.view!r} is prepared with other columns")
-    preparing = Preparing.of_plain(held, chosen.view, len(needed.columns))
-    if preparing.needs_all and needed is chosen:
+    preparing = Preparing.of_plain(held, chosen.view, len(every.columns))
+    if preparing.needs_all and needed is None:
         raise ValueError(f"view {chosen.view!r} is prepared with too few columns")
-    return Prepared(chosen, needed, preparing)
+    return replace(chosen, preparing=preparing, needed=needed)

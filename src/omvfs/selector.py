@@ -27,7 +27,7 @@ from omvfs.model.concordance import concordance
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.parameters import by_view, check_not_gone, select_size
 from omvfs.prepare import Preparing
-from omvfs.selection import Chosen, Prepared, Selection, is_views
+from omvfs.selection import Chosen, Selection, is_views
 from omvfs.threads import on_one_thread
 
 
@@ -383,18 +383,16 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         array([[7., 6.]])
         """
         check_is_fitted(self)
-        parts, prepared = [], []
+        parts = []
         for v, mask in enumerate(self.view_support_.values()):
             chosen = self._chosen(v, np.flatnonzero(mask))
-            parts.append(chosen)
             if (preparing := self._preparing(v)) is not None:
                 every = np.arange(self.schema_.widths[v])
-                of_all, places = self._chosen(v, every), self._places(v, every)
-                in_order = preparing.on(np.argsort(places))
-                prepared.append(Prepared.of_all(chosen, of_all, in_order))
+                in_order = preparing.on(np.argsort(self._places(v, every)))
+                chosen = chosen.prepared(self._chosen(v, every), in_order)
+            parts.append(chosen)
         of_one = self._plain or self._columns is not None
-        names_out = tuple(self.get_feature_names_out())
-        return Selection(tuple(parts), of_one, names_out, tuple(prepared))
+        return Selection(tuple(parts), of_one, tuple(self.get_feature_names_out()))
 
     def _chosen(self, v: int, columns: NDArray[np.intp]) -> Chosen:
         """Return some columns of a view as those of what it is in, in rising order."""
