@@ -27,7 +27,6 @@ from omvfs.formats import (
     Joined,
     SideBySide,
     SourceError,
-    SvmlightSource,
     open_source,
 )
 from omvfs.formats.opening import standard_input
@@ -221,9 +220,6 @@ def test_parts_that_do_not_stand_by_themselves_are_refused(tmp_path):
         with pytest.raises(SourceError, match=r"cannot be one of several parts: .*into one file"):
             open_source(f"{tmp_path}/*.{ending}")
         assert len(read(f"{tmp_path}/a*.{ending}")) == 1
-    parts = [SvmlightSource(tmp_path / f"{name}.svm", "x", 3, False) for name in "ab"]
-    (chunk,) = Appended(parts).chunks(5)
-    np.testing.assert_array_equal(dense(chunk.views["x"]), [[1, 0, 0], [1, 0, 0]])
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "csv.gz"])

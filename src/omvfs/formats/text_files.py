@@ -563,7 +563,8 @@ class SvmlightSource(Source):
     r"""One sparse view in an svmlight file, parsed by scikit-learn.
 
     It ends in ``.svm``, ``.svmlight`` or ``.libsvm``, with ``.gz`` or ``.zst`` too. The file is
-    read once to find its width and its first index. Labels are passed over.
+    read once to find its width, and whether its first index is 0 or 1: whether 0 appears. Labels
+    are passed over.
 
     Parameters
     ----------
@@ -572,8 +573,6 @@ class SvmlightSource(Source):
         Name of the view.
     n_features : int, default=None
         Width of the view; by default its highest index tells.
-    zero_based : bool, default=None
-        Whether the first index is 0, not 1; by default whether 0 appears.
 
     Examples
     --------
@@ -585,17 +584,11 @@ class SvmlightSource(Source):
            [0. , 1. , 0. ]])
     """
 
-    def __init__(
-        self,
-        path: PathLike | File,
-        view: str,
-        n_features: int | None = None,
-        zero_based: bool | None = None,
-    ) -> None:
+    alone = "whether indices begin at 0 or at 1 is told by all rows together"
+
+    def __init__(self, path: PathLike | File, view: str, n_features: int | None = None) -> None:
         self._file, self._view = File(path), view
         self.files, self.name = (self._file,), str(self._file)
-        if zero_based is None:
-            self.alone = "whether indices begin at 0 or at 1 is told by all rows together"
         low, high, self._n_rows = 1, 1, 0
         for X, cursor in self._read(1000, None):
             self._n_rows = cursor["row"]
@@ -605,10 +598,10 @@ class SvmlightSource(Source):
             raise SourceError(f"{self._file} has indices up to {high:,}; expected fewer than 2^31.")
         if not self._n_rows:
             raise SourceError(f"{self._file} has no rows.")
-        self._first = int(low if zero_based is None else not zero_based)
+        self._first = int(low)
         found = int(high) + 1 - self._first
         width = whole("n_features", found if n_features is None else n_features, least=1)
-        if low < self._first or found > width:
+        if found > width:
             raise SourceError(
                 f"{self._file} has indices from {low:,} to {high:,}, beyond the {width:,} of view "
                 f"{view!r}."
