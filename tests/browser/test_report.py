@@ -168,16 +168,6 @@ def test_nothing_serious_stands_in_the_way_of_anybody(opened, page, name, scheme
     assert page.axe() == []
 
 
-def test_without_scripts_all_of_it_can_be_read(opened, page, pages):
-    page.call("Emulation.setScriptExecutionDisabled", value=True)
-    opened()
-    summary = pages[1]["planted"][1].summary
-    assert visible(page) == [f["name"] for v in summary["features"] for f in v["features"]]
-    controls = "[...document.querySelectorAll('button, input, select')]"
-    assert page.js(f"{controls}.filter(e => e.checkVisibility()).length") == 0
-    page.call("Emulation.setScriptExecutionDisabled", value=False)
-
-
 def test_hostile_names_are_read_and_do_nothing(opened, page):
     opened("hostile")
     page.js("document.querySelectorAll('.more').forEach(each => each.click())")

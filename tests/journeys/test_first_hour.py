@@ -9,17 +9,10 @@ import sys
 import time
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
-from sklearn.cluster import KMeans
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.metrics import normalized_mutual_info_score
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import normalize
 
-from omvfs import OMVFS, ViewTransformer
+from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from omvfs.datasets import make_planted
 
@@ -66,25 +59,6 @@ def omvfs(*arguments):
 def ranking(out):
     with (out / "ranking.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
-
-
-def test_who_builds_pipelines_finds_what_tells_of_the_classes(posts):
-    """A frame of texts and numbers, a pipeline, a search, the ranking as a frame."""
-    frame = pd.DataFrame({view: list(sentences(posts, view)) for view in ("words", "tags")})
-    frame["id"] = np.arange(len(frame))
-    views = ViewTransformer(
-        [("words", TfidfVectorizer(), "words"), ("tags", TfidfVectorizer(), "tags")]
-    )
-    pipe = make_pipeline(views, OMVFS(N_CLASSES, n_features_per_view=40, random_state=0))
-    search = GridSearchCV(pipe, {"omvfs__n_features_per_view": [20, 40]}, cv=2).fit(frame)
-    best = search.best_estimator_[-1]
-    told = best.to_frame()
-    chosen = told[told["selected"]]
-    assert share_telling(chosen["name"]) > 0.9
-    # What comes out clusters as well as can be.
-    X = normalize(search.best_estimator_.transform(frame))
-    found = KMeans(N_CLASSES, n_init=5, random_state=0).fit_predict(X)
-    assert normalized_mutual_info_score(posts.labels, found) > 0.9
 
 
 def test_who_has_texts_as_json_lines_reads_words_in_the_end(posts, tmp_path, capsys):

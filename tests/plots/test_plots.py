@@ -161,10 +161,3 @@ def test_hostile_names_are_drawn_as_they_are(plot, view):
 def test_it_needs_a_fit(plot):
     with pytest.raises(NotFittedError):
         plot(OMVFS("auto"))
-
-
-def test_wrong_views_and_numbers_are_named(model):
-    with pytest.raises(ValueError, match=r"'audio'.*'text'"):
-        plots.plot_scores(model, "audio")
-    with pytest.raises(ValueError, match="n=0"):
-        plots.plot_scores(model, n=0)

@@ -1,6 +1,5 @@
 """What a report says is what the model says; it changes nothing, and ranks nothing again."""
 
-import html
 import json
 import sys
 from pathlib import Path
@@ -9,8 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from changing import BEFORE, changing_rows, stacked, watching
-from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs import OMVFS, OMVFSPaper
 from reported import QUICK, hostile_model, planted_model
 from streams import taken, two_views
 from support import fingerprint
@@ -88,26 +86,6 @@ def test_the_stream_is_told_chunk_by_chunk(model, summary):
     assert told["events"] == []
     assert model.set_params(detect_drift=False).report(0).summary["stream"]["events"] is None
     model.set_params(detect_drift=True)
-
-
-def test_changes_of_the_stream_are_told_with_what_came_and_went():
-    rng = np.random.default_rng(0)
-    # A class that is gone takes its features along.
-    rows = stacked(changing_rows(rng, BEFORE), changing_rows(rng, 800, shares=(0.5, 0.5, 0.0)))
-    names = {view: [f"<{j}>" for j in range(X.shape[1])] for view, X in rows.items()}
-    model = watching(batch_size=100).fit(Views(rows, feature_names=names))
-    report = model.report(0)
-    told, (event, *_) = report.summary["stream"], model.drift_
-    assert told["n_events"] == len(model.drift_)
-    first = told["events"][0]
-    assert (first["row"], first["since"], first["kind"]) == (event.row, event.since, event.kind)
-    for way in ("came", "went"):
-        expected = {view: list(own[:5]) for view, own in getattr(event, way).items() if own}
-        assert {own["view"]: own["features"] for own in first[way]} == expected
-    assert first["went"]
-    text = report.html().partition('id="stream"')[2].partition("</section>")[0]
-    assert f"Row {event.row:,}: " in text
-    assert html.escape(first["went"][0]["features"][0]) in text
 
 
 def test_a_report_changes_nothing_and_is_the_same_again():
