@@ -136,7 +136,8 @@ def tiny(do, **what):
 def test_tiny_runs_of_drift_parameters_and_why_judge_nothing():
     about = {"order": 0, "segment": 30, "sizes": [20, 200]}
     ours = tiny(along_stream, data="planted", method=OURS, **about)
-    fading = tiny(along_stream, data="planted", method=FADING, **about)
+    # What a task yields depends neither on the method nor on the set.
+    fading = [{**row, "method": FADING} for row in ours if row["end"]]
     drift = EXPERIMENTS["drift"]
     rows = ours + fading + [{**row, "data": "reuters-twin"} for row in ours]
     assert {claim.verdict for claim in drift.claims(rows)} == {"not judged", "not in the paper"}
