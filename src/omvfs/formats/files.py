@@ -336,20 +336,6 @@ def import_pyarrow(doing: str) -> Any:
     return pa
 
 
-def exactly(file: IO[bytes], n: int, name: str) -> bytes:
-    """Return the next n bytes of a file.
-
-    Examples
-    --------
-    >>> exactly(io.BytesIO(b"abc"), 2, "x")
-    b'ab'
-    """
-    found = file.read(n)
-    if len(found) < n:
-        raise SourceError(f"{name} is cut off.")
-    return found
-
-
 def check_chunk(n_bytes: int, path: File) -> None:
     """Refuse a chunk that would take too much memory."""
     if n_bytes > MAX_CHUNK_BYTES:

@@ -22,7 +22,7 @@ from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
 from omvfs.disk import Staging, settle, unfinished
 from omvfs.formats.combined import SideBySide
-from omvfs.formats.files import File, PathLike, check_chunk, exactly, reading
+from omvfs.formats.files import File, PathLike, check_chunk, reading
 from omvfs.formats.source import (
     NOTHING,
     Chunk,
@@ -239,7 +239,10 @@ class _Member:
 
     def _take(self, n_bytes: int) -> bytes:
         with reading(self._path, f" in {self._name}"):
-            return exactly(self._file, n_bytes, f"{self._path}, in {self._name},")
+            found = self._file.read(n_bytes)
+            if len(found) < n_bytes:
+                raise ValueError("it is cut off")
+            return found
 
 
 class FolderSource(SideBySide):

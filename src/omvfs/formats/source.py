@@ -391,13 +391,9 @@ def fewer_rows(name: str, n_rows: int, row: int) -> SourceError:
     )
 
 
-def named(
-    blocks: Mapping[str, Block],
-    schema: Schema,
-    present: Mapping[str, NDArray[Any]] | None = None,
-) -> Views:
-    """Return blocks as views with the names of their features; `present` is as in `Views`."""
-    return Views(blocks, feature_names=known_names(schema), present=present or None)
+def named(blocks: Mapping[str, Block], schema: Schema) -> Views:
+    """Return blocks as views with the names of their features."""
+    return Views(blocks, feature_names=known_names(schema))
 
 
 def known_names(schema: Schema) -> dict[str, tuple[str, ...]]:
