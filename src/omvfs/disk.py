@@ -11,6 +11,7 @@ import errno
 import glob
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -427,3 +428,6 @@ def _remove(part: Path) -> None:
         for name in os.listdir(part):
             os.unlink(part / name)
         os.rmdir(part)
+        return
+    # Folders within it, as of results on their way to an address.
+    shutil.rmtree(part, ignore_errors=True)
