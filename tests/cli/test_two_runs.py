@@ -18,9 +18,7 @@ def rows(tmp_path):
 
 
 def contents(folder):
-    """Return all files but the one in which a run tells of itself on the way."""
-    files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    return {name: content for name, content in files.items() if name != "status.json"}
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_a_second_run_is_told_of_the_first_and_touches_nothing(rows, tmp_path, capsys):
