@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from pyarrow import csv as arrow_csv
-from pyarrow import feather, parquet
+from pyarrow import parquet
 
 from omvfs import OMVFS, Views
 from omvfs.formats import (
@@ -89,11 +89,6 @@ def from_parts(path):
     for i, (a, b) in enumerate(itertools.pairwise(PARTS)):
         parquet.write_table(table().slice(a, b - a), path / f"part-{i + 8}.parquet")
     return open_source(path)
-
-
-def from_feather(path):
-    feather.write_feather(table(), path / "rows.feather", chunksize=9)
-    return open_source(path / "rows.feather")
 
 
 def from_compressed_csv(path):
@@ -173,7 +168,6 @@ TABLES = (
     from_a_stream_of_csv,
     from_parquet,
     from_parts,
-    from_feather,
     from_compressed_csv,
     from_files_joined_by_a_key,
 )

@@ -71,16 +71,6 @@ def test_the_curve_tells_what_was_tried_and_a_given_number_has_none():
         given.n_clusters_curve_  # noqa: B018
 
 
-def test_the_number_is_asked_again_as_the_stream_grows():
-    # The reservoir is clustered anew after 20, 80 and 320 rows.
-    views, _ = growing(60, 340)
-    model = OMVFS("auto", **QUICK)
-    numbers = [state.n_clusters for state in states_along(model, views)]
-    assert numbers[:3] == [2, 2, 2]
-    assert numbers[-1] in (5, 6, 7)
-    assert model.n_clusters_ in (5, 6, 7)
-
-
 @given(st.integers(0, 30))
 @few
 def test_sums_are_those_of_the_clusters_if_the_reservoir_holds_all_rows(seed):

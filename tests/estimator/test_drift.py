@@ -75,14 +75,6 @@ def test_parts_have_the_events_of_all_at_rows_of_all():
     assert learned(parts[1].merge(parts[0])) == learned(beside)
 
 
-def test_what_was_merged_notices_changes_again():
-    parts = [learn(watching(), stream("none", seed, n_changes=0)) for seed in (1, 2)]
-    merged = parts[0].merge(parts[1], order=True)
-    n = merged.n_samples_seen_
-    (event,) = learn(merged, stream()).drift_
-    assert n + BEFORE < event.row <= n + BEFORE + 600
-
-
 # What it goes with
 
 

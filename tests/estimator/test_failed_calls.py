@@ -8,7 +8,6 @@ from itertools import cycle
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 import omvfs
@@ -23,25 +22,13 @@ def with_block(view, block):
     return lambda chunk: {**chunk, view: block}
 
 
-def with_indices(index, at=0):
+def corrupt(part, at, value):
     def change(chunk):
-        X = chunk["text"]
-        indices = X.indices.copy()
-        indices[at] = index
-        broken = sp.csr_array(X.shape)
-        broken.data, broken.indices, broken.indptr = X.data, indices, X.indptr
+        broken = chunk["text"].copy()
+        getattr(broken, part)[at] = value
         return {**chunk, "text": broken}
 
     return change
-
-
-def with_indptr(chunk):
-    X = chunk["text"]
-    indptr = X.indptr.copy()
-    indptr[3] = indptr[-1] + 5
-    broken = sp.csr_array(X.shape)
-    broken.data, broken.indices, broken.indptr = X.data, X.indices, indptr
-    return {**chunk, "text": broken}
 
 
 def renamed(chunk):
@@ -76,8 +63,8 @@ BAD = {
     "no rows": (lambda chunk: {v: X[:0] for v, X in chunk.items()}, "0 rows"),
     "1-D": (with_block("image", np.ones(15)), "'image'.*1D"),
     "3-D": (with_block("image", np.ones((15, 5, 1))), "'image'.*(dim|3D)"),
-    "index out of range": (with_indices(8), "'text'.*corrupt"),
-    "bad indptr": (with_indptr, "'text'.*corrupt"),
+    "index out of range": (corrupt("indices", 0, 8), "'text'.*corrupt"),
+    "bad indptr": (corrupt("indptr", 3, 10**6), "'text'.*corrupt"),
     "one array": (lambda chunk: np.ones((15, 13)), "'X'"),
     "type: objects": (with_block("image", np.array([[{}] * 5] * 15, dtype=object)), "'image'"),
     "type: strings": (with_block("image", np.array([["a"] * 5] * 15)), "'image'"),

@@ -11,7 +11,6 @@ from sklearn.preprocessing import normalize
 
 import omvfs
 from omvfs import OMVFS, OMVFSPaper, Views
-from omvfs.evaluation import normalized_mutual_information
 from omvfs.model.constrained.view_weights import UNHEARD
 from streams import SOLVERS, taken, two_views
 from support import fingerprint
@@ -149,22 +148,6 @@ def test_every_way_to_learn_finds_the_view_that_tells_nothing(params, lacks):
         first = {name: X[:20] for name, X in views.items()}
         only = Views(first, present={"text": gone, "image": gone})
         assert len(set(auto.predict(only))) > 1  # placed by the noise, as there is nothing else
-
-
-def test_clusters_are_those_that_views_have_in_common():
-    rng = np.random.default_rng(0)
-    kinds, other_kinds = rng.integers(0, 3, (2, 480))
-    own = np.hstack([0.5 * np.eye(3)[kinds], np.zeros((480, 6))])
-    rows = {name: own + rng.random((480, 9)) for name in ("a", "b")}
-    heard = decided(rows)
-    # A view that tells of other kinds, and loudly.
-    rows["other"] = np.eye(3)[other_kinds] + 0.1 * rng.random((480, 3))
-    auto, balanced = decided(rows), decided(rows, view_weight="balanced")
-    found = [normalized_mutual_information(kinds, m.labels_) for m in (heard, auto, balanced)]
-    assert found[1] >= found[0] - 0.01
-    assert found[2] < 0.5 < found[1]
-    # It is ranked by what it tells of the kinds: nothing.
-    assert max(auto.view_scores_["other"]) < 0.1 * max(balanced.view_scores_["other"])
 
 
 @given(st.integers(0, 100))
