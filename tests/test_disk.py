@@ -97,6 +97,32 @@ def test_not_published_nothing_is_there(tmp_path):
     assert names(tmp_path) == []
 
 
+def test_bytes_are_synced_before_their_name_and_the_name_after_it(tmp_path, monkeypatch):
+    """So that after a failure of power the old is there, or the new, whole."""
+    made = []
+
+    def recorded(call):
+        genuine = getattr(os, call)
+
+        def wrapped(*args, **named):
+            made.append(os.fstat(args[0]).st_ino if call == "fsync" else call)
+            return genuine(*args, **named)
+
+        monkeypatch.setattr(os, call, wrapped)
+
+    for call in ("fsync", "replace", "rename", "link"):
+        recorded(call)
+    put(tmp_path / "x", b"new")
+    with disk.Staging(tmp_path / "views") as staging:
+        write_all(staging, {"a": b"1", "b": b"2"})
+        staging.publish()
+    places = ["x", "", "views/a", "views/b", "views"]
+    x, home, a, b, views = ((tmp_path / place).stat().st_ino for place in places)
+    assert made[:3] == [x, "replace", home]
+    assert sorted(made[3:5]) == sorted([a, b])
+    assert made[5:] == [views, "rename", home]
+
+
 def fail_at(monkeypatch, call, n):
     """Have the n-th call from now on fail; return what counts down."""
     genuine, left = getattr(os, call), [n]
