@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.feature_selection import SelectKBest
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.baselines import BASELINES, MVUFS, LaplacianScore, Variance, laplacian_score
+from omvfs.baselines import BASELINES, MVUFS
 from omvfs.testing import check_selector
 from support import KINDS, counts, dense
 
@@ -29,22 +25,10 @@ SELECTORS = {"constrained": OMVFS, "published": OMVFSPaper, **BASELINES}
 # Little and random data: there is nothing to converge to.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-every_selector = pytest.mark.parametrize("make", SELECTORS.values(), ids=SELECTORS.keys())
 
-
-def two_views(n_rows=50):
-    rng = np.random.default_rng(3)
-    return {"text": counts(rng, n_rows, 9), "image": counts(rng, n_rows, 6)}
-
-
-@every_selector
+@pytest.mark.parametrize("make", SELECTORS.values(), ids=SELECTORS.keys())
 def test_the_contract_is_kept(make):
     check_selector(small(make()))
-
-
-def test_there_are_baselines():
-    assert {"EUFS", "LaplacianScore", "RandomScore"} < set(BASELINES)
-    assert all(each.__name__ == name for name, each in BASELINES.items())
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
@@ -54,14 +38,3 @@ def test_input_that_is_clipped_is_left_alone(kind):
     X = kind(before.copy())
     small(OMVFS(negative="clip")).fit(X).predict(X)
     np.testing.assert_array_equal(dense(X), before)
-
-
-def test_the_laplacian_score_serves_select_k_best():
-    X = counts(np.random.default_rng(0), 60, 12)
-    best = SelectKBest(laplacian_score, k=4).fit(X)
-    expected = LaplacianScore(n_features_per_view=4).fit(X)
-    np.testing.assert_array_equal(best.get_support(), expected.get_support())
-    np.testing.assert_array_equal(best.scores_, expected.scores_)
-    pipe = make_pipeline(MinMaxScaler(), SelectKBest(laplacian_score), Variance())
-    search = GridSearchCV(pipe, {"selectkbest__k": [3, 5]}, cv=2, error_score="raise").fit(X)
-    assert search.transform(X).shape[1] == search.best_params_["selectkbest__k"]

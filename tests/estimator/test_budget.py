@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.cli.commands import run_app
-from omvfs.datasets import make_planted
 from streams import two_views
 
 QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 30}
@@ -62,16 +61,6 @@ def test_more_in_all_are_those_and_others(model):
         assert model.set_params(n_features_to_select=share).get_support().sum() == total
     model.set_params(n_features_to_select=None)
     assert model.get_support().sum() == fitted(rows()).get_support().sum()
-
-
-def test_a_view_of_noise_gives_less_than_views_that_tell():
-    planted = make_planted(600, n_features=(300, 300), n_informative=(30, 30), random_state=0)
-    X, rng = dict(planted.views), np.random.default_rng(0)
-    view = X["view_0"]
-    X["noise"] = view[rng.permutation(600)]
-    model = OMVFS(5, n_features_to_select=60, random_state=0).fit(X)
-    counts = [int(mask.sum()) for mask in model.view_support_.values()]
-    assert 2 * counts[2] < min(counts[:2])
 
 
 @given(st.integers(0, 100), st.tuples(st.integers(-8, 8), st.integers(-8, 8)))
