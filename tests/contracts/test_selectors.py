@@ -31,6 +31,10 @@ def test_the_contract_is_kept(make):
     check_selector(small(make()))
 
 
+def test_there_are_baselines():
+    assert {"EUFS", "LaplacianScore", "RandomScore"} < set(BASELINES)
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 def test_input_that_is_clipped_is_left_alone(kind):
     before = counts(np.random.default_rng(1), 40, 7)

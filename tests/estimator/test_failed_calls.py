@@ -73,7 +73,6 @@ BAD = {
     "type: a string": (lambda chunk: "rows", "."),
 }
 
-
 # Faults that only a second chunk can have.
 LATER = {name for name in BAD if name.startswith(("view", "features", "one array"))}
 

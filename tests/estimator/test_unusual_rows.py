@@ -38,9 +38,6 @@ def test_what_is_forgotten_altogether_leaves_finite_answers(half_life, sample_si
     assert np.isfinite(model.scores_).all()
 
 
-# What is hardly a feature is warned of, once, where the library is called.
-
-
 def frame(n=60):
     X, _ = clustered(np.random.default_rng(0), n, 12)
     return pd.DataFrame(X, columns=list("abcdefghijkl"))
