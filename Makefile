@@ -56,7 +56,7 @@ test-spark: $(SPARK_STAMP)
 	.venv-spark/bin/pytest tests/distributed/test_spark.py
 	mkdir -p build/spark && cd build/spark && PATH="$(CURDIR)/.venv-spark/bin:$$PATH" python $(CURDIR)/tests/following.py $(CURDIR)/docs/spark.md --installed
 
-# AnnData and MuData, which need Python 3.12: an environment of its own.
+# AnnData and MuData as newest versions and scanpy have them, which need Python 3.12: an environment of its own.
 test-scverse: $(SCVERSE_STAMP)
 	.venv-scverse/bin/pytest tests/integrations/test_scverse.py tests/data/test_containers.py
 	mkdir -p build/single-cells && cd build/single-cells && PATH="$(CURDIR)/.venv-scverse/bin:$$PATH" python $(CURDIR)/tests/following.py $(CURDIR)/docs/single-cells.md --installed
@@ -128,7 +128,7 @@ $(SPARK_STAMP): pyproject.toml constraints.txt constraints-spark.txt
 	touch $@
 
 $(SCVERSE_STAMP): pyproject.toml constraints.txt constraints-scverse.txt
-	$(or $(PYTHON12),python3) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "AnnData and MuData need Python 3.12 or newer; set PYTHON12=")'
+	$(or $(PYTHON12),python3) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "The newest AnnData and scanpy need Python 3.12 or newer; set PYTHON12=")'
 	rm -rf .venv-scverse
 	$(PYTHON12) -m venv .venv-scverse
 	.venv-scverse/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-scverse.txt hatchling editables

@@ -97,16 +97,6 @@ def installed(text):
     return [word for word in words if not word.startswith("-")]
 
 
-def needed_python(text):
-    """Return the least Python that a page asks for, in a comment of its own.
-
-    >>> needed_python("<!-- Python 3.12 -->\\n# Cells\\n"), needed_python("# Texts")
-    ('3.12', '3.11')
-    """
-    found = re.search(r"^<!-- Python (3\.\d+) -->$", text, re.MULTILINE)
-    return found[1] if found else "3.11"
-
-
 def is_guide(text):
     """Tell whether a page can be followed from an empty environment: it says what to install."""
     return any(INSTALLS.search(block.text) for block in blocks(text) if not block.hidden)

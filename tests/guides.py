@@ -19,12 +19,9 @@ from environments import ROOT, interpreters, new_environment, the_file
 def follow(page):
     """Follow a page; return whether all of it works, and in which Python."""
     text = page.read_text(encoding="utf-8")
-    needed = following.needed_python(text)
-    pythons = [version for version in interpreters() if _key(version) >= _key(needed)]
-    if not pythons:
-        return False, f"needs Python {needed}, which is not here"
+    version, interpreter = next(iter(interpreters().items()))
     with tempfile.TemporaryDirectory(prefix="omvfs-guide-") as folder:
-        environment = new_environment(interpreters()[pythons[0]], Path(folder, "environment"))
+        environment = new_environment(interpreter, Path(folder, "environment"))
         (empty := Path(folder, "here")).mkdir()
         python = Path(folder, "environment/bin/python")
         if not following.is_guide(text):
@@ -32,11 +29,7 @@ def follow(page):
             subprocess.run(installs, env=environment, check=True)
         command = [python, following.__file__, str(page)]
         done = subprocess.run(command, cwd=empty, env=environment, check=False)
-    return done.returncode == 0, f"Python {pythons[0]}"
-
-
-def _key(version):
-    return tuple(map(int, version.split(".")))
+    return done.returncode == 0, f"Python {version}"
 
 
 def main(names):
