@@ -134,8 +134,7 @@ class ViewLaw:
     """How the rows of one view are drawn.
 
     `cumulative` holds one cumulative law per segment and class, the c-th running from c to c + 1,
-    so that one search serves every row of a block whatever its class. `guide` says where to begin:
-    entry i is the first word whose cumulative law exceeds i / `cells`.
+    so that one search serves every row of a block whatever its class.
     """
 
     name: str
@@ -143,8 +142,6 @@ class ViewLaw:
     n_words: int
     missing: float
     cumulative: FloatArray
-    guide: NDArray[np.int32]
-    cells: int
 
 
 @dataclass(frozen=True)
@@ -405,8 +402,7 @@ missing, class_weights, exponent, offset, informative_ranks, view_names, dtype, 
             laws.append((class_laws(p, g, weights, concentration) + extra[v] * p) / (1 + extra[v]))
         n_words = round(lengths[v] * (1 + extra[v]))
         cumulative = cumulative_laws(np.concatenate(laws))
-        guide, cells = guide_to(cumulative, widths[v])
-        views.append(ViewLaw(name, widths[v], n_words, gone[v], cumulative, guide, cells))
+        views.append(ViewLaw(name, widths[v], n_words, gone[v], cumulative))
 
     segments = tuple(
         Segment(
@@ -508,26 +504,6 @@ def cumulative_laws(laws: FloatArray) -> FloatArray:
     return cumulative.ravel()
 
 
-def guide_to(cumulative: FloatArray, n_features: int) -> tuple[NDArray[np.int32], int]:
-    """Cut every law into equal cells, a few per word, and note the first word of each cell."""
-    # A power of two: finding the cell of a number is then exact.
-    cells = 4 << n_features.bit_length()
-    n_laws = len(cumulative) // n_features
-    edges = np.arange(n_laws * cells) / cells
-    return np.searchsorted(cumulative, edges, side="right").astype(np.int32), cells
-
-
-def _look_up(view: ViewLaw, x: FloatArray) -> IntArray:
-    """Return the first index whose cumulative law exceeds x: `searchsorted`, only faster.
-
-    Most words are the first of their cell; the others are searched.
-    """
-    index = view.guide[(x * view.cells).astype(np.intp)].astype(np.intp)
-    short = np.flatnonzero(view.cumulative[index] <= x)
-    index[short] = np.searchsorted(view.cumulative, x[short], side="right")
-    return index
-
-
 def draw_rows(
     view: ViewLaw, laws: IntArray, u: FloatArray, present: BoolArray, dtype: np.dtype[Any]
 ) -> sp.csr_array:
@@ -537,7 +513,7 @@ def draw_rows(
     u.sort(axis=1)
     # u + c may round up to c + 1, which is the next class's law.
     x = np.minimum(u + laws, np.nextafter(laws + 1.0, 0.0))
-    words = _look_up(view, x.ravel()).reshape(x.shape) - laws * view.n_features
+    words = np.searchsorted(view.cumulative, x, side="right") - laws * view.n_features
     first = np.ones(words.shape, dtype=bool)
     np.not_equal(words[:, 1:], words[:, :-1], out=first[:, 1:])
     starts = np.flatnonzero(first)
