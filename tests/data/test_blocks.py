@@ -219,9 +219,19 @@ def test_what_is_no_2d_block_of_numbers_is_refused():
 def test_masked_values_are_refused_with_the_remedy():
     hidden = np.ma.masked_array(np.ones((4, 3)), np.arange(12).reshape(4, 3) == 7)
     model = OMVFS(3, random_state=0)
-    for X, view in [(hidden, "X"), ([np.ones((4, 2)), hidden.astype(int)], "view_1")]:
+    stored, listed = sp.csr_array(np.eye(3)), sp.coo_array(np.eye(3))
+    stored.data = listed.data = np.ma.masked_array(np.ones(3), [False, True, False])
+    for X, view, n in [
+        (hidden, "X", 12),
+        ([np.ones((4, 2)), hidden.astype(int)], "view_1", 12),
+        (stored, "X", 3),
+        ({"text": np.ones((3, 2)), "image": listed}, "image", 3),
+        ([*hidden], "X", 12),
+        ({"text": ([1.0, 2.0, 3.0], hidden[2])}, "text", 3),
+    ]:
         for read in (as_views, model.fit, model.partial_fit):
-            with pytest.raises(ValueError, match=rf"'{view}' has masked values, 1 of 12.*X\.fill"):
+            said = rf"'{view}' has masked values, 1 of {n};.*X\.fill"
+            with pytest.raises(ValueError, match=said):
                 read(X)
     for start in ({"start_U": hidden}, {"start_V": {"X": hidden[:3]}}):
         with pytest.raises(ValueError, match=r"masked.*filled"):

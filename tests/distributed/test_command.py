@@ -79,6 +79,23 @@ def test_workers_come_to_what_merging_comes_to(folder, one_by_one, scheduler, ca
     assert learned(OMVFS.load(again / "model.omvfs")) == one_by_one(range(4), "--order")
 
 
+def test_as_many_workers_as_asked_for_learn_on_this_machine(folder, one_by_one, monkeypatch):
+    from omvfs.distributed import dask
+
+    cluster, asked = dask.LocalCluster, []
+
+    def of_threads(**options):
+        asked.append((options["n_workers"], options["threads_per_worker"], options["host"]))
+        return cluster(**options, processes=False, protocol="tcp", memory_limit=0)
+
+    monkeypatch.setattr(dask, "LocalCluster", of_threads)
+    out = folder / "out"
+    assert select(folder / "p" / "*.npy", "-o", out, "--workers", "2") == 0
+    assert asked == [(2, 1, "127.0.0.1")]
+    assert learned(OMVFS.load(out / "model.omvfs")) == one_by_one()
+    assert sorted(os.listdir(out)) == ["model.omvfs", "ranking.csv", "ranking.json", "run.json"]
+
+
 def test_many_files_are_parts_of_one_table(tmp_path, scheduler, capsys):
     rows = counts(np.random.default_rng(0), 60, 4)
     for i, part in enumerate(np.array_split(rows, 3)):

@@ -465,13 +465,7 @@ def _of_texts(X: Any) -> str:
 
 
 def check_unmasked(X: Any, what: str) -> None:
-    """Refuse masked values: NumPy would use what they hide.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix
-    what : str
-        What errors call it.
+    """Refuse masked values of an array, a sparse matrix or rows: NumPy would use what they hide.
 
     Examples
     --------
@@ -480,9 +474,12 @@ def check_unmasked(X: Any, what: str) -> None:
     ValueError: View 'text' has masked values, 1 of 2; expected values that are all there. Pass \
 what they stand for, such as X.filled(0), or leave these rows out.
     """
-    if isinstance(X, np.ma.MaskedArray) and (hidden := np.count_nonzero(np.ma.getmaskarray(X))):
+    parts = X if isinstance(X, list | tuple) else [getattr(X, "data", X) if sp.issparse(X) else X]
+    masked = [part for part in parts if isinstance(part, np.ma.MaskedArray)]
+    if hidden := sum(np.count_nonzero(np.ma.getmaskarray(part)) for part in masked):
+        size = sum(part.size for part in masked)
         raise ValueError(
-            f"{what} has masked values, {hidden:,} of {X.size:,}; expected values that are all "
+            f"{what} has masked values, {hidden:,} of {size:,}; expected values that are all "
             "there. Pass what they stand for, such as X.filled(0), or leave these rows out."
         )
 
