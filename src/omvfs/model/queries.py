@@ -224,7 +224,6 @@ class Queries(RecentQueries):
         self._sets: dict[Ranking, list[Array]] = {}
         self._own: dict[str, list[Array]] = {}
         self._proved: dict[float, bool] = {}
-        self._answered: dict[Ranking, list[Array]] = {}
 
     @cached_property
     def state(self) -> State:
@@ -311,18 +310,10 @@ class Queries(RecentQueries):
 
     def scores(self, ranking: Ranking) -> list[Array]:
         """Return the score of every feature, per view."""
-        asked, ranking = ranking, self._settled(ranking)
+        ranking = self._settled(ranking)
         if ranking.asks_sets:
-            found = self._taken_as_set(ranking)
-        else:
-            found = [each.scores for each in self.repetition(ranking)]
-        if not callable(asked.criterion):  # which may answer otherwise the next time
-            self._answered[asked] = found
-        return found
-
-    def known_scores(self, ranking: Ranking) -> list[Array] | None:
-        """Return the same if it was asked for before; else None."""
-        return None if callable(ranking.criterion) else self._answered.get(ranking)
+            return self._taken_as_set(ranking)
+        return [each.scores for each in self.repetition(ranking)]
 
     def repetition(self, ranking: Ranking) -> list[Repetition]:
         """Return the score of every feature with what it repeats, per view."""

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.model.ranking import repetition
-from omvfs.model.ranking.repetition import Correlations, discount_repetition, find_repetition
+from omvfs.model.ranking.repetition import Correlations, find_repetition
 from support import KINDS, counts
 
 seeds = st.integers(0, 2**32)
@@ -68,8 +68,6 @@ def test_repetition_is_discounted_as_by_the_slow_rule_also_in_parts(
     other = Correlations(kind(rows)).between(np.arange(40), np.maximum(found.repeated, 0))
     np.testing.assert_allclose(np.abs(np.diag(other))[~same], np.abs(r)[~same], atol=1e-9)
     np.testing.assert_array_equal(found.repeated < 0, repeated < 0)
-    short = discount_repetition(scores, kind(rows), strength, n_steps)
-    np.testing.assert_allclose(short, final, rtol=1e-9, atol=1e-12)
     # Without the rest, those taken are the same to the bit, and no other comes before them.
     short = find_repetition(scores, kind(rows), strength, n_steps, rest=False)
     order = np.argsort(-short.scores, kind="stable")[:n_steps]
@@ -96,9 +94,9 @@ def test_constant_columns_and_too_few_rows_repeat_nothing(kind):
     rows = np.c_[np.full(30, 0.1), np.full(30, 1 / 3), np.zeros(30), rng.random(30)]
     scores = np.array([4.0, 3.0, 2.0, 1.0])
     for size in (1e-9, 1.0, 1e9):
-        got = discount_repetition(scores, kind(rows * size), 2.0, 4)
+        got = find_repetition(scores, kind(rows * size), 2.0, 4).scores
         np.testing.assert_array_equal(got, scores)
-    got = discount_repetition(scores, kind(rows[:2]), 2.0, 4)
+    got = find_repetition(scores, kind(rows[:2]), 2.0, 4).scores
     np.testing.assert_array_equal(got, scores)
 
 
@@ -108,5 +106,5 @@ def test_repetition_has_no_scale(seed, power):
     rng = np.random.default_rng(seed)
     rows, scores = counts(rng, 12, 6, np.float32), rng.random(6)
     factors = 2.0 ** (power * rng.integers(-1, 2, size=6))
-    scaled = discount_repetition(scores, (rows * factors).astype(np.float32), 2.0, 6)
-    np.testing.assert_allclose(scaled, discount_repetition(scores, rows, 2.0, 6), atol=1e-5)
+    scaled = find_repetition(scores, (rows * factors).astype(np.float32), 2.0, 6).scores
+    np.testing.assert_allclose(scaled, find_repetition(scores, rows, 2.0, 6).scores, atol=1e-5)

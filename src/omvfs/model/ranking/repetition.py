@@ -196,7 +196,7 @@ class Repetition:
     own : array of shape (D,)
         Scores of the features by themselves.
     scores : array of shape (D,)
-        What is left of them; see `discount_repetition`.
+        What is left of them; see `find_repetition`.
     repeated : int array of shape (D,)
         Of the features taken before it, the one that each correlates with most; −1 if it correlates
         with none, if its own score is 0, and if nothing was discounted.
@@ -221,13 +221,17 @@ class Repetition:
         return cls(scores, scores, np.full(n, -1, np.intp), np.zeros(n))
 
 
-def discount_repetition(scores: Array, rows: Block, strength: float, n_steps: int) -> Array:
-    """Return scores in which a feature that repeats a better one counts for less.
+def find_repetition(
+    scores: Array, rows: Block, strength: float, n_steps: int, rest: bool = True
+) -> Repetition:
+    """Return scores in which a feature that repeats a better one counts for less, and what repeats.
 
     Features are taken one after another by score × (1 − r²)^strength, where r is the largest
     correlation with a feature taken before. A feature's new score is what it was worth when taken,
     which never rises from one to the next; features not taken in `n_steps` keep what they are worth
     at the end. So sorting by the new score gives the order of taking.
+
+    With a strength of 0 nothing is discounted, and what repeats what is found all the same.
 
     Parameters
     ----------
@@ -239,33 +243,6 @@ def discount_repetition(scores: Array, rows: Block, strength: float, n_steps: in
         Exponent; 0 leaves the scores as they are.
     n_steps : int
         Features to take.
-
-    Returns
-    -------
-    array of shape (D,)
-
-    Examples
-    --------
-    >>> rows = np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 1.0], [2.0, 4.0, 1.0]])
-    >>> discount_repetition(np.array([3.0, 2.0, 1.0]), rows, 2.0, n_steps=3).round(3)
-    array([3., 0., 1.])
-    """
-    if strength <= 0:
-        return np.asarray(scores, dtype=np.float64).copy()
-    return find_repetition(scores, rows, strength, n_steps).scores
-
-
-def find_repetition(
-    scores: Array, rows: Block, strength: float, n_steps: int, rest: bool = True
-) -> Repetition:
-    """Return what `discount_repetition` returns, and what it found on the way.
-
-    With a strength of 0 nothing is discounted, and what repeats what is found all the same.
-
-    Parameters
-    ----------
-    scores, rows, strength, n_steps
-        As of `discount_repetition`.
     rest : bool, default=True
         Whether to find what features that are not taken repeat. Without it their scores are as
         they were when last looked at: behind those that are taken, and no more is known of them.
@@ -274,8 +251,8 @@ def find_repetition(
     --------
     >>> rows = np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 1.0], [2.0, 4.0, 1.0]])
     >>> found = find_repetition(np.array([3.0, 2.0, 1.0]), rows, 2.0, n_steps=3)
-    >>> found.repeated, found.correlations.round(3)
-    (array([-1,  0, -1]), array([0., 1., 0.]))
+    >>> found.scores.round(3), found.repeated, found.correlations.round(3)
+    (array([3., 0., 1.]), array([-1,  0, -1]), array([0., 1., 0.]))
     """
     worth = np.asarray(scores, dtype=np.float64).copy()
     if rows.shape[0] < 3:
