@@ -1,7 +1,7 @@
 """What rows go through before they are learned from; what its steps count travels along."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 from zlib import crc32
@@ -51,15 +51,9 @@ def buckets(names: Sequence[str], bits: int) -> NDArray[np.intp]:
 
 
 def hashed(X: Block, names: Sequence[str], bits: int) -> Block:
-    """Return rows with every feature in the column of its name; those of one column are added.
+    """Return rows with every feature in the one of 2**bits columns that its name has.
 
-    Parameters
-    ----------
-    X : Block
-    names : sequence of str
-        Of its columns.
-    bits : int
-        There are 2**bits columns then.
+    Those of one column are added.
 
     Examples
     --------
@@ -75,14 +69,7 @@ def hashed(X: Block, names: Sequence[str], bits: int) -> Block:
 
 
 def hashed_views(views: Views, bits: Sequence[int | None]) -> Views:
-    """Return views, some of them hashed.
-
-    Parameters
-    ----------
-    views : Views
-    bits : sequence of (int, or None)
-        Of each view by how many; None for one that stays as it is.
-    """
+    """Return views, each hashed by so many bits, or as it is where these are None."""
     made = {}
     for (view, X), own in zip(views.blocks.items(), bits, strict=True):
         names = views.feature_names[view]
@@ -290,14 +277,7 @@ class Preparation:
 
     @classmethod
     def of(cls, prepare: Any, views: Sequence[str]) -> "Preparation":
-        """Return what a parameter asks for, of some views, before any row.
-
-        Parameters
-        ----------
-        prepare : None, str, sequence of str, or mapping of str to any of them
-        views : sequence of str
-            Names of the views, in order.
-        """
+        """Return what the parameter asks for, of views in their order, before any row."""
         pairs = steps_of("prepare", prepare)
         if strange := {view: None for view, _ in pairs if view is not None and view not in views}:
             raise ValueError(
@@ -373,15 +353,7 @@ class Preparation:
         return replace(self, counted=counted)
 
     def check_unchanged(self, prepare: Any, views: Sequence[str]) -> None:
-        """Refuse to go on with other steps than those of the rows so far.
-
-        Parameters
-        ----------
-        prepare : object
-            As the parameter is now.
-        views : sequence of str
-            Names of the views, in order.
-        """
+        """Refuse to go on with other steps, as the parameter is now, than those so far."""
         asked = Preparation.of(prepare, views)
         if asked.steps != self.steps:
             was = {view: list(own) for view, own in zip(views, self.steps, strict=True)}
@@ -392,11 +364,6 @@ class Preparation:
 
     def asked_for(self, views: Sequence[str]) -> Any:
         """Return a parameter that asks for these steps, in few words.
-
-        Parameters
-        ----------
-        views : sequence of str
-            Names of the views, in order.
 
         Examples
         --------
@@ -411,25 +378,6 @@ class Preparation:
             return list(self.steps[0])
         pairs = zip(views, self.steps, strict=True)
         return [f"{view}:{step}" for view, own in pairs for step in own]
-
-    def of_view(
-        self, v: int, view: str, dtype: np.dtype[Any], negative: Negative
-    ) -> "Preparing | None":
-        """Return how the rows of one view are prepared from now on; None if they are not.
-
-        Parameters
-        ----------
-        v : int
-            Number of the view.
-        view : str
-            Its name.
-        dtype : dtype
-            Precision of what was learned.
-        negative : {"error", "clip", "allow"}
-            What happens to negative values before.
-        """
-        steps = self.steps[v]
-        return Preparing(view, steps, self.counted[v], dtype, negative) if steps else None
 
     def learn(self, views: Views) -> tuple[Views, "Preparation"]:
         """Return rows prepared, they themselves counted, and the preparation after them."""
@@ -505,30 +453,41 @@ class Preparing:
         return {"steps": list(self.steps), "counted": counted, **about}
 
     @classmethod
-    def of_plain(cls, held: Any, view: str, width: int) -> "Preparing":
-        """Return what `plain` gave, every part checked.
-
-        Parameters
-        ----------
-        held : object
-            As JSON has it.
-        view : str
-        width : int
-            Columns that it is for.
-        """
-        steps, counted = held["steps"], held["counted"]
-        if type(steps) is not list or not steps or any(step_of(step) is None for step in steps):
-            raise ValueError(f"view {view!r} is prepared by {steps!r}")
-        if held["dtype"] not in ("float32", "float64"):
-            raise ValueError(f"view {view!r} is prepared in {held['dtype']!r}")
-        if held["negative"] not in ("error", "clip", "allow"):
-            raise ValueError(f"negative values of view {view!r} are {held['negative']!r}")
+    def of_plain(cls, held: Any, view: str) -> "Preparing":
+        """Return what `plain` gave, of which `facts_of_plain` are true."""
         dtype = np.dtype(held["dtype"])
-        found = tuple(
-            _checked_counts(step, own, view, width, dtype)
-            for step, own in zip(steps, counted, strict=True)
+        kinds = {"df": np.int64, _ROWS: np.int64, "largest": dtype}
+        counted = tuple(
+            {name: np.array(values, kinds[name]) for name, values in own.items()}
+            for own in held["counted"]
         )
-        return cls(view, tuple(steps), found, dtype, held["negative"])
+        return cls(view, tuple(held["steps"]), counted, dtype, held["negative"])
+
+
+def facts_of_plain(held: Any, view: str, width: int) -> Iterator[tuple[Any, str]]:
+    """Yield what must be true of what `plain` gave, for so many columns, and what is said if not.
+
+    They come in an order in which each may rely on those before.
+    """
+    steps, counted, dtype, negative = (
+        held[key] for key in ("steps", "counted", "dtype", "negative")
+    )
+    named = type(steps) is list and steps and all(map(step_of, steps))
+    yield named, f"view {view!r} is prepared by {steps!r}"
+    yield dtype in ("float32", "float64"), f"view {view!r} is prepared in {dtype!r}"
+    known = negative in ("error", "clip", "allow")
+    yield known, f"negative values of view {view!r} are {negative!r}"
+    for step, own in zip(steps, counted, strict=True):
+        called = f"{step!r} of view {view!r}"
+        yield set(own) == set(known_step(step).merge), f"{called} has counted {sorted(own)}"
+        for name, values in own.items():
+            array, n = np.array(values), 1 if name == _ROWS else width
+            fits = array.shape == (n,) and array.dtype.kind == ("f" if name == "largest" else "i")
+            yield fits, f"{called} has counted no numbers of its columns"
+            sound = np.isfinite(array).all() and (array >= 0).all()
+            yield sound, f"{called} has counts below 0 or not finite"
+        if step == "tfidf":
+            yield max(own["df"]) <= own[_ROWS][0], f"{called} has counted more rows than there are"
 
 
 def _taken_through(
@@ -558,12 +517,6 @@ def _taken_through(
 def bits_of(prepare: Any, views: Sequence[str]) -> tuple[int | None, ...]:
     """Return by how many bits the features of each view are hashed, None where they are not.
 
-    Parameters
-    ----------
-    prepare : None, str, sequence of str, or mapping of str to any of them
-    views : sequence of str
-        Names of the views, in order.
-
     Examples
     --------
     >>> bits_of(["text:hash:20", "l2"], ["text", "image"])
@@ -571,21 +524,3 @@ def bits_of(prepare: Any, views: Sequence[str]) -> tuple[int | None, ...]:
     """
     found = (hash_bits(own[0]) if own else None for own in Preparation.of(prepare, views).steps)
     return tuple(found)
-
-
-def _checked_counts(step: str, held: Any, view: str, width: int, dtype: np.dtype[Any]) -> Counted:
-    """Return what a step has counted, read from plain values."""
-    names = {"tfidf": {"df", _ROWS}, "scale": {"largest"}}.get(step, set())
-    if set(held) != names:
-        raise ValueError(f"{step!r} of view {view!r} has counted {sorted(held)}")
-    kind = np.dtype(np.int64) if step == "tfidf" else dtype
-    found = {name: np.array(values) for name, values in held.items()}
-    for name, array in found.items():
-        fits = array.shape == ((1,) if name == _ROWS else (width,))
-        if not fits or array.dtype.kind != ("i" if kind.kind == "i" else "f"):
-            raise ValueError(f"{step!r} of view {view!r} has counted no numbers of its columns")
-        if not np.isfinite(array).all() or (array < 0).any():
-            raise ValueError(f"{step!r} of view {view!r} has counts below 0 or not finite")
-    if step == "tfidf" and (found["df"] > found[_ROWS]).any():
-        raise ValueError(f"{step!r} of view {view!r} has counted more rows than there are")
-    return {name: array.astype(kind) for name, array in found.items()}

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +27,7 @@ from omvfs.data.schema import Names, listed
 from omvfs.data.views import Views, holds_views, named_blocks
 from omvfs.disk import replacing_text
 from omvfs.model.columns import place_columns
-from omvfs.prepare import Preparing, hash_bits, hashed
+from omvfs.prepare import Preparing, facts_of_plain, hash_bits, hashed, known_step
 
 
 def is_views(X: Any) -> bool:
@@ -73,15 +73,7 @@ class Chosen:
     needed: "Chosen | None" = None
 
     def prepared(self, every: "Chosen", preparing: Preparing) -> "Chosen":
-        """Return the selected features of rows that are prepared first, with no more than needed.
-
-        Parameters
-        ----------
-        every : Chosen
-            All features of the view.
-        preparing : Preparing
-            Of all of them.
-        """
+        """Return the same of rows that are prepared first, as all features of the view are."""
         if preparing.needs_all:
             return replace(self, preparing=preparing, needed=every)
         return replace(self, preparing=preparing.on(np.searchsorted(every.columns, self.columns)))
@@ -94,13 +86,7 @@ class Chosen:
     def of(self, block: Block, names: Names | None, by_name: bool = False) -> Block:
         """Return the selected columns of a block, prepared, by their names where both have some.
 
-        Parameters
-        ----------
-        block : Block
-        names : array of str, or None
-            Of its columns.
-        by_name : bool, default=False
-            Whether its rows are mappings, which may lack features.
+        With `by_name`, its rows are mappings, which may lack features.
         """
         if self.preparing is None:
             return self._found_in(block, names, by_name)
@@ -121,16 +107,9 @@ class Chosen:
         return take_columns(block, self.places(names, block.shape[1]))
 
     def places(self, names: Names | None, width: int, by_name: bool = False) -> NDArray[np.intp]:
-        """Return which columns of some are selected, by their names where both have some.
+        """Return which of so many columns are selected, by their names where both have some.
 
-        Parameters
-        ----------
-        names : array of str, or None
-            Of the columns.
-        width : int
-            How many there are.
-        by_name : bool, default=False
-            Whether some of them may lack.
+        With `by_name`, some of them may lack.
         """
         if names is None or self.names is None:
             if width != self.width:
@@ -141,10 +120,14 @@ class Chosen:
             return self.columns
         if self._stand_still(names):
             return self.columns
-        if by_name or self.may_lack:
-            place = {name: j for j, name in enumerate(names)}
-            return np.array([place[name] for name in self.names if name in place], np.intp)
-        return self._looked_up(names)
+        place = {name: j for j, name in enumerate(names)}
+        missing = [name for name in self.names if name not in place]
+        if missing and not (by_name or self.may_lack):
+            raise ValueError(
+                f"View {self.view!r} lacks {len(missing):,} of the {len(self.columns):,} features "
+                f"that are needed, such as {missing[0]!r}. Pass all of them."
+            )
+        return np.array([place[name] for name in self.names if name in place], np.intp)
 
     def _stand_still(self, names: Names | None) -> bool:
         """Tell whether all is where it was, as a rule: to look up every name takes longer."""
@@ -152,27 +135,36 @@ class Chosen:
             return True
         return len(names) == self.width and tuple(names[self.columns]) == self.names
 
-    def _looked_up(self, names: Names) -> NDArray[np.intp]:
-        place = {name: j for j, name in enumerate(names)}
-        if missing := [name for name in self.names or () if name not in place]:
-            raise ValueError(
-                f"View {self.view!r} lacks {len(missing):,} of the {len(self.columns):,} features "
-                f"that are needed, such as {missing[0]!r}. Pass all of them."
-            )
-        return np.array([place[name] for name in self.names or ()], np.intp)
-
     def plain(self) -> dict[str, Any]:
         """Return it as values that JSON can hold."""
-        held: dict[str, Any] = {
+        prepared = None
+        if self.preparing is not None:
+            needed = None if self.needed is None else self.needed.plain()
+            prepared = {"needed": needed, **self.preparing.plain()}
+        return {
             "view": self.view,
             "width": self.width,
             "columns": self.columns.tolist(),
+            "names": self.names,
+            **({"may_lack": True} if self.may_lack else {}),
+            "prepared": prepared,
         }
-        held |= {"names": self.names, **({"may_lack": True} if self.may_lack else {})}
-        if self.preparing is None:
-            return {**held, "prepared": None}
-        needed = None if self.needed is None else self.needed.plain()
-        return {**held, "prepared": {"needed": needed, **self.preparing.plain()}}
+
+    @classmethod
+    def of_plain(cls, held: Any) -> "Chosen":
+        """Return what `plain` gave, of which `_facts_of_view` are true."""
+        names, prepared = held["names"], held["prepared"]
+        chosen = cls(
+            held["view"],
+            held["width"],
+            np.array(held["columns"], np.intp),
+            None if names is None else tuple(names),
+            held.get("may_lack", False),
+        )
+        if prepared is None:
+            return chosen
+        needed = None if prepared["needed"] is None else cls.of_plain(prepared["needed"])
+        return replace(chosen, preparing=Preparing.of_plain(prepared, chosen.view), needed=needed)
 
 
 _KIND, _VERSION = "omvfs selection", 2
@@ -370,26 +362,13 @@ class Selection:
         """
         try:
             held = json.loads(Path(path).read_text(encoding="utf-8"))
-            if (held["kind"], held["version"]) != (_KIND, _VERSION):
-                raise ValueError(f"it is {held['kind']!r} of version {held['version']!r}")
-            return cls._checked(held)
+            for holds, why in _facts(held):
+                if not holds:
+                    raise ValueError(why)
+            chosen = tuple(map(Chosen.of_plain, held["views"]))
+            return cls(chosen, held["of_one"], tuple(held["names_out"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"{os.fspath(path)} holds no selection: {error}.") from error
-
-    @classmethod
-    def _checked(cls, held: Any) -> "Selection":
-        chosen = tuple(_checked_part(part) for part in held["views"])
-        names_out = tuple(held["names_out"])
-        n_columns = sum(len(each.columns) for each in chosen)
-        if not chosen or len({each.view for each in chosen}) < len(chosen):
-            raise ValueError("its views do not fit each other")
-        if len(names_out) != n_columns or not all(type(name) is str for name in names_out):
-            raise ValueError(f"it has {len(names_out):,} names for {n_columns:,} columns")
-        if type(of_one := held["of_one"]) is not bool:
-            raise ValueError("it does not tell of what it is")
-        if of_one and len({(each.width, each.names is None) for each in chosen}) > 1:
-            raise ValueError("its views are not of one X")
-        return cls(chosen, of_one, names_out)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Selection) and self._plain() == other._plain()
@@ -409,32 +388,49 @@ def _taken(X: Any, chosen: Chosen) -> Any:
     return with_columns(X, chosen.places(column_names(X), n_columns(X), are_mappings(X)))
 
 
-def _checked_part(part: Any) -> Chosen:
-    view, width, columns, names = (part[key] for key in ("view", "width", "columns", "names"))
-    if type(view) is not str or type(width) is not int or not 1 <= width < 2**31:
-        raise ValueError(f"a view is {view!r} of {width!r} features")
-    if type(columns) is not list or not all(type(j) is int and 0 <= j < width for j in columns):
-        raise ValueError(f"the columns of view {view!r} are not numbers from 0 to {width - 1:,}")
-    if any(a >= b for a, b in pairwise(columns)) or not columns:
-        raise ValueError(f"the columns of view {view!r} do not rise")
-    if names is not None:
-        if len(names) != len(columns) or not all(type(name) is str for name in names):
-            raise ValueError(f"view {view!r} has names that do not fit its columns")
-        names = tuple(names)
-    if type(may_lack := part.get("may_lack", False)) is not bool or (may_lack and names is None):
-        raise ValueError(f"view {view!r} does not tell what its rows may lack")
-    chosen = Chosen(view, width, np.array(columns, np.intp), names, may_lack)
-    held = part.get("prepared")
-    return chosen if held is None else _checked_prepared(chosen, held)
+def _facts(held: Any) -> Iterator[tuple[Any, str]]:
+    """Yield what must be true of a file, in an order in which each may rely on those before."""
+    kind, version = held["kind"], held["version"]
+    yield (kind, version) == (_KIND, _VERSION), f"it is {kind!r} of version {version!r}"
+    views, names, of_one = held["views"], held["names_out"], held["of_one"]
+    for own in views:
+        yield from _facts_of_view(own)
+    n_columns = sum(len(own["columns"]) for own in views)
+    forms = {(own["width"], own["names"] is None) for own in views}
+    differ = len({own["view"] for own in views}) == len(views) > 0
+    yield differ, "its views do not fit each other"
+    fit = _all_are(str, names) and len(names) == n_columns
+    yield fit, f"it has {len(names):,} names for {n_columns:,} columns"
+    yield type(of_one) is bool, "it does not tell of what it is"
+    yield len(forms) == 1 or not of_one, "its views are not of one X"
 
 
-def _checked_prepared(chosen: Chosen, held: Any) -> Chosen:
-    needed = None if held["needed"] is None else _checked_part(held["needed"])
-    every = chosen if needed is None else needed
-    fits = (every.view, every.width) == (chosen.view, chosen.width)
-    if not fits or not np.isin(chosen.columns, every.columns).all():
-        raise ValueError(f"view {chosen.view!r} is prepared with other columns")
-    preparing = Preparing.of_plain(held, chosen.view, len(every.columns))
-    if preparing.needs_all and needed is None:
-        raise ValueError(f"view {chosen.view!r} is prepared with too few columns")
-    return replace(chosen, preparing=preparing, needed=needed)
+def _facts_of_view(held: Any) -> Iterator[tuple[Any, str]]:
+    view, width, columns, names = (held[key] for key in ("view", "width", "columns", "names"))
+    lack, prepared = held.get("may_lack", False), held["prepared"]
+    sound = type(view) is str and type(width) is int and 1 <= width < 2**31
+    yield sound, f"a view is {view!r} of {width!r} features"
+    called = f"view {view!r}"
+    inside = _all_are(int, columns) and all(0 <= j < width for j in columns)
+    yield inside, f"the columns of {called} are not numbers from 0 to {width - 1:,}"
+    rise = columns and all(a < b for a, b in pairwise(columns))
+    yield rise, f"the columns of {called} do not rise"
+    fit = names is None or (_all_are(str, names) and len(names) == len(columns))
+    yield fit, f"{called} has names that do not fit its columns"
+    told = type(lack) is bool and not (lack and names is None)
+    yield told, f"{called} does not tell what its rows may lack"
+    if prepared is not None:
+        every = held
+        if prepared["needed"] is not None:
+            every = prepared["needed"]
+            yield from _facts_of_view(every)
+        fits = (every["view"], every["width"]) == (view, width)
+        fits = fits and set(columns) <= set(every["columns"])
+        yield fits, f"{called} is prepared with other columns"
+        yield from facts_of_plain(prepared, view, len(every["columns"]))
+        alone = not any(known_step(step).whole_rows for step in prepared["steps"])
+        yield alone or every is not held, f"{called} is prepared with too few columns"
+
+
+def _all_are(kind: type, values: Any) -> bool:
+    return type(values) is list and all(type(each) is kind for each in values)
