@@ -4,7 +4,7 @@ import copy
 import numbers
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any, ClassVar, Literal, Self
@@ -39,7 +39,7 @@ from omvfs.model.settings import AUTO, Graph
 from omvfs.model.state import ChunkInfo, Update
 from omvfs.model.stream.event import DriftEvent
 from omvfs.parameters import number, seed_of, whole
-from omvfs.parts import Part, Reading, merge_models
+from omvfs.parts import Part, merge_models
 from omvfs.persistence import Persistent
 from omvfs.prepare import Preparing, bits_of, hash_bits, hashed_views, steps_of
 from omvfs.report import Report, report_on
@@ -820,25 +820,14 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         own = {name: params[name] for name in LEARNING if not hasattr(known.settings, name)}
         # The steps that rows went through, in whatever form they were asked for.
         own["prepare"] = known.preparation.asked_for(known.schema.names)
-        return (
-            Part(
-                known,
-                self._history,
-                Reading(self._plain, self.n_features_in_, columns),
-                own,
-            ),
-        )
+        reading = "one X that is not split" if self._plain else "views"
+        if columns is not None:
+            reading = f"one X of {self.n_features_in_:,} columns, split into views"
+        own |= asdict(known.settings)
+        return (Part(known, self._history, own, reading, columns),)
 
     def with_learned(self, known: FittedState, history: Sequence[ChunkInfo]) -> Self:
-        """Return an estimator that reads rows as this one does, and has learned something else.
-
-        Parameters
-        ----------
-        known : FittedState
-            What it has learned.
-        history : sequence of ChunkInfo
-            What happened in its chunks.
-        """
+        """Return an estimator that reads rows as this one does, and has learned something else."""
         merged: Self = clone(self)
         for name in ("n_features_in_", "_columns", "_plain", "feature_names_in_"):
             if hasattr(self, name):
@@ -924,8 +913,9 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
 
     def _preparing(self, v: int) -> Preparing | None:
         known, view = self._known, self.schema_.names[v]
+        steps, counted = known.preparation.steps[v], known.preparation.counted[v]
         dtype, negative = known.state.statistics.dtype, self._later_negative_mode
-        return known.preparation.of_view(v, view, dtype, negative)
+        return Preparing(view, steps, counted, dtype, negative) if steps else None
 
     # Learning
 

@@ -3,8 +3,8 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from omvfs.fitted import EVENTS, FittedState
 from omvfs.model.arrays import IntArray
 from omvfs.model.constrained.directions import completed_matrices
 from omvfs.model.constrained.merging import CommonClusters, KeyedPart, Sample, in_pairs
-from omvfs.model.settings import Settings
 from omvfs.model.state import ChunkInfo, State
 from omvfs.model.statistics import Statistics
 from omvfs.model.stream.event import DriftEvent
@@ -28,74 +27,13 @@ from omvfs.threads import on_one_thread
 PathLike = str | os.PathLike[str]
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How an estimator reads its rows, beside their schema.
+class Terms(NamedTuple):
+    """What must be the same of all parts, beside their features."""
 
-    Attributes
-    ----------
-    plain : bool
-        Whether rows come as one X that is not split.
-    n_features : int
-        Columns of X, or features of all views.
-    columns : bytes or None
-        Which column of X is which feature, as 8-byte numbers; None where rows come as views.
-    """
-
-    plain: bool
-    n_features: int
-    columns: bytes | None
-
-    def __str__(self) -> str:
-        if self.columns is not None:
-            return f"one X of {self.n_features:,} columns, split into views"
-        return "one X that is not split" if self.plain else "views"
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What must be known of every part before one of them is merged.
-
-    Attributes
-    ----------
-    schema : Schema
-    reading : Reading
-    params : mapping of str to object
-        Parameters that decide what is learned; `prepare` in few words.
-    settings : Settings
-    dtype : dtype
-        Of what was learned.
-    key : bytes
-        Of its rows.
-    weight : float
-        Rows that it was learned from, as far as they are not forgotten.
-    later : int
-        Rows of other parts that came after it.
-    of_parts : tuple of bytes
-        Keys of the parts that were merged to it before.
-    n_rows : int
-        Rows that it was learned from.
-    raised : tuple of array of shape (D_v,), or None
-        By how much columns are raised.
-    sparse : tuple of bool
-        Which views it holds sparse rows of.
-    grows : bool
-        Whether its features come later.
-    """
-
-    schema: Schema
-    reading: Reading
     params: Mapping[str, Any]
-    settings: Settings
+    reading: str
+    columns: bytes | None
     dtype: np.dtype[Any]
-    key: bytes
-    weight: float
-    later: int
-    of_parts: tuple[bytes, ...]
-    n_rows: int
-    raised: tuple[NDArray[np.float64], ...] | None
-    sparse: tuple[bool, ...]
-    grows: bool
 
 
 @dataclass(frozen=True)
@@ -108,45 +46,34 @@ class Part:
         What was learned; nobody writes into it any more.
     history : tuple of ChunkInfo
         What happened in its chunks.
-    reading : Reading
     params : mapping of str to object
-        Parameters that decide what is learned, beside the settings.
+        Parameters that decide what is learned; `prepare` in few words.
+    reading : str
+        The form in which rows come.
+    columns : bytes or None
+        Which column of one X is which feature, as 8-byte numbers; None where rows come as views.
     later : int
         Rows of other parts that came after it.
     """
 
     known: FittedState
     history: tuple[ChunkInfo, ...]
-    reading: Reading
     params: Mapping[str, Any]
+    reading: str
+    columns: bytes | None
     later: int = 0
 
     def __deepcopy__(self, memo: Any) -> "Part":
         return self
 
-    def summary(self) -> Summary:
-        """Return what must be known of it before it is merged."""
-        known, statistics = self.known, self.known.state.statistics
-        return Summary(
-            schema=known.schema,
-            reading=self.reading,
-            params={**self.params, **asdict(known.settings)},
-            settings=known.settings,
-            dtype=statistics.dtype,
-            key=known.key,
-            weight=statistics.decayed_n_rows,
-            later=self.later,
-            of_parts=known.of_parts,
-            n_rows=known.n_rows,
-            raised=known.raised,
-            sparse=tuple(map(known.holds_sparse, range(len(known.schema.names)))),
-            grows=known.grows,
-        )
+    @property
+    def terms(self) -> Terms:
+        """What must be the same of all parts."""
+        return Terms(self.params, self.reading, self.columns, self.known.state.statistics.dtype)
 
 
-def _check_alike(ours: Summary, first: str, theirs: Summary, other: str) -> None:
+def _check_terms(ours: Terms, first: str, theirs: Terms, other: str) -> None:
     """Refuse two parts that cannot be merged; `first` and `other` are what errors call them."""
-    _check_views(ours.schema, first, theirs.schema, other, ours.grows and theirs.grows)
     for name, value in ours.params.items():
         if theirs.params[name] != value:
             raise ValueError(
@@ -154,9 +81,7 @@ def _check_alike(ours: Summary, first: str, theirs: Summary, other: str) -> None
                 f"{name}={plain(value)!r}. Learn from all parts with the same parameters; only the "
                 "seed and those that rank may differ."
             )
-    # Where features come later, how many there are says nothing.
-    n_features = (ours if ours.grows else theirs).reading.n_features
-    if replace(theirs.reading, n_features=n_features) != ours.reading:
+    if (theirs.reading, theirs.columns) != (ours.reading, ours.columns):
         raise ValueError(
             f"{other} was learned from {theirs.reading}, {first} from {ours.reading}. Give the "
             "rows of all parts in the same form."
@@ -199,26 +124,15 @@ def _check_views(ours: Schema, first: str, theirs: Schema, other: str, grows: bo
 
 @dataclass(frozen=True)
 class Sums:
-    """What a part adds to others once its clusters are theirs.
-
-    Attributes
-    ----------
-    statistics : Statistics
-    window : Window
-        Its last chunks, if nothing came after them.
-    preparation : Preparation
-        What its rows were counted to by the steps that they went through.
-    history : tuple of ChunkInfo
-    n_chunks : int
-    drift : tuple of DriftEvent
-        Changes of the stream, at rows of all that were added so far.
-    """
+    """What a part adds to others once its clusters are theirs."""
 
     statistics: Statistics
+    # Its last chunks, if nothing came after them.
     window: Window
     preparation: Preparation
     history: tuple[ChunkInfo, ...]
     n_chunks: int
+    # At rows of all that were added so far.
     drift: tuple[DriftEvent, ...] = ()
 
     def __add__(self, later: "Sums") -> "Sums":
@@ -267,48 +181,49 @@ class Merger:
         self._ranks: list[dict[str, tuple[bytes, int]]] = []
         # By how much columns are raised, by name if they come later.
         self._raises: dict[int, dict[Any, float]] = {}
-        found = []
+        # Of each part its key, rows of others after it, its own rows, and those not forgotten.
+        keys, later, n_rows, weights = [], [], [], []
         for i in range(len(names)):
-            summary = load(i).summary()
-            self._add(i, summary)
-            # The names of all features are large.
-            found.append(replace(summary, schema=self.schema, raised=None))
+            part = load(i)
+            self._add(i, part)
+            keys.append(part.known.key)
+            later.append(part.later)
+            n_rows.append(part.known.n_rows)
+            weights.append(part.known.state.statistics.decayed_n_rows)
+            del part
         self._put_together()
         if in_order:
-            after = np.cumsum([0] + [each.n_rows for each in found[:0:-1]])[::-1]
-            found = [
-                replace(s, later=s.later + n) for s, n in zip(found, after.tolist(), strict=True)
-            ]
-        self._settings = found[0].settings
-        keys = [each.key for each in found]
-        self._order = sorted(range(len(found)), key=lambda i: (-found[i].later, keys[i]))
+            later = [own + sum(n_rows[i:]) for i, own in enumerate(later, start=1)]
+        self._order = sorted(range(len(keys)), key=lambda i: (-later[i], keys[i]))
         # By what the rows of each part are drawn, and what those of later ones have left of it.
         self._seeds = [int.from_bytes(key[:8], "little") for key in keys]
-        self._left = [self._settings.decay(each.later) for each in found]
-        self._recent = _recent([each.later for each in found])
+        self._left = [self._settings.decay(n) for n in later]
+        self._recent = _recent(later)
         # The part of most rows: its clusters are worth a start.
-        self._lead = max(self._order, key=lambda i: self._left[i] * found[i].weight)
+        self._lead = max(self._order, key=lambda i: self._left[i] * weights[i])
 
-    def _add(self, i: int, summary: Summary) -> None:
+    def _add(self, i: int, part: Part) -> None:
         """Take in another part, or say why it cannot be merged with those before."""
-        name, schema = self._names[i], summary.schema
+        name, known, schema = self._names[i], part.known, part.known.schema
         if i == 0:
-            if summary.settings.solver != "constrained":
+            if known.settings.solver != "constrained":
                 raise ValueError(
                     f"{name} is an OMVFSPaper, which keeps no rows by which the clusters of one "
                     "part could be found again in another. Merge what OMVFS has learned."
                 )
-            self._first, self.schema, self._grows = summary, schema, summary.grows
+            self._terms, self._settings = part.terms, known.settings
+            self.schema, self._grows = schema, known.grows
             self._ranks = [{} for _ in schema.names]
         else:
-            # With all the names that any of them knows.
-            ours = replace(self._first, schema=self.schema)
-            _check_alike(ours, self._names[0], summary, name)
+            first = self._names[0]
+            _check_views(self.schema, first, schema, name, self._grows and known.grows)
+            _check_terms(self._terms, first, part.terms, name)
             if not self._grows:
                 pairs = zip(self.schema.feature_names, schema.feature_names, strict=True)
+                # With all the names that any of them knows.
                 names = tuple(own or other for own, other in pairs)
                 self.schema = replace(self.schema, feature_names=names)
-        for key in (summary.key, *summary.of_parts):
+        for key in (known.key, *known.of_parts):
             if (twin := self._keys.setdefault(key, i)) != i:
                 raise ValueError(
                     f"{name} has learned from rows that {self._names[twin]} has learned from too: "
@@ -317,14 +232,14 @@ class Merger:
         if self._grows:
             for ranks, own in zip(self._ranks, schema.feature_names, strict=True):
                 for j, word in enumerate(own or ()):
-                    ranks[word] = min(ranks.get(word, (summary.key, j)), (summary.key, j))
-        for v, raised in enumerate(summary.raised or ()):
+                    ranks[word] = min(ranks.get(word, (known.key, j)), (known.key, j))
+        for v, raised in enumerate(known.raised or ()):
             own = schema.feature_names[v] if self._grows else None
             by = self._raises.setdefault(v, {})
             for j in np.flatnonzero(raised).tolist():
                 column = j if own is None else own[j]
                 by[column] = max(by.get(column, 0.0), float(raised[j]))
-            if summary.sparse[v]:
+            if known.holds_sparse(v):
                 self._sparse.setdefault(v, name)
             if v in self._sparse and by:
                 raise ValueError(
@@ -425,12 +340,7 @@ class Merger:
 
 
 def _recent(later: Sequence[int]) -> frozenset[int]:
-    """Return which parts are one after the other at the end, with none beside them.
-
-    Parameters
-    ----------
-    later : sequence of int
-        Of each part, rows of others that came after it.
+    """Return which parts are last, none beside them, by the rows of others that came after each.
 
     Examples
     --------
@@ -459,14 +369,7 @@ def _in_time(groups: Sequence[Sequence[Part]]) -> list[Part]:
 
 
 def merge_models(models: Sequence[Any], order: bool = False) -> Any:
-    """Return an estimator of the rows of all of some; see `OMVFS.merge`.
-
-    Parameters
-    ----------
-    models : sequence of OMVFS
-        At least one.
-    order : bool, default=False
-    """
+    """Return an estimator of the rows of all of some, at least one; see `OMVFS.merge`."""
     from omvfs import OMVFS
 
     for i, model in enumerate(models):
@@ -535,17 +438,7 @@ def merge(models: Iterable[Any], *, order: bool = False) -> Any:
 def merge_files(
     paths: Sequence[PathLike], order: bool = False, called: Sequence[str] | None = None
 ) -> Any:
-    """Return an estimator of the rows of all that files hold.
-
-    Parameters
-    ----------
-    paths : sequence of path
-        At least one.
-    order : bool, default=False
-        Whether the parts follow each other in time, as they are given.
-    called : sequence of str, default=None
-        What errors call the parts, if not by their files.
-    """
+    """Return the same of what files hold, which errors call by their names, or as is told."""
     from omvfs import OMVFS
 
     names = [os.fspath(path) for path in paths]
