@@ -74,6 +74,14 @@ def test_anndata_and_rows_of_it_are_one_x_with_names(kind):
     np.testing.assert_array_equal(dense(split["protein"]), X[:, :1])
 
 
+def test_masked_values_of_anndata_are_refused():
+    X = np.ones((len(ROWS), len(GENES)))
+    hidden = annotated(np.ma.masked_array(X, np.arange(X.size).reshape(X.shape) == 2))
+    for given, view in [(hidden, ""), ({"rna": hidden}, "View 'rna': ")]:
+        with pytest.raises(ValueError, match=rf"^{view}X of .*AnnData has masked values, 1 of "):
+            as_views(given)
+
+
 def test_a_selector_knows_anndata_by_its_names():
     data, frame = annotated(X), pd.DataFrame(X, columns=GENES)
     selector = OMVFS(2, n_features_per_view=2, random_state=0).fit(data)

@@ -29,35 +29,19 @@ _FETCH = {"to_pandas": ".to_pandas()", "compute": ".compute()", "__getitem__": "
 
 
 class Labels(NamedTuple):
-    """What the columns and the rows of a block are called.
+    """What the columns and the rows of a block are called."""
 
-    Attributes
-    ----------
-    names : ndarray of str objects, or None
-        Of the columns, if they are strings.
-    index : object or None
-        Of the rows, as pandas has it.
-    present : bool array, or None
-        Which rows have the view, of rows by name; None if all do, or nothing tells.
-    by_name : bool
-        Whether the rows are mappings: which columns there are, and in which order, says nothing.
-    """
-
+    # Of the columns, if they are strings; of the rows, as pandas has it.
     names: Names | None = None
     index: Any = None
+    # Which rows have the view, of rows by name; None if all do, or nothing tells.
     present: NDArray[np.bool_] | None = None
+    # Whether rows are mappings: which columns there are, and in which order, says nothing.
     by_name: bool = False
 
 
 def labels_of(X: Any) -> Labels:
-    """Return what the columns and rows of a block are called, without a look at its values.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> labels_of(pd.DataFrame([[1, 2]], index=["a"], columns=["x", "y"])).names
-    array(['x', 'y'], dtype=object)
-    """
+    """Return what the columns and rows of a block are called, without a look at its values."""
     if _is_annotated(X):
         return Labels(checked_names(tuple(X.var_names)), X.obs_names)
     if (frame := _frame(X)) is None:
@@ -95,22 +79,16 @@ def checked_names(columns: tuple[Any, ...]) -> Names | None:
     return as_names(columns)
 
 
-def _frame(X: Any) -> Any:
-    """Return a frame as narwhals sees it, None if X is none."""
-    frame = _any_frame(X)
-    if isinstance(frame, nw.LazyFrame):
+def _frame(X: Any, lazy: bool = False) -> Any:
+    """Return a frame, or also a lazy one, as narwhals sees it; None if X is none."""
+    if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
+        return None  # most data are told without a look around
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame) and not lazy:
         raise TypeError(
             f"Got a lazy frame ({_called(type(X))}); expected rows. Collect it first, by "
             ".collect() or .compute(), or pass it in parts to partial_fit."
         )
-    return frame
-
-
-def _any_frame(X: Any) -> Any:
-    """Return a frame or a lazy one as narwhals sees it, None if X is neither."""
-    if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
-        return None  # most data are told without a look around
-    frame = nw.from_native(X, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
 
 
@@ -149,6 +127,7 @@ def _values_of(X: Any) -> Any:
         values, path = X.X, getattr(X, "filename", None)
         if values is None:
             raise ValueError(f"Got {_called(type(X))} without X; pass one of its layers.")
+        check_unmasked(values, f"X of {_called(type(X))}")
         if path is not None and not (isinstance(values, np.ndarray) or sp.issparse(values)):
             raise TypeError(
                 f"Got {_called(type(X))} backed by {os.fspath(path)}; expected values in memory. "
@@ -186,14 +165,8 @@ def _called(kind: type) -> str:
 def are_mappings(X: Any) -> bool:
     """Tell whether X are rows by name: mappings, and None for rows that lack the view.
 
-    All of a chunk may lack it.
-
-    Examples
-    --------
     >>> are_mappings([{"cat": 2.0}, {}, None]), are_mappings([[1.0]]), are_mappings([])
     (True, False, False)
-    >>> are_mappings([None, None])
-    True
     """
     if not isinstance(X, list | tuple) or not X:
         return False
@@ -213,26 +186,7 @@ def read_mappings(
 ) -> tuple[sp.csr_array, Names, NDArray[np.bool_] | None]:
     """Return rows by name as a matrix, its names in order of appearance, and who has the view.
 
-    Parameters
-    ----------
-    rows : sequence of (mapping of str to number, or None)
-    view : str
-        The name errors speak of.
-
-    Returns
-    -------
-    block : csr_array
-    names : ndarray of str objects
-    has : bool array, or None
-        Which rows are not None; None if all are not.
-
-    Examples
-    --------
-    >>> block, names, has = read_mappings([{"b": 2.0}, None, {"a": 1.0, "b": 3.0}], "text")
-    >>> block.toarray(), names.tolist(), has.tolist()
-    (array([[2., 0.],
-           [0., 0.],
-           [3., 1.]]), ['b', 'a'], [True, False, True])
+    The last is None if all rows have it.
     """
     held: list[Mapping[Any, Any]] = [{} if row is None else row for row in rows]
     order = dict.fromkeys(chain.from_iterable(held))
@@ -263,30 +217,16 @@ def read_mappings(
 
 
 def column_names(X: Any) -> Names | None:
-    """Return what the columns are called, if they have names.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> column_names(pl.LazyFrame({"a": [1], "b": ["two"]})).tolist(), column_names(np.eye(2))
-    (['a', 'b'], None)
-    """
+    """Return what the columns are called, also of a lazy frame; None if they have no names."""
     if are_mappings(X):
         return as_names(dict.fromkeys(name for row in X if row is not None for name in row))
-    frame = _any_frame(X)
-    if isinstance(frame, nw.LazyFrame):
+    if isinstance(frame := _frame(X, lazy=True), nw.LazyFrame):
         return as_names(frame.collect_schema().names())
     return labels_of(X).names
 
 
 def n_columns(X: Any) -> int:
-    """Return how many columns there are.
-
-    Examples
-    --------
-    >>> n_columns(np.ones((2, 5))), n_columns([[1, 2, 3]])
-    (5, 3)
-    """
+    """Return how many columns there are."""
     if (shape := getattr(X, "shape", None)) is not None and len(shape) == 2:
         return int(shape[1])
     if (names := column_names(X)) is not None:
@@ -297,45 +237,22 @@ def n_columns(X: Any) -> int:
 
 
 def with_columns(X: Any, places: NDArray[np.intp]) -> Any:
-    """Return some columns of X, as X holds them: a frame of the same library, index kept.
-
-    Parameters
-    ----------
-    X : array, sparse matrix, frame, also a lazy one, AnnData, or rows
-    places : int array
-        Which columns, in the order wanted.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [3.0, 4.0]}, index=["i", "j"])
-    >>> with_columns(frame, np.array([2, 1]))
-         c  b
-    i  3.0  x
-    j  4.0  y
-    """
+    """Return some columns of X, as X holds them: a frame of the same library, index kept."""
     if are_mappings(X):
-        wanted = [column_names(X)[j] for j in places]  # type: ignore[index]
-        return [None if row is None else _within(row, wanted) for row in X]
+        wanted = column_names(X)[places].tolist()  # type: ignore[index]
+        return [row if row is None else {n: row[n] for n in wanted if n in row} for row in X]
     if sp.issparse(X):
         return X.tocsr()[:, places].asformat(X.format)
     if hasattr(X, "iloc"):
         return X.iloc[:, places]
-    if (frame := _any_frame(X)) is not None:
+    if (frame := _frame(X, lazy=True)) is not None:
         names = frame.collect_schema().names()
         return frame.select([names[j] for j in places]).to_native()
     return (np.asarray(X) if isinstance(X, list | tuple) else X)[:, places]
 
 
 def with_columns_of_modalities(X: Any, places: Mapping[str, NDArray[np.intp]]) -> Any:
-    """Return MuData of some columns of each of its modalities.
-
-    Parameters
-    ----------
-    X : MuData
-    places : mapping of str to int array
-        Which columns, by modality.
-    """
+    """Return MuData of some columns of each of its modalities."""
     mask = np.zeros(X.shape[1], bool)
     for name, columns in places.items():
         own = np.zeros(X.mod[name].shape[1], bool)
@@ -345,36 +262,12 @@ def with_columns_of_modalities(X: Any, places: Mapping[str, NDArray[np.intp]]) -
     return X[:, mask]
 
 
-def _within(row: Any, wanted: Sequence[str]) -> dict[str, Any]:
-    return {name: row[name] for name in wanted if name in row}
-
-
 def check_compressed(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
 ) -> None:
     """Refuse arrays that are no compressed sparse matrix; scipy would read and write beyond them.
 
-    Parameters
-    ----------
-    data : array
-        Values.
-    indices, indptr : array
-        Column of every value, and where in them each row begins and the last one ends.
-    shape : tuple of int
-        Rows and columns; of a matrix that is stored by columns, columns and rows.
-
-    Raises
-    ------
-    ValueError
-        Saying what is wrong, without a word on whose arrays they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> check_compressed(np.ones(2), np.array([0, 2]), np.array([0, 1, 2]), (2, 3))
-    >>> check_compressed(np.ones(2), np.array([0, 3]), np.array([0, 1, 2]), (2, 3))
-    Traceback (most recent call last):
-    ValueError: indices must be < 3
+    Errors say what is wrong, without a word on whose arrays they are.
     """
     if any(part.ndim != 1 or part.dtype.kind not in "iu" for part in (indices, indptr)):
         raise ValueError("its places are no lists of whole numbers")
@@ -403,21 +296,8 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Labels]:
     """Read anything 2-D as a block, and what its columns and rows are called.
 
     Structure is checked here; values are checked by `check_values`. The caller's data is never
-    written to, and shared rather than copied where the layout allows.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix, data frame, AnnData, or list of mappings
-        Any sparse format; any eager frame that narwhals reads; rows of numbers by name.
-    view : str, default=None
-        The name errors speak of. Without one, X is a plain X: errors are scikit-learn's own.
-
-    Returns
-    -------
-    block : Block
-        float32 stays float32, everything else becomes float64.
-    labels : Labels
-        Names of the columns, index of the rows.
+    written to, and shared rather than copied where the layout allows. float32 stays float32, all
+    else becomes float64. Without the name of a view, X is a plain X: errors are scikit-learn's own.
     """
     if are_mappings(X):
         block, names, has = read_mappings(X, view or "X")
@@ -517,11 +397,6 @@ def tidy_block(X: Any) -> Block:
     """Return what was worked out of a block as one: C-ordered, or canonical CSR.
 
     Its indices are trusted; but values may have become zero.
-
-    Examples
-    --------
-    >>> tidy_block(sp.csr_array([[1e-200, 1.0]]) * 1e-200).nnz
-    1
     """
     if getattr(X, "format", "csr") != "csr" or X.dtype not in (np.float32, np.float64):
         kind = getattr(X, "format", "array")
@@ -559,21 +434,7 @@ def _with_proved_indices(matrix: Any) -> Any:
 def check_values(block: Block, view: str, names: Names | None, negative: Negative) -> Block:
     """Refuse what is not finite, what has no finite square, and what is negative.
 
-    Parameters
-    ----------
-    block : Block
-        The block to check.
-    view : str
-        The name errors speak of.
-    names : ndarray of str objects, or None
-        Feature names, for the errors.
-    negative : {"error", "clip", "allow"}
-        What to do with negative values.
-
-    Returns
-    -------
-    block : Block
-        The same block, or a clipped copy.
+    Returns the same block, or a clipped copy.
     """
     values = _values(block)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -698,15 +559,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 def lacks(block: Any) -> BoolArray | None:
-    """Return which rows have a view, None if none is of NaN throughout.
-
-    Examples
-    --------
-    >>> lacks(np.array([[1.0, 2.0], [np.nan, np.nan], [np.nan, 3.0]]))
-    array([ True, False,  True])
-    >>> lacks(np.ones((2, 2))) is None
-    True
-    """
+    """Return which rows have a view, None if none is of NaN throughout."""
     if sp.issparse(block) or not block.shape[1]:
         return None
     # Few rows begin with NaN, and most views have none.
@@ -720,14 +573,7 @@ def lacks(block: Any) -> BoolArray | None:
 
 
 def blanked(block: Any, has: BoolArray) -> Block:
-    """Return a block without what it holds in rows that lack the view.
-
-    Examples
-    --------
-    >>> blanked(np.array([[1.0], [np.nan]]), np.array([True, False]))
-    array([[1.],
-           [0.]])
-    """
+    """Return a block without what it holds in rows that lack the view."""
     if not sp.issparse(block):
         block = block.copy()
         block[~has] = 0
@@ -742,15 +588,7 @@ def blanked(block: Any, has: BoolArray) -> Block:
 
 
 def spread(block: Any, places: NDArray[np.intp], n_rows: int) -> Block:
-    """Return rows in certain places among others, which are empty.
-
-    Examples
-    --------
-    >>> spread(np.array([[1.0], [2.0]]), np.array([2, 0]), 3)
-    array([[2.],
-           [0.],
-           [1.]])
-    """
+    """Return rows in certain places among others, which are empty."""
     shape = n_rows, block.shape[1]
     if not sp.issparse(block):
         among = np.zeros(shape, block.dtype)
@@ -765,14 +603,7 @@ def spread(block: Any, places: NDArray[np.intp], n_rows: int) -> Block:
 
 
 def shown(block: Any, has: BoolArray | None) -> Block:
-    """Return a block as others see it: NaN, if it is dense, in rows that lack the view.
-
-    Examples
-    --------
-    >>> shown(np.array([[1.0], [0.0]]), np.array([True, False]))
-    array([[ 1.],
-           [nan]])
-    """
+    """Return a block as others see it: NaN, if it is dense, in rows that lack the view."""
     if has is None or sp.issparse(block):
         return block
     block = block.copy()

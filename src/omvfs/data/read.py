@@ -162,11 +162,6 @@ def mark_missing(views: Views) -> Views:
     """Return views in which rows of NaN throughout are known to lack the view.
 
     Of one view alone nothing else would be left of them: there NaN is NaN.
-
-    Parameters
-    ----------
-    views : Views
-        Their values are not checked.
     """
     if len(views.names) < 2 or views._known > READ:
         return views
@@ -221,33 +216,14 @@ def _read(X: Any, views: Columns | None) -> Views:
 
 
 def columns_by_view(views: Columns | None, X: Any, width: int) -> dict[str, Any] | None:
-    """Bring ``views=`` into one form.
+    """Return the columns of each view of X as slices or indices; None if X is one view.
 
-    Parameters
-    ----------
-    views : "prefix", sequence of int, or mapping of str to columns
-        By column names ``view__feature``; widths of consecutive views; or columns as indices,
-        slice, boolean mask, names, or a callable that returns any of them for X. None for one
-        view.
-    X : 2-D data
-        That is to be split.
-    width : int
-        Number of features of X.
-
-    Returns
-    -------
-    columns : dict of str to (slice or ndarray of int), or None
-        The columns of each view, every column of X in one of them; None if X is one view.
+    Every column must be in one view.
 
     Examples
     --------
     >>> columns_by_view([3, 2], np.ones((1, 5)), 5)
     {'view_0': slice(0, 3, None), 'view_1': slice(3, 5, None)}
-    >>> columns_by_view({"all": lambda X: slice(0, X.shape[1])}, np.ones((1, 5)), 5)
-    {'all': slice(0, 5, None)}
-    >>> import pandas as pd
-    >>> columns_by_view("prefix", pd.DataFrame({"text__cat": [1], "image__x": [2]}), 2)
-    {'text': array([0]), 'image': array([1])}
     """
     if views is None:
         return None
@@ -289,13 +265,7 @@ def _check_once(keys: Mapping[str, Any], width: int, names: Names | None) -> Non
 
 
 def depends_on_x(views: Columns | None) -> bool:
-    """Tell whether columns are found by a look at X, so that later X must go by what was found.
-
-    Examples
-    --------
-    >>> depends_on_x("prefix"), depends_on_x({"text": len}), depends_on_x([3, 2])
-    (True, True, False)
-    """
+    """Tell whether columns are found by a look at X, so that later X must go by what was found."""
     if isinstance(views, Mapping):
         return any(map(callable, views.values()))
     return isinstance(views, str)
@@ -511,24 +481,12 @@ class Suspect:
 def find_suspects(
     views: Views, kinds: Iterable[Kind] = get_args(Kind), scaled: Views | None = None
 ) -> list[Suspect]:
-    """Return the columns that are hardly features, each once.
+    """Return the columns of the first rows that are hardly features, each once.
 
-    Parameters
-    ----------
-    views : Views
-        The first rows of a stream.
-    kinds : iterable of {"label", "row number", "dominant"}
-        Called like labels, with few different whole numbers; whole numbers that only rise or only
-        fall; most of the variance of the view. Not of its squares: a column that is large in all
-        rows alike tells none of them apart.
-    scaled : Views, default=None
-        The same rows as the model sees them, of which the variance is taken; by default `views`.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).random((50, 12)) * ([100.0] + 11 * [1.0])
-    >>> print(*find_suspects(Views({"shape": X})))
-    Column 0 of view 'shape' holds 99.9% of the variance of its view: clusters will follow it.
+    They are called like labels, and have few different whole numbers; or are whole numbers that
+    only rise or only fall; or hold most of the variance of the view in `scaled`, the rows as the
+    model sees them. Not of its squares: a column that is large in all rows alike tells none of them
+    apart.
     """
     found: dict[tuple[str, int], Suspect] = {}
     finders = {"label": _labels, "row number": _row_numbers, "dominant": _dominant}

@@ -81,12 +81,7 @@ class Schema:
     def check(self, batch: "Schema", grows: bool = False) -> None:
         """Refuse a batch that has other views or other features; their order may differ.
 
-        Parameters
-        ----------
-        batch : Schema
-            The schema of a later batch. Where either knows no feature names, widths decide.
-        grows : bool, default=False
-            Whether features that have names may be any.
+        Where either knows no feature names, widths decide. If it grows, named features may be any.
         """
         self._check_names(batch)
         widths = dict(zip(batch.names, batch.widths, strict=True))
@@ -109,25 +104,13 @@ class Schema:
                 _check_features(view, features[view], names)
 
     def number_of(self, view: str) -> int:
-        """Return which view a name is of, from 0.
-
-        Examples
-        --------
-        >>> Schema(("text", "image"), (3, 2), (None, None)).number_of("image")
-        1
-        """
+        """Return which view a name is of, from 0."""
         if view not in self.names:
             raise ValueError(f"Got view {view!r}; the views are {listed(self.names)}.")
         return self.names.index(view)
 
     def names_of(self, view: str) -> tuple[str, ...]:
-        """Return the names of the features of a view; without names, their numbers from 0.
-
-        Examples
-        --------
-        >>> Schema(("text", "image"), (3, 2), (None, ("red", "blue"))).names_of("text")
-        ('0', '1', '2')
-        """
+        """Return the names of the features of a view; without names, their numbers from 0."""
         v = self.number_of(view)
         names = self.feature_names[v]
         return tuple(map(str, range(self.widths[v]))) if names is None else tuple(names)
@@ -201,10 +184,6 @@ class Vocabulary(Sequence[str]):
         """Return where some names are, each of which is given once, and which of them are new.
 
         These have the places behind all that are known, in the order in which they are given.
-
-        Parameters
-        ----------
-        names : sequence of str
         """
         given, n = list(names), self._n
         alike = min(len(given), n)
@@ -218,25 +197,13 @@ class Vocabulary(Sequence[str]):
         return places, [given[j] for j in unknown.tolist()]
 
     def known_places(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Return where some names are, -1 for those that are not known.
-
-        Examples
-        --------
-        >>> Vocabulary(["ant", "bee"]).known_places(["cat", "bee"])
-        array([-1,  1])
-        """
+        """Return where some names are, -1 for those that are not known."""
         places, _ = self.places(names)
         places[places >= self._n] = -1
         return places
 
     def grown(self, new: Sequence[str]) -> "Vocabulary":
-        """Return the vocabulary with names that it does not have behind its own.
-
-        Parameters
-        ----------
-        new : sequence of str
-            Each once.
-        """
+        """Return the vocabulary with new names, each once, behind its own."""
         added, n = list(new), self._n
         if len(self._names) > n and self._names[n : n + len(added)] != added:
             # Others have gone on from here, or tried to in vain: on with a copy.

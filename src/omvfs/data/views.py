@@ -58,13 +58,7 @@ def holds_views(X: Any) -> bool:
 
 
 def has_rows(X: Any) -> bool:
-    """Tell whether a batch has rows, as far as it tells; one that is no batch is for others.
-
-    Examples
-    --------
-    >>> has_rows(np.ones((2, 3))), has_rows({"text": np.ones((0, 3))}), has_rows([])
-    (True, False, False)
-    """
+    """Tell whether a batch has rows, as far as it tells; one that is no batch is for others."""
     if isinstance(X, Mapping) and not sp.issparse(X):
         return not X or has_rows(next(iter(X.values())))
     if isinstance(X, list | tuple):
@@ -152,29 +146,10 @@ _BY_PLACE = (
 def aligned(
     blocks: Mapping[str, Block], indices: Mapping[str, Any]
 ) -> tuple[dict[str, Block], Any]:
-    """Put the rows of all views in the order of the first that has labels.
+    """Put the rows of all views in the order of the first that has labels, and return these.
 
     Views without labels, or with those that pandas counts by default, go by the place of their
     rows.
-
-    Parameters
-    ----------
-    blocks : mapping of str to Block
-    indices : mapping of str to (index or None)
-        By view what its rows are called, as pandas has it; None where they have no labels.
-
-    Returns
-    -------
-    blocks : dict of str to Block
-    index : index or None
-        Labels of the rows, None if no view has any.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> blocks = {"a": np.array([[1.0], [2.0]]), "b": np.array([[2.0], [1.0]])}
-    >>> aligned(blocks, {"a": pd.Index(["x", "y"]), "b": pd.Index(["y", "x"])})[0]["b"].tolist()
-    [[1.0], [2.0]]
     """
     labelled = {view: index for view, index in indices.items() if not _is_counted(index)}
     if not labelled:

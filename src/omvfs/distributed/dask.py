@@ -40,14 +40,7 @@ _AS_EVER = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}
 
 @contextmanager
 def local_workers(n_workers: int, **options: Any) -> Iterator[Any]:
-    """Give the client of so many processes of one thread each, which listen to this machine only.
-
-    Parameters
-    ----------
-    n_workers : int
-    **options
-        Of the client, such as ``timeout``.
-    """
+    """Give the client of some processes of one thread each, which listen to this machine only."""
     with (
         dask.config.set(_AS_EVER),
         LocalCluster(
@@ -70,14 +63,7 @@ _TICK, _LOOK, PATIENCE, _ANSWER = 0.02, 2.0, 25.0, 10.0
 
 
 def result_of(future: Any, name: str) -> Any:
-    """Return the result of a future that is done, or raise what went wrong.
-
-    Parameters
-    ----------
-    future : Future
-    name : str
-        What errors call it.
-    """
+    """Return the result of a future that is done, or raise what went wrong by its name."""
     if future.status in ("cancelled", "lost"):
         raise _gone(future.client, name)
     try:
@@ -207,34 +193,28 @@ def transform(selector: OMVFS | Selection, data: Any) -> Any:
         chunks.
     """
     chosen = selector if isinstance(selector, Selection) else selector.selection()
-    width = len(chosen.get_feature_names_out())
-    if isinstance(data, da.Array):
-        _check_rows_only(data, "X")
-        meta = _columns_of(data._meta[:, :0], chosen)
-        return data.map_blocks(_columns_of, chosen, chunks=(data.chunks[0], (width,)), meta=meta)
     if _is_frame(data):
-        made = _frame_of(data._meta, chosen)
-        return data.map_partitions(_frame_of, chosen, meta=made)
-    if isinstance(data, Mapping) and all(isinstance(X, da.Array) for X in data.values()):
-        _blocks_by_view(data)
+        return data.map_partitions(_frame_of, chosen, meta=_frame_of(data._meta, chosen))
+    arrays = data if isinstance(data, Mapping) else {"X": data}
+    if arrays and all(isinstance(X, da.Array) for X in arrays.values()):
+        _check_views(arrays)
+        views = tuple(arrays) if arrays is data else None
         given = [
-            each for i, X in enumerate(data.values()) for each in (X, ("row", f"features {i}"))
+            each for i, X in enumerate(arrays.values()) for each in (X, ("row", f"columns {i}"))
         ]
         return da.blockwise(
-            _columns_of_views,
+            _columns_of,
             ("row", "selected"),
             *given,
-            new_axes={"selected": width},
-            views=tuple(data),
+            new_axes={"selected": len(chosen.get_feature_names_out())},
+            views=views,
             chosen=chosen,
             concatenate=True,
             align_arrays=False,
-            meta=_columns_of_views(
-                *(X._meta for X in data.values()), views=tuple(data), chosen=chosen
-            ),
+            meta=_columns_of(*(X._meta for X in arrays.values()), views=views, chosen=chosen),
         )
     if isinstance(data, list) and data and all(isinstance(each, Delayed) for each in data):
-        return [delayed(_columns_of)(each, chosen) for each in data]
+        return [delayed(_columns_of)(each, chosen=chosen) for each in data]
     raise TypeError(f"Got {_called(data)}; {_EXPECTED.replace(' or of paths', '')}.")
 
 
@@ -296,13 +276,13 @@ def _active_client() -> Any:
 
 def _chunks(data: Any) -> tuple[list[str], list[Any]]:
     """Return the chunks of what Dask holds, and what they are called."""
-    if isinstance(data, da.Array) or _is_frame(data):
-        blocks = _blocks(data, "X")
-    elif isinstance(data, Mapping) and data:
-        by_view = _blocks_by_view(data)
-        blocks = [
-            dict(zip(by_view, row, strict=True)) for row in zip(*by_view.values(), strict=True)
-        ]
+    if isinstance(data, Mapping) and data:
+        _check_views(data)
+        by_view = [_delayed_rows(X) for X in data.values()]
+        blocks = [dict(zip(data, row, strict=True)) for row in zip(*by_view, strict=True)]
+    elif isinstance(data, da.Array) or _is_frame(data):
+        _check_views({"X": data})
+        blocks = _delayed_rows(data)
     elif isinstance(data, Delayed):
         blocks = [data]
     elif isinstance(data, list | tuple) and data and all(isinstance(X, Delayed) for X in data):
@@ -312,66 +292,52 @@ def _chunks(data: Any) -> tuple[list[str], list[Any]]:
     return [f"partition {i}" for i in range(len(blocks))], blocks
 
 
-def _blocks_by_view(data: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the blocks of every view, which must be of the same rows."""
-    if odd := [
-        view for view, X in data.items() if not isinstance(X, da.Array) and not _is_frame(X)
-    ]:
-        raise TypeError(
-            f"View {odd[0]!r} is {_called(data[odd[0]])}; expected a dask array or dask dataframe."
-        )
-    by_view = {view: _blocks(X, view) for view, X in data.items()}
+def _delayed_rows(X: Any) -> list[Any]:
+    return list(X.to_delayed().ravel() if isinstance(X, da.Array) else X.to_delayed())
+
+
+def _check_views(data: Mapping[str, Any]) -> None:
+    """Refuse views that are not of Dask, not of whole rows, or not in the same chunks of rows."""
     first = next(iter(data))
-    for view, blocks in by_view.items():
-        rows, expected = (getattr(data[each], "chunks", ((),))[0] for each in (view, first))
-        known = not any(map(np.isnan, (*rows, *expected))) and rows and expected
-        if len(blocks) != len(by_view[first]) or (known and rows != expected):
+    for view, X in data.items():
+        if not isinstance(X, da.Array) and not _is_frame(X):
+            raise TypeError(
+                f"View {view!r} is {_called(X)}; expected a dask array or dask dataframe."
+            )
+        if X.ndim != 2:
+            raise ValueError(f"View {view!r} is of shape {X.shape}; expected rows and columns.")
+        if isinstance(X, da.Array) and X.numblocks[1] != 1:
             raise ValueError(
-                f"View {view!r} has its rows in {len(blocks):,} chunks of other sizes than view "
-                f"{first!r}, which has {len(by_view[first]):,}. Give all views the same: "
+                f"View {view!r} is cut into {X.numblocks[1]:,} chunks along its features; expected "
+                "whole rows in every chunk. Rechunk it: X.rechunk({0: 'auto', 1: -1})."
+            )
+        # A frame does not know how many rows its partitions have.
+        rows, expected = (
+            each.chunks[0] if isinstance(each, da.Array) else each.npartitions * (np.nan,)
+            for each in (X, data[first])
+        )
+        unknown = np.isnan([*rows, *expected]).any()
+        if len(rows) != len(expected) or (rows != expected and not unknown):
+            raise ValueError(
+                f"View {view!r} has its rows in {len(rows):,} chunks of other sizes than view "
+                f"{first!r}, which has {len(expected):,}. Give all views the same: "
                 f"X[{view!r}].rechunk({{0: X[{first!r}].chunks[0]}})."
             )
-    return by_view
 
 
-def _blocks(data: Any, view: str) -> list[Any]:
-    if _is_frame(data):
-        return list(data.to_delayed())
-    _check_rows_only(data, view)
-    return list(data.to_delayed().ravel())
-
-
-def _check_rows_only(data: Any, view: str) -> None:
-    """Refuse an array whose rows are not whole."""
-    if data.ndim != 2:
-        raise ValueError(f"View {view!r} is of shape {data.shape}; expected rows and columns.")
-    if (n := data.numblocks[1]) != 1:
-        raise ValueError(
-            f"View {view!r} is cut into {n:,} chunks along its features; expected whole rows in "
-            "every chunk. Rechunk it: X.rechunk({0: 'auto', 1: -1})."
-        )
-
-
-def _columns_of(X: Any, chosen: Selection) -> Any:
-    """Return the selected features of some rows, or of none."""
-    if has_rows(X):
-        return chosen.transform(X)
-    width = len(chosen.get_feature_names_out())
-    dtype = X.dtype if getattr(X, "dtype", None) == np.float32 else np.float64
-    return type(X)((0, width), dtype=dtype) if hasattr(X, "tocsr") else np.empty((0, width), dtype)
-
-
-def _columns_of_views(*blocks: Any, views: tuple[str, ...], chosen: Selection) -> Any:
+def _columns_of(*blocks: Any, chosen: Selection, views: tuple[str, ...] | None = None) -> Any:
+    """Return the selected features of some rows, or of none: of one X, or of blocks by view."""
     if all(map(has_rows, blocks)):
-        return chosen.transform(dict(zip(views, blocks, strict=True)))
-    sparse = [X for X in blocks if hasattr(X, "tocsr")]
-    return _columns_of((sparse or blocks)[0][:0], chosen)
+        return chosen.transform(dict(zip(views, blocks, strict=True)) if views else blocks[0])
+    X = next((block for block in blocks if hasattr(block, "tocsr")), blocks[0])
+    shape = 0, len(chosen.get_feature_names_out())
+    dtype = X.dtype if getattr(X, "dtype", None) == np.float32 else np.float64
+    return type(X)(shape, dtype=dtype) if hasattr(X, "tocsr") else np.empty(shape, dtype)
 
 
 def _frame_of(frame: Any, chosen: Selection) -> Any:
-    columns = chosen.get_feature_names_out()
-    made = _columns_of(frame, chosen)
-    return type(frame)(made, index=frame.index, columns=columns)
+    made = _columns_of(frame, chosen=chosen)
+    return type(frame)(made, index=frame.index, columns=chosen.get_feature_names_out())
 
 
 def _is_frame(data: Any) -> bool:
@@ -409,32 +375,12 @@ def run_parts(
     listener: Listener = lambda done, total: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Learn from parts on a cluster, and merge what was learned here.
+    """Learn from parts on a cluster or in threads of this process, and merge what was learned.
 
     A finished part is kept in a file before anything else is done with it; those that are kept
-    already are not learned from again. Who wants to begin anew removes them first.
-
-    Parameters
-    ----------
-    client : distributed.Client or None
-        By default threads of this process.
-    selector : OMVFS
-        With the parameters to learn by; it is not changed.
-    parts : sequence of FilePart
-    kept : Kept
-        Where finished parts are; they stay until `Kept.remove`.
-    order : bool, default=False
-        Whether the parts follow each other in time.
-    skip_damaged : bool, default=False
-        Whether to go on without parts that cannot be read or used.
-    listener : callable
-        Called with the number of finished parts, and of all.
-    should_stop : callable
-        Asked now and then; if True, the run ends with what is kept.
-
-    Returns
-    -------
-    Outcome
+    already are not learned from again. Who wants to begin anew removes them first. The listener is
+    called with the numbers of finished parts and of all. If `should_stop`, which is asked now and
+    then, is True, the run ends with what is kept.
     """
     copy = steps.worker_copy(selector)
     sent = delayed(copy, pure=False)

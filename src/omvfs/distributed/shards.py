@@ -35,30 +35,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FilePart:
-    """A part of a data set, in files.
-
-    Attributes
-    ----------
-    name : str
-        What errors call it.
-    inputs : tuple
-        What `open_source` opens.
-    options : mapping of str to object
-        What it is told.
-    """
+    """A part of a data set, in files: what errors call it, what `open_source` opens and is told."""
 
     name: str
     inputs: tuple[Given, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, schema: Schema | None = None) -> Source:
-        """Return its rows.
-
-        Parameters
-        ----------
-        schema : Schema, default=None
-            Of all parts.
-        """
+        """Return its rows, with the schema of all parts."""
         known = {} if schema is None else {"schema": schema}
         return open_source(*self.inputs, **{**self.options, **known})
 
@@ -74,17 +58,7 @@ class FilePart:
 def parts_of(inputs: Sequence[Given], options: Mapping[str, Any] | None = None) -> list[FilePart]:
     """Return the parts that some inputs are: a file each, where their rows are appended.
 
-    Parameters
-    ----------
-    inputs : sequence
-        As for `open_source`, which reads the same rows one after another.
-    options : mapping of str to object, default=None
-        What `open_source` is told besides.
-
-    Examples
-    --------
-    >>> [part.name for part in parts_of([["b/x.csv", "b/y.csv"]])]
-    ['b/x.csv', 'b/y.csv']
+    `open_source` reads the same rows one after another.
     """
     told = dict(options or {})
     given = [read_input(each) for each in inputs]
@@ -99,12 +73,7 @@ def parts_of(inputs: Sequence[Given], options: Mapping[str, Any] | None = None) 
 
 
 def part_of(given: Any) -> FilePart:
-    """Return the part that something is: a path, or several side by side.
-
-    Parameters
-    ----------
-    given : path, str of the form ``view=path``, or tuple of them
-    """
+    """Return the part that something is: a path, ``view=path``, or a tuple of them side by side."""
     inputs = given if isinstance(given, tuple) else (given,)
     name = ", ".join(without_secrets(os.fspath(each)) for each in inputs)
     if len(inputs) == 1 and (one := read_input(inputs[0])).bare:
@@ -120,34 +89,13 @@ def schema_of(part: FilePart) -> Schema:
 
 
 def fit_file(part: FilePart, selector: OMVFS, schema: Schema) -> PartState | None:
-    """Return what is learned from a part, where it can be read; None if it has no rows.
-
-    Parameters
-    ----------
-    part : FilePart
-    selector : OMVFS
-        A `worker_copy`.
-    schema : Schema
-        Of all parts.
-    """
+    """Return what is learned from a part, where it can be read; None if it has no rows."""
     with naming(part.name), part.open(schema) as source:
         return state_of(run(source, clone(selector)).selector)
 
 
 def tried(work: Callable[..., T], *given: Any) -> T | Exception:
-    """Return what some work comes to, or the error in the rows of its part, not raised.
-
-    Parameters
-    ----------
-    work : callable
-    *given
-        What it is called with.
-
-    Examples
-    --------
-    >>> print(tried(schema_of, FilePart("x", ("nowhere.npy",))))
-    There is no file nowhere.npy.
-    """
+    """Return what some work comes to, or the error in the rows of its part, not raised."""
     try:
         return work(*given)
     except (ValueError, TypeError) as error:
@@ -185,23 +133,25 @@ def _of_one_table(given: Sequence[Input], told: Mapping[str, Any]) -> bool:
         return False
 
 
+def _named(text: str) -> tuple[str, str]:
+    """Return an input as ``view=``, if it begins so, and its path."""
+    name, sign, rest = text.partition("=")
+    is_named = sign and "/" not in name and not Path(text).exists()
+    return (f"{name}=", rest) if is_named else ("", text)
+
+
 def _absolute(given: Given) -> Any:
     """Return an input as other processes find it."""
     if not isinstance(given, str | os.PathLike):
         return tuple(map(_absolute, given))
-    text = os.fspath(given)
-    name, sign, rest = text.partition("=")
-    if sign and "/" not in name and not Path(text).exists():
-        return f"{name}={_absolute(rest)}"
-    return text if "://" in text or text == "-" else os.path.abspath(text)
+    name, path = _named(os.fspath(given))
+    return name + (path if "://" in path or path == "-" else os.path.abspath(path))
 
 
 def _paths(given: Given) -> list[str]:
     if not isinstance(given, str | os.PathLike):
         return [text for each in given for text in _paths(each)]
-    text = os.fspath(given)
-    name, sign, rest = text.partition("=")
-    return [rest if sign and "/" not in name and not Path(text).exists() else text]
+    return [_named(os.fspath(given))[1]]
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
@@ -236,12 +186,7 @@ class Outcome:
 
 
 class Kept:
-    """Finished parts, a file each in a folder.
-
-    Parameters
-    ----------
-    folder : path
-    """
+    """Finished parts, a file each in a folder."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)

@@ -52,14 +52,7 @@ class ViewColumns:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns make which views.
-
-    Attributes
-    ----------
-    views : mapping of str to ViewColumns
-    of_one : bool
-        Whether all columns are one 2-D X, for the estimator to split.
-    """
+    """Which columns make which views, or all of them one 2-D X, for the estimator to split."""
 
     views: Mapping[str, ViewColumns]
     of_one: bool = False
@@ -70,18 +63,7 @@ class Layout:
         return tuple(name for view in self.views.values() for name in view.columns)
 
     def read(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield what an estimator reads of each batch that has rows.
-
-        Parameters
-        ----------
-        batches : iterable of pyarrow.RecordBatch
-
-        Examples
-        --------
-        >>> layout = Layout({"image": ViewColumns("array", ("pixels",))})
-        >>> list(layout.read([pa.record_batch({"pixels": [[1.0, 2.0], [3.0, 4.0]]})]))
-        [Views(2 rows; image: 2; float64)]
-        """
+        """Yield what an estimator reads of each `pyarrow.RecordBatch` that has rows."""
         start = 0
         for batch in batches:
             if not batch.num_rows:
@@ -228,21 +210,10 @@ def layout_of(
 ) -> Layout:
     """Return which columns make which views, or say why they cannot.
 
-    Parameters
-    ----------
-    types : sequence of (str, str)
-        Names and types of all columns, as ``df.dtypes`` has them.
-    views : "prefix", mapping of str to (str or sequence of str), or None
-        Columns by view name. Without them every column that holds a whole view is one, and columns
-        of numbers are by their names ``view__feature``; if there are columns of numbers only, they
-        are one 2-D X, unless "prefix" is asked for.
-    feature_names : mapping of str to sequence of str, or None
-        Names of the features of vectors and arrays; the words of maps that count.
+    The types are those of ``df.dtypes``; the rest is as for `fit`.
 
     Examples
     --------
-    >>> layout_of([("id", "bigint"), ("tfidf", "vector")], {"text": "tfidf"}).columns
-    ('tfidf',)
     >>> layout_of([("a__x", "double"), ("a__y", "int")], "prefix").views["a"].feature_names
     ('x', 'y')
     """
@@ -274,13 +245,7 @@ def layout_of(
 
 
 def quoted(name: str) -> str:
-    """Return a name of a column as Spark takes it, whatever characters it has.
-
-    Examples
-    --------
-    >>> quoted("a.b")
-    '`a.b`'
-    """
+    """Return a name of a column as Spark takes it, whatever characters it has."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -515,16 +480,7 @@ def fit(
 def learned(
     worker: OMVFS, layout: Layout, batches: Iterable[Any], part: int | None = None
 ) -> Iterator[Any]:
-    """Yield what is learned from a partition, as one row; nothing if it has no rows.
-
-    Parameters
-    ----------
-    worker : OMVFS
-    layout : Layout
-    batches : iterable of pyarrow.RecordBatch
-    part : int, default=None
-        Number of the partition; by default that of the task.
-    """
+    """Yield what is learned from a partition, as one row; nothing if it has no rows."""
     if part is None:
         from pyspark import TaskContext
 

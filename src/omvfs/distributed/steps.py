@@ -109,16 +109,7 @@ def merge_states(
 def merged(
     selector: OMVFS, parts: Sequence[tuple[str, str | os.PathLike[str]]], order: bool = False
 ) -> OMVFS:
-    """Return the estimator of all parts that files hold, with the parameters of `selector`.
-
-    Parameters
-    ----------
-    selector : OMVFS
-    parts : sequence of (str, path)
-        What errors call each part, and the file of its state.
-    order : bool, default=False
-        Whether they follow each other in time.
-    """
+    """Return the estimator of all parts that files hold, with the parameters of `selector`."""
     names, paths = zip(*parts, strict=True)
     model = OMVFS.load(paths[0]) if len(paths) == 1 else merge_files(paths, order, names)
     found: OMVFS = model.set_params(**selector.get_params(deep=False))
@@ -127,19 +118,7 @@ def merged(
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Have errors in the rows of a part tell which part it is.
-
-    Parameters
-    ----------
-    name : str
-
-    Examples
-    --------
-    >>> with naming("part 3"):
-    ...     raise ValueError("Got NaN.")
-    Traceback (most recent call last):
-    ValueError: part 3: Got NaN.
-    """
+    """Have errors in the rows of a part tell which part it is."""
     try:
         yield
     except (ValueError, TypeError) as error:
