@@ -120,6 +120,16 @@ def test_too_few_iterations_are_told():
         EUFS(5, max_iter=3, random_state=0).fit(X)
 
 
+@given(problem=problems)
+@settings(max_examples=15, deadline=None)
+def test_u_is_orthonormal_at_the_end(problem):
+    X, _ = draw(**problem)
+    params = {"sparsity": problem["alpha"], "graph_weight": problem["beta"]}
+    selector = EUFS(problem["n_clusters"], penalty=problem["mu"], random_state=0, **params)
+    (U,) = selector.fit(problem["kind"](X)).embeddings_.values()
+    assert orthogonality_gap(U) <= 1e-6
+
+
 @given(problem=problems, n_before=st.integers(0, 12))
 @settings(max_examples=60, deadline=None)
 def test_every_update_is_best_for_the_others_as_they_are(problem, n_before):

@@ -372,6 +372,17 @@ def test_a_join_goes_on_from_any_cursor_in_chunks_of_any_size(parts, batch_size,
         assert all(each.start >= chunk.start + len(chunk.views) for each in rest)
 
 
+@settings(max_examples=50, deadline=None)
+@given(several, st.integers(1, 12), st.integers(1, 12))
+def test_every_row_is_read_or_left_out_wherever_reading_goes_on(parts, batch_size, other):
+    parts = [sorted(own) for own in parts]
+    common = set.intersection(*map(set, parts))
+    for chunk in joined(parts).chunks(batch_size):
+        source = joined(parts)
+        list(source.chunks(other, plain(chunk.cursor)))
+        assert source.n_left_out == sum(len(own) - len(common) for own in parts)
+
+
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(keys, keys)
 def test_a_table_and_json_lines_join(tmp_path, left, right):

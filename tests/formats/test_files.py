@@ -2,6 +2,7 @@
 
 import builtins
 import errno
+import io
 import os
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from fsspec.implementations.memory import MemoryFileSystem
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omvfs import OMVFS, Views
@@ -159,6 +160,26 @@ def test_every_format_is_read_over_http(tmp_path, web):
             with open_source(web.url(address)) as source:
                 got = np.vstack([dense(chunk.views["rows"]) for chunk in source.chunks(16)])
             np.testing.assert_array_equal(got, expected)
+
+
+sizes = st.sampled_from([1, 100, (1 << 16) - 1, 1 << 16, 200_000])
+places = st.lists(st.tuples(st.integers(0, 250_000), st.integers(0, 150_000)), max_size=6)
+
+
+@given(size=sizes, ranges=st.booleans(), asked=places, from_end=st.booleans())
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_bytes_are_read_from_anywhere(web, size, ranges, asked, from_end):
+    name, content = f"{int(ranges)}/{size}.bin", np.random.default_rng(0).bytes(size)
+    web.ranges, web.files[name] = ranges, content
+    with File(web.url(name)).open() as file:
+        told = io.BytesIO(content)
+        for place, n in asked:
+            where = (-min(place, size), 2) if from_end else (min(place, size), 0)
+            assert file.seek(*where) == told.seek(*where)
+            assert file.read(n) == told.read(n)
+            assert file.readline(50) == told.readline(50)
 
 
 def test_what_goes_wrong_on_the_web_is_told_without_secrets(web):

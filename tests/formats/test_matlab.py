@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from scipy.io import savemat
 
 from omvfs.data.views import Views
@@ -66,6 +67,29 @@ def test_cells_are_views_that_are_counted_from_1(tmp_path, compressed):
     assert MatSource(both, asked("X")).schema.names == ("X1", "X2")
     long = put(tmp_path, saved({"X": cell(*[X[:2]] * 1001), "Y": X}, do_compression=compressed))
     assert MatSource(long).schema.names == ("Y",)
+
+
+numbers = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+
+
+@given(
+    array=st.sampled_from(numbers).flatmap(
+        lambda kind: hnp.arrays(kind, st.tuples(st.integers(2, 9), st.integers(2, 9)))
+    ),
+    fortran=st.booleans(),
+    compressed=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_matrices_come_back_with_every_bit(tmp_path_factory, array, fortran, compressed):
+    given_array = np.asfortranarray(array) if fortran else array
+    variables = {"A": given_array, "S": sp.csc_array(array.astype(float)), "last": X[: len(array)]}
+    path = put(tmp_path_factory.mktemp("mat"), saved(variables, do_compression=compressed))
+    with MatSource(path) as source:
+        got = source.read(0, len(array))
+    assert got["A"].dtype == array.dtype
+    assert got["A"].tobytes() == array.tobytes()
+    np.testing.assert_array_equal(got["S"].toarray(), array.astype(float))
+    np.testing.assert_array_equal(got["last"], X[: len(array)])
 
 
 def test_vectors_text_and_structures_are_passed_over(tmp_path):

@@ -97,3 +97,10 @@ def test_shared_information_is_the_normalised_mutual_information(rows):
         expected = 0.0
     assert shared_information(a, b) == pytest.approx(expected, abs=1e-12)
     assert shared_information(np.zeros(0, int), np.zeros(0, int)) == 0
+
+
+@given(pairs, st.permutations(range(5)))
+def test_shared_information_asks_neither_what_parts_are_called_nor_which_comes_first(rows, names):
+    a, b = np.array(rows).T
+    renamed = np.array(names)[b]
+    assert shared_information(a, renamed) == pytest.approx(shared_information(b, a), abs=1e-12)

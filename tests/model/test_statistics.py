@@ -78,10 +78,27 @@ def test_adding_is_associative_and_commutative_and_nothing_is_its_zero(a, b, c):
     assert fingerprint(a + b) == fingerprint(b + a)
     nothing = Statistics.empty(WIDTHS, K, np.dtype(float), counts_columns=True)
     assert fingerprint(a + nothing) == fingerprint(a) == fingerprint(nothing + a)
-    # Without clusters, rows and columns stay counted.
-    both = a.without_clusters() + b.without_clusters()
-    assert [view.B.shape[1] for view in both.views] == [0, 0]
-    np.testing.assert_array_equal(both.views[0].squares, (a + b).views[0].squares)
+
+
+@given(a=statistics(), b=statistics())
+@laws
+def test_without_clusters_rows_and_columns_stay_counted(a, b):
+    both, expected = a.without_clusters() + b.without_clusters(), a + b
+    assert both.n_rows == expected.n_rows
+    for view, own in zip(both.views, expected.views, strict=True):
+        assert view.B.shape == (len(own.B), 0)
+        for name in ("decayed_n_rows", "energy", "filled_rows", "squares"):
+            np.testing.assert_array_equal(getattr(view, name), getattr(own, name))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@given(seed=seeds, n=st.integers(2, 15), m=st.integers(1, 14))
+@laws
+def test_rows_in_two_parts_leave_what_they_leave_together(kind, seed, n, m):
+    X, U = rows(seed, n, kind)
+    m = min(m, n - 1)
+    parts = [left_by([X_v[part] for X_v in X], U.take(part)) for part in (slice(0, m), slice(m, n))]
+    assert_same(parts[0] + parts[1], left_by(X, U))
 
 
 @given(a=statistics(), b=statistics(), rho=st.floats(0.01, 1), sigma=st.floats(0.01, 1))
@@ -123,6 +140,16 @@ def test_relabelling_to_any_number_of_clusters_loses_nothing(a, b, seed, now):
             before, after = getattr(was, name), getattr(view, name)
             np.testing.assert_allclose(after.sum(axis=-1), before.sum(axis=-1))
     assert_same((a + b).relabel(moves), moved + b.relabel(moves))
+
+
+@given(a=statistics(), permutation=st.permutations(range(K)))
+@laws
+def test_relabelling_by_a_permutation_and_back_is_the_identity(a, permutation):
+    moves = np.eye(K)[permutation]
+    there = a.relabel(moves)
+    for was, now in zip(a.views, there.views, strict=True):
+        np.testing.assert_array_equal(now.B[:, permutation], was.B)
+    assert fingerprint(there.relabel(moves.T)) == fingerprint(a)
 
 
 @given(seed=seeds, n=st.integers(1, 12), rho=st.sampled_from([1.0, 0.5]))
@@ -234,6 +261,19 @@ def test_columns_are_placed_and_taken_back(seed, order):
             np.testing.assert_array_equal(dense(got), expected)
         kept = Rows.of(block).grow(9).place(np.r_[0, -1, 1, -1, 2, -1, -1, -1, -1], 3).block()
         np.testing.assert_array_equal(dense(kept), dense(X[0])[:, [0, 2, 4]])
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=8))
+def test_in_a_lengthened_array_what_is_there_stays_and_the_rest_is_zero(steps):
+    a = np.arange(6.0).reshape(3, 2) + 1
+    expected = a.copy()
+    for more in steps:
+        a = lengthened(a, len(a) + more)
+        expected = np.concatenate([expected, np.zeros((more, 2))])
+        np.testing.assert_array_equal(a, expected)
+        a += 1
+        expected += 1
+    assert type(a) is np.ndarray
 
 
 def test_room_is_used_only_if_it_is_free_and_writable():

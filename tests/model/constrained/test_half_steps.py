@@ -124,6 +124,17 @@ def test_gain_is_what_the_objective_falls_by_and_without_a_graph_weights_are_the
         assert gain(other, P, None) <= gain(U, P, None) + 1e-12
 
 
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 15), n_equal=st.integers(1, 15))
+@settings(max_examples=40, deadline=None)
+def test_the_bound_of_the_gaussian_graph_bounds_its_eigenvalues(seed, n, n_equal):
+    X = [counts(np.random.default_rng(seed), n, width) for width in (4, 3)]
+    for X_v in X:
+        X_v[:n_equal] = X_v[0]
+    given_settings = replace(SETTINGS, graph="gaussian", graph_weight=(1.0, 0.3))
+    M, bound = graph_term(X, given_settings)(Indicator(np.zeros(n, int), np.ones(n), 3))
+    assert np.linalg.eigvalsh(M.M)[-1] <= bound + 1e-9
+
+
 # The V half-step
 
 v_problems = st.fixed_dictionaries(

@@ -99,6 +99,39 @@ def test_alternating_never_explains_less_and_starts_do_not_know_of_each_other(se
         np.testing.assert_allclose(alone.energies[0], energies[5, i], rtol=1e-12)
 
 
+@given(seed=seeds)
+@settings(max_examples=30, deadline=None)
+def test_seeds_are_rows_and_different_ones(seed):
+    rng = np.random.default_rng(seed)
+    X = counts(rng, 8, 8, density=0.7) + 0.01
+    for drawn in race.kmeans_plusplus_directions(X, 4, rng, 3):
+        assert_sound([drawn.T], [X], 4)
+        cosines = X @ drawn.T / np.linalg.norm(X, axis=1, keepdims=True)
+        rows = cosines.argmax(axis=0)
+        np.testing.assert_allclose(cosines[rows, np.arange(4)], 1, atol=1e-9)
+        assert len(set(rows)) == 4
+
+
+@given(seed=seeds, n=st.integers(4, 12), n_clusters=st.integers(2, 4))
+@settings(max_examples=30, deadline=None)
+def test_a_cluster_without_rows_gets_the_row_that_is_explained_least(seed, n, n_clusters):
+    rng = np.random.default_rng(seed)
+    X = np.diag(rng.permutation(n) + 1.0) + 0.01
+    # All rows are nearest to the first direction; the others have none.
+    begin = np.zeros((1, n_clusters, n))
+    begin[0, 0] = 1 / np.sqrt(n)
+    found = race.alternate(X, begin, 1)
+    alone = np.argsort(-np.diag(X))[: n_clusters - 1]
+    unit = X[alone] / np.linalg.norm(X[alone], axis=1, keepdims=True)
+    np.testing.assert_allclose(found.directions[0, 1:], unit, atol=1e-12)
+    assert set(found.labels[0]) == set(range(n_clusters))
+    # Of rows that one direction explains, none is taken from it.
+    same = np.outer(rng.random(n) + 1, np.ones(n))
+    found = race.alternate(same, begin, 3)
+    assert not found.labels.any()
+    assert not found.directions[0, 1:].any()
+
+
 def cliques(n_cliques, size, isolated=0):
     """Return the graph of rows that are near all of their own clique, and none else."""
     W = np.kron(np.eye(n_cliques), np.ones((size, size)) - np.eye(size)) / (size - 1)
@@ -116,3 +149,14 @@ def test_neighbours_alone_make_clusters_and_a_view_of_no_weight_has_no_say():
     E = init.graph_embedding([cliques(2, 5, isolated=3)], [1.0], 4, np.random.default_rng(0))
     assert not E[10:].any()
     assert np.allclose(np.linalg.norm(E[:10], axis=1), 1)
+
+
+@given(seed=seeds, n=st.integers(1, 12), n_clusters=st.integers(1, 6))
+@settings(max_examples=30, deadline=None)
+def test_any_graph_gives_clusters(seed, n, n_clusters):
+    W = sp.random_array((n, n), density=0.4, random_state=seed % 2**31, format="csr")
+    W = sp.csr_array(W + W.T) / max(1.0, 2 * n)
+    labels = init.graph_start([W], [1.0], n_clusters, np.random.default_rng(seed), n_init=2)
+    assert labels.shape == (n,)
+    assert labels.min() >= 0
+    assert labels.max() < n_clusters

@@ -115,3 +115,13 @@ def test_neighbours_are_the_same_in_every_way(way, X, k):
     # In single precision, others may be as near.
     own, best = -np.sort(-as_near, axis=1)[:, :k], -np.sort(-cosines(X), axis=1)[:, :k]
     np.testing.assert_allclose(own, best, atol=3e-5)
+
+
+@given(share=st.floats(0, 1), seed=st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None)
+def test_every_column_that_both_have_is_multiplied_once(share, seed):
+    rng = np.random.default_rng(seed)
+    X, Y = (sp.csr_array((rng.random((50, 30)) < rng.random(30) * share) * 1.0) for _ in range(2))
+    common, rest = products._columns(X, Y)
+    both = np.flatnonzero((X.sum(axis=0) > 0) & (Y.sum(axis=0) > 0))
+    np.testing.assert_array_equal(np.sort(np.concatenate([common, rest])), both)

@@ -84,6 +84,17 @@ def test_votes_of_rows_found_near_before_are_the_votes(kind, seed, k, n):
         np.testing.assert_allclose(electorate._cast_near(near), own, atol=1e-5)
 
 
+@given(seed=st.integers(0, 2**32))
+@quick
+def test_without_votes_the_best_fit_decides_and_any_scale_of_a_row_is_the_same(seed):
+    rng = np.random.default_rng(seed)
+    X, V = counts(rng, 20, 6), rng.random((6, 4))
+    fit = X @ V
+    found = assign(fit)
+    np.testing.assert_allclose(fit[np.arange(20), found], fit.max(axis=1))
+    np.testing.assert_array_equal(assign(fit * rng.uniform(1e-6, 1e6, (20, 1))), found)
+
+
 def test_a_row_between_two_clusters_goes_with_its_neighbours():
     rng = np.random.default_rng(0)
     # Two views: the first cannot tell the clusters apart, the neighbours in the second can.

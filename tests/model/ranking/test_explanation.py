@@ -28,14 +28,14 @@ def drawn(seed, n=30, d=6, k=3):
     return X, Indicator(rng.integers(k, size=n), rng.uniform(0.2, 2, n), k), rng
 
 
-@given(seed=seeds)
+@given(seed=seeds, amount=st.floats(1e-6, 1e6))
 @quick
-def test_strengths_are_means_of_clusters_over_that_of_all_rows_and_the_ratio_of_V(seed):
+def test_strengths_are_means_of_clusters_over_that_of_all_rows_and_the_ratio_of_V(seed, amount):
     X, U, _ = drawn(seed)
     B, sums = transposed_product(X, U), U.sums
     found = strengths(B, sums)
     # Of a feature that every row has alike, all are 1.
-    B_even = transposed_product(np.full((30, 1), 7.0), U)
+    B_even = transposed_product(np.full((30, 1), amount), U)
     np.testing.assert_allclose(strengths(B_even, sums), sums[np.newaxis] > 0)
     assert leading_clusters(B_even, sums) == [-1]
     for k in range(3):

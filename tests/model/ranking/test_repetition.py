@@ -89,15 +89,24 @@ def test_of_equal_features_the_first_is_taken_first(kind):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_constant_columns_and_too_few_rows_repeat_nothing(kind):
+def test_constant_columns_repeat_nothing(kind):
     rng = np.random.default_rng(0)
     rows = np.c_[np.full(30, 0.1), np.full(30, 1 / 3), np.zeros(30), rng.random(30)]
     scores = np.array([4.0, 3.0, 2.0, 1.0])
     for size in (1e-9, 1.0, 1e9):
         got = find_repetition(scores, kind(rows * size), 2.0, 4).scores
         np.testing.assert_array_equal(got, scores)
-    got = find_repetition(scores, kind(rows[:2]), 2.0, 4).scores
-    np.testing.assert_array_equal(got, scores)
+
+
+@given(seed=seeds, strength=st.sampled_from([0.0, -1.0]))
+@settings(max_examples=10, deadline=None)
+def test_no_strength_or_too_few_rows_leave_the_scores(seed, strength):
+    rng = np.random.default_rng(seed)
+    scores, rows = rng.random(5), counts(rng, 9, 5)
+    for given_rows, own in ((rows, strength), (rows[:2], 2.0)):
+        got = find_repetition(scores, given_rows, own, 5).scores
+        np.testing.assert_array_equal(got, scores)
+        assert got is not scores
 
 
 @given(seed=seeds, power=st.integers(-30, 30))
