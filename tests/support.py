@@ -75,18 +75,6 @@ def fingerprint(thing):
         return fingerprint(thing.bit_generator.state)
     if isinstance(thing, ChunkInfo) and thing.seconds:
         return fingerprint(replace(thing, seconds=0))
-    if isinstance(thing, ChunkInfo) and thing.seconds:
-        return fingerprint(replace(thing, seconds=0))
-    if isinstance(thing, ChunkInfo) and thing.seconds:
-        return fingerprint(replace(thing, seconds=0))
-    if isinstance(thing, ChunkInfo) and thing.seconds:
-        return fingerprint(replace(thing, seconds=0))
-    if isinstance(thing, ChunkInfo) and thing.seconds:
-        return fingerprint(replace(thing, seconds=0))
-    if isinstance(thing, ChunkInfo) and thing.seconds:
-        return fingerprint(replace(thing, seconds=0))
-    if isinstance(thing, ChunkInfo) and thing.seconds:
-        return fingerprint(replace(thing, seconds=0))
     if is_dataclass(thing):
         held = [f.name for f in fields(thing) if f.compare]
         # Rows of a reservoir are held one by one; put together they are what it holds.
