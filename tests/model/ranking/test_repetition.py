@@ -98,12 +98,12 @@ def test_constant_columns_repeat_nothing(kind):
         np.testing.assert_array_equal(got, scores)
 
 
-@given(seed=seeds, strength=st.sampled_from([0.0, -1.0]))
+@given(seed=seeds)
 @settings(max_examples=10, deadline=None)
-def test_no_strength_or_too_few_rows_leave_the_scores(seed, strength):
+def test_no_strength_or_too_few_rows_leave_the_scores(seed):
     rng = np.random.default_rng(seed)
     scores, rows = rng.random(5), counts(rng, 9, 5)
-    for given_rows, own in ((rows, strength), (rows[:2], 2.0)):
+    for given_rows, own in ((rows, 0.0), (rows[:2], 2.0)):
         got = find_repetition(scores, given_rows, own, 5).scores
         np.testing.assert_array_equal(got, scores)
         assert got is not scores
