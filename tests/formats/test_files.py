@@ -1,6 +1,5 @@
 """Files by path or address: what they are called, how they are opened, read and written there."""
 
-import builtins
 import errno
 import io
 import os
@@ -70,14 +69,7 @@ def test_what_an_address_needs_is_named_by_its_extra(monkeypatch, tmp_path, caps
         said = capsys.readouterr().err
         assert "pip install 'omvfs[s3]'" in said
         assert "word" not in said
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name == "fsspec":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(ImportError, match=r"omvfs\[remote\]"):
         File("s3://bucket/rows.npy").open()
 

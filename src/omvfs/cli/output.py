@@ -593,9 +593,9 @@ def write_rows(
     from omvfs.data.schema import listed
     from omvfs.disk import Staging
     from omvfs.formats import SourceError, open_writer
-    from omvfs.formats.opening import has_annotations, has_columns
+    from omvfs.formats.files import File
 
-    if source.kept and not any(has_columns(path) for path in targets):
+    if source.kept and not any(File(path).format.keys for path in targets):
         raise SourceError(
             f"{listed(map(str, targets))} has no place for {listed(source.kept)} beside its views. "
             "Write a table or JSON Lines, or leave them out: --drop NAME."
@@ -628,7 +628,7 @@ def write_rows(
     for path, names in targets.items():
         origins = (source.origin(each) for each in names)
         annotated = dict.fromkeys(origin.name for origin in origins if origin.annotated)
-        if annotated and not has_annotations(path):
+        if annotated and not File(path).format.layers:
             where, which = listed([str(path)]), listed(annotated)
             say(f"{where} has no place for obs, var and layers of {which}.", err=True)
     return n_rows

@@ -19,8 +19,17 @@ from omvfs.data.blocks import Block, take_columns, vstack
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
 from omvfs.formats.combined import Appended
-from omvfs.formats.files import File, PathLike, check_chunk, open_hdf5, reading, refuse_elsewhere
-from omvfs.formats.source import NOTHING, Kept, ReadOptions, RowSource, Source, SourceError
+from omvfs.formats.files import (
+    File,
+    PathLike,
+    RowSource,
+    check_chunk,
+    open_hdf5,
+    reading,
+    reason_of,
+    refuse_elsewhere,
+)
+from omvfs.formats.source import NOTHING, Kept, ReadOptions, Source, SourceError
 from omvfs.formats.writer import HoldingWriter, only_block
 
 _logger = logging.getLogger(__name__)
@@ -49,15 +58,9 @@ class AnnDataSource(RowSource):
 
     annotated = True
 
-    def __init__(
-        self,
-        path: PathLike | File,
-        view: str,
-        options: ReadOptions = _ANYTHING,
-    ) -> None:
-        self._file = File(path)
-        self.files, self.name, self._layer = (self._file,), str(self._file), options.layer
-        self._file.check()
+    def __init__(self, path: PathLike | File, view: str, options: ReadOptions = _ANYTHING) -> None:
+        super().__init__(path)
+        self._layer = options.layer
         with ExitStack() as stack, reading(self._file):
             self.root = open_hdf5(self._file, stack)
             # By view, the group of its matrices.
@@ -82,14 +85,7 @@ class AnnDataSource(RowSource):
         self._stack.close()
 
     def described(self, view: str, columns: Any) -> anndata.AnnData:
-        """Return what the file says of a view, of some columns, with its layers, without ``X``.
-
-        Parameters
-        ----------
-        view : str
-        columns : array of int, or None
-            None for all.
-        """
+        """Return what the file says of a view, of some columns or all, with layers, not ``X``."""
         group = self.groups[view]
         with reading(self._file):
             parts = {part: read_elem(group[part]) for part in _PARTS if part in group}
@@ -320,8 +316,7 @@ def _saying_it_once() -> Iterator[None]:
             if isinstance(error, OSError):
                 raise
             # h5py has many kinds of errors for a disk that is full.
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise OSError(reason) from error
+            raise OSError(reason_of(error)) from error
 
 
 def open_reader(file: File, view: str, options: ReadOptions) -> Source:

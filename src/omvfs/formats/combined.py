@@ -153,13 +153,7 @@ class Appended(Source):
 
 
 def together(schemas: Sequence[Schema]) -> Schema:
-    """Return a schema with all that several have, in the order of appearance.
-
-    Examples
-    --------
-    >>> together([Schema(("a",), (2,), (("x", "y"),)), Schema(("a",), (2,), (("y", "z"),))])
-    Schema(names=('a',), widths=(3,), feature_names=(('x', 'y', 'z'),))
-    """
+    """Return a schema with all that several have, in the order of appearance."""
     names: dict[str, dict[str, None]] = {}
     widths: dict[str, int] = {}
     for schema in schemas:
@@ -304,15 +298,7 @@ class SideBySide(Source):
 
 
 def same_of_all(parts: Mapping[str, Kept]) -> Kept:
-    """Return what goes along with some rows, of all parts, which must agree where they have it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ids = np.array([3, 5], object)
-    >>> same_of_all({"text": {"id": ids}, "image": {"id": ids}})
-    {'id': array([3, 5], dtype=object)}
-    """
+    """Return what goes along with some rows, of all parts, which must agree where they have it."""
     kept: dict[str, NDArray[Any]] = {}
     whose: dict[str, str] = {}
     for part, columns in parts.items():

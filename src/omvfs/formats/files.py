@@ -7,19 +7,20 @@ import re
 import shutil
 import tempfile
 import zlib
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
 
+from omvfs.data.blocks import Block
 from omvfs.disk import Staging
-from omvfs.formats.registry import FORMATS
-from omvfs.formats.source import SourceError
+from omvfs.formats.registry import Format, format_of, imported
+from omvfs.formats.source import Chunk, Cursor, Source, SourceError, named, row_of
 
 PathLike = str | os.PathLike[str]
 
-# By the end of a name: how pyarrow calls the compression.
-COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+COMPRESSIONS = ".gz", ".zst"
 # By the beginning of an address: which extra of ours has what fsspec needs for it.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "http": "remote", "https": "remote"}
 # A chunk that claims more than this is refused before it is read.
@@ -52,14 +53,6 @@ class File:
         Whether it is not of this machine.
     grows : bool
         Whether lines can be added to it without changing those before.
-
-    Examples
-    --------
-    >>> file = File("data/words.svm.gz")
-    >>> file.stem, file.ending, file.compression, file.remote
-    ('words', '.svm', '.gz', False)
-    >>> File("https://example.org/rows.parquet?version=2").ending
-    '.parquet'
     """
 
     def __init__(self, given: "PathLike | File", shown: str | None = None) -> None:
@@ -80,7 +73,7 @@ class File:
         self.compression = suffixes[1] if packed else ""
         # A view called after its file has no dots in its name.
         self.stem = self.name.partition(".")[0]
-        self.grows = not (self.remote or self.compression) and _is_text(self.ending)
+        self.grows = not (self.remote or self.compression) and format_of(self.ending).text
 
     @classmethod
     def stored(cls, fs: Any, path: str, address: str) -> "File":
@@ -100,14 +93,13 @@ class File:
 
     @property
     def kind(self) -> str:
-        """The ending that tells the format; with that of a compression where none may be.
+        """The ending that tells the format; with that of a compression where none may be."""
+        return self.ending if format_of(self.ending).text else self.ending + self.compression
 
-        Examples
-        --------
-        >>> File("words.svm.gz").kind, File("rows.parquet.gz").kind
-        ('.svm', '.parquet.gz')
-        """
-        return self.ending if _is_text(self.ending) else self.ending + self.compression
+    @property
+    def format(self) -> Format:
+        """What is known of its format."""
+        return format_of(self.kind)
 
     def open(self) -> IO[bytes]:
         """Return the file, opened for reading bytes as they are stored."""
@@ -143,7 +135,7 @@ class File:
             if self.compression == ".gz":
                 opened = stack.enter_context(gzip.open(opened))
             elif self.compression == ".zst":
-                pa = import_pyarrow(f"Reading {self}")
+                pa = imported("pyarrow", f"Reading {self}")
                 unpacked = pa.CompressedInputStream(pa.PythonFile(opened, "r"), "zstd")
                 opened = stack.enter_context(io.BufferedReader(unpacked, 1 << 16))
             yield opened
@@ -151,12 +143,7 @@ class File:
     def storage(self) -> tuple[Any, str]:
         """Return the filesystem of fsspec that a remote file is in, and its path there."""
         if self._stored is None:
-            try:
-                import fsspec
-            except ImportError as missing:
-                raise ImportError(
-                    f"{self} is not of this machine, which needs: pip install 'omvfs[remote]'"
-                ) from missing
+            fsspec = imported("fsspec", f"Reading {self}", "remote")
             with errors_of_storage(self, "opened"):
                 if not self.is_web:
                     self._stored = fsspec.core.url_to_fs(self.text)
@@ -190,13 +177,7 @@ class File:
         return known | ({"end": self._end(stat.st_size)} if self.grows else {})
 
     def changes(self, before: Mapping[str, Any]) -> str:
-        """Say what has changed of the file since it had a stamp; empty if nothing has.
-
-        Parameters
-        ----------
-        before : mapping
-            As from `stamp`, but from anywhere.
-        """
+        """Say what has changed of the file since it had a stamp; empty if nothing has."""
         now = self.stamp()
         name, size = before.get("name"), before.get("size")
         if name != now["name"]:
@@ -246,17 +227,7 @@ class File:
 def without_secrets(address: str) -> str:
     """Return an address without user, password, query and fragment; a path as it is.
 
-    Parameters
-    ----------
-    address : str
-        As typed: a path, an address, also of the form ``view=address`` or of several by ``::``.
-
-    Examples
-    --------
-    >>> without_secrets("text=https://me:word@example.org/rows.csv?signature=abc")
-    'text=https://example.org/rows.csv'
-    >>> without_secrets("odd?name.csv")
-    'odd?name.csv'
+    It may be of the form ``view=address``, or several by ``::``.
     """
     inner, chained, rest = address.partition("::")
     if chained and "://" in inner and "://" in rest:
@@ -272,23 +243,32 @@ def without_secrets(address: str) -> str:
     return scheme + sign + re.split("[?#]", place, maxsplit=1)[0]
 
 
+class FileSource(Source):
+    """Base of sources of one file."""
+
+    def __init__(self, path: PathLike | File) -> None:
+        self._file = File(path)
+        self.files, self.name = (self._file,), str(self._file)
+
+
+class RowSource(FileSource):
+    """Base of sources whose rows can be asked for by number: of `_n_rows`, by `read`."""
+
+    _n_rows: int
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> dict[str, Block]:
+        """Return some consecutive rows by view name."""
+
+    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
+        for start in range(row_of(cursor), self._n_rows, batch_size):
+            stop = min(start + batch_size, self._n_rows)
+            yield Chunk(start, named(self.read(start, stop), self.schema), {"row": stop})
+
+
 @contextmanager
 def reading(file: File | str, where: str = "") -> Iterator[None]:
-    """Turn what a library has to say of a damaged file into one sentence that names the file.
-
-    Parameters
-    ----------
-    file : File or str
-    where : str, default=""
-        In which part of it.
-
-    Examples
-    --------
-    >>> with reading("rows.npy", " near row 7"):
-    ...     raise ValueError("Bad header")
-    Traceback (most recent call last):
-    omvfs.formats.source.SourceError: rows.npy cannot be read near row 7: Bad header
-    """
+    """Turn what a library has to say of a damaged file into one sentence that names the file."""
     try:
         yield
     except (SourceError, ImportError, FileNotFoundError, PermissionError, IsADirectoryError):
@@ -298,10 +278,15 @@ def reading(file: File | str, where: str = "") -> Iterator[None]:
         inner = error.__cause__ or error.__context__
         if isinstance(inner, SourceError) or not isinstance(inner, Exception | None):
             raise inner from None
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = reason_of(error)
         if isinstance(file, File):
             reason = reason.replace(file.text, str(file))
         raise SourceError(f"{file} cannot be read{where}: {reason}") from error
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the first line that an error says, or what it is called."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 @contextmanager
@@ -327,15 +312,6 @@ def errors_of_storage(file: File, what: str) -> Iterator[None]:
         raise kind(f"{file} cannot be {what}: {said}") from error
 
 
-def import_pyarrow(doing: str) -> Any:
-    """Return pyarrow, or say what needs it."""
-    try:
-        import pyarrow as pa
-    except ImportError as missing:
-        raise ImportError(f"{doing} needs pyarrow: pip install 'omvfs[files]'") from missing
-    return pa
-
-
 def check_chunk(n_bytes: int, path: File) -> None:
     """Refuse a chunk that would take too much memory."""
     if n_bytes > MAX_CHUNK_BYTES:
@@ -350,10 +326,7 @@ def open_hdf5(file: File, stack: ExitStack) -> Any:
 
     A file with links to others is refused: HDF5 would follow them wherever they lead.
     """
-    try:
-        import h5py
-    except ImportError as missing:
-        raise ImportError(f"{file} needs h5py: pip install 'omvfs[files]'") from missing
+    h5py = imported("h5py", f"Reading {file}")
     opened = stack.enter_context(file.open()) if file.remote else file.text
     root = stack.enter_context(h5py.File(opened, "r"))
 
@@ -374,10 +347,6 @@ def refuse_elsewhere(dataset: Any) -> None:
         )
 
 
-def _is_text(ending: str) -> bool:
-    return ending in FORMATS and FORMATS[ending].text
-
-
 class Destination:
     """A file or folder to be written, here or at an address.
 
@@ -394,15 +363,6 @@ class Destination:
     ----------
     here : Path
         Where to write on this machine.
-
-    Examples
-    --------
-    >>> with Destination("memory://bucket/out") as out:
-    ...     out.here.mkdir()
-    ...     _ = (out.here / "x.txt").write_text("whole")
-    ...     out.publish()
-    >>> out.has("x.txt"), str(out / "x.txt")
-    (True, 'memory://bucket/out/x.txt')
     """
 
     def __init__(self, given: "PathLike | Destination") -> None:
@@ -477,14 +437,7 @@ class Destination:
                 self._fs.get_file(f"{self._path}/{name}", str(self.here / name))
 
     def publish(self, *names: str) -> None:
-        """Bring what was written to its address.
-
-        Parameters
-        ----------
-        *names : str
-            Files and folders of this folder, as far as they are there; by default all, or the file
-            that this is.
-        """
+        """Bring what was written to its address: of a folder what has these names, or all."""
         if not self.remote:
             return
         files = {self._path: self.here}

@@ -15,8 +15,16 @@ from numpy.typing import NDArray
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
-from omvfs.formats.files import File, PathLike, check_chunk, open_hdf5, reading, refuse_elsewhere
-from omvfs.formats.source import ReadOptions, RowSource, Source, SourceError
+from omvfs.formats.files import (
+    File,
+    PathLike,
+    RowSource,
+    check_chunk,
+    open_hdf5,
+    reading,
+    refuse_elsewhere,
+)
+from omvfs.formats.source import ReadOptions, Source, SourceError
 from omvfs.formats.writer import HoldingWriter
 
 # No variable is larger, nor deflated by a larger factor.
@@ -74,9 +82,7 @@ class MatSource(RowSource):
     """
 
     def __init__(self, path: PathLike | File, options: ReadOptions = _ANYTHING) -> None:
-        self._file = File(path)
-        self.files, self.name = (self._file,), str(self._file)
-        self._file.check()
+        super().__init__(path)
         self._blocks: dict[str, Any] | None = None
         with ExitStack() as stack, reading(self._file):
             with self._file.open() as opened:
@@ -316,13 +322,7 @@ open_writer = MatWriter
 
 
 def _identifier(name: str) -> str:
-    """Return a name that MATLAB takes.
-
-    Examples
-    --------
-    >>> _identifier("text"), _identifier("3-grams"), _identifier("end")
-    ('text', 'x3_grams', 'xend')
-    """
+    """Return a name that MATLAB takes."""
     signs = re.sub("[^A-Za-z0-9_]", "_", name)
     begins = re.match("[A-Za-z]", signs) and not _KEYWORDS.fullmatch(signs)
     return (signs if begins else f"x{signs}")[:63]

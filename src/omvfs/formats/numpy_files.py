@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,16 +20,14 @@ from numpy.typing import NDArray
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
-from omvfs.disk import Staging, settle, unfinished
+from omvfs.disk import settle, unfinished
 from omvfs.formats.combined import SideBySide
-from omvfs.formats.files import File, PathLike, check_chunk, reading
+from omvfs.formats.files import File, FileSource, PathLike, RowSource, check_chunk, reading
 from omvfs.formats.source import (
-    NOTHING,
     Chunk,
     Cursor,
     Kept,
     ReadOptions,
-    RowSource,
     Source,
     SourceError,
     known_names,
@@ -66,54 +64,43 @@ class NpySource(RowSource):
     """
 
     def __init__(self, path: PathLike | File, view: str) -> None:
-        self._path, self._view = File(path), view
-        self.files, self.name = (self._path,), str(self._path)
-        self._path.check()
-        with self._path.open() as file:
-            shape, self._fortran, self._dtype = read_header(file, self._path)
+        super().__init__(path)
+        self._view = view
+        with self._file.open() as file:
+            shape, self._fortran, self._dtype = read_header(file, self._file)
             self._offset = file.tell()
             size = file.seek(0, 2)
         if self._dtype.kind == "S" or len(shape) != 2:
             raise SourceError(
-                f"{self._path} has an array of shape {shape} and type {self._dtype}; expected "
+                f"{self._file} has an array of shape {shape} and type {self._dtype}; expected "
                 "numbers, rows × columns."
             )
         self._n_rows, self._width = shape
         self._schema = Schema((view,), (self._width,), (None,))
         needed = self._offset + math.prod(shape) * self._dtype.itemsize
         if needed > size:
-            raise SourceError(f"{self._path} is cut off: {size:,} bytes of {needed:,}.")
+            raise SourceError(f"{self._file} is cut off: {size:,} bytes of {needed:,}.")
 
     def read(self, start: int, stop: int) -> dict[str, Block]:
         """Return some consecutive rows by view name."""
         n, width = stop - start, self._width
-        check_chunk(n * width * self._dtype.itemsize, self._path)
+        check_chunk(n * width * self._dtype.itemsize, self._file)
         if not self._fortran:
             return {self._view: self._values([start * width], n * width).reshape(n, width)}
         # Columns one after another. Not mapped into memory: a file that is cut off meanwhile would
         # end the process.
-        columns = self._values([j * self.n_rows + start for j in range(width)], n)
+        columns = self._values([j * self._n_rows + start for j in range(width)], n)
         return {self._view: np.ascontiguousarray(columns.reshape(width, n).T)}
 
     def _values(self, places: list[int], n: int) -> NDArray[Any]:
         """Return n values from each place on."""
         size = self._dtype.itemsize
-        content = self._path.parts([(self._offset + place * size, n * size) for place in places])
+        content = self._file.parts([(self._offset + place * size, n * size) for place in places])
         return np.frombuffer(content, self._dtype)
 
 
 def read_header(file: IO[bytes], path: File) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, whether columns come first, and dtype of a ``.npy`` array.
-
-    Examples
-    --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> np.save(file, np.zeros((2, 3), np.float32))
-    >>> _ = file.seek(0)
-    >>> read_header(file, File("x.npy"))
-    ((2, 3), False, dtype('float32'))
-    """
+    """Return shape, whether columns come first, and dtype of a ``.npy`` array."""
     with reading(path):
         version = npy.read_magic(file)
         if version not in ((1, 0), (2, 0)):
@@ -127,7 +114,7 @@ def read_header(file: IO[bytes], path: File) -> tuple[tuple[int, ...], bool, np.
     return shape, fortran, dtype
 
 
-class NpzSource(Source):
+class NpzSource(FileSource):
     """One view in a ``.npz`` file of a CSR matrix, as `scipy.sparse.save_npz` writes it.
 
     The file is decompressed as it is read, never as a whole.
@@ -150,32 +137,32 @@ class NpzSource(Source):
     _n_rows: int
 
     def __init__(self, path: PathLike | File, view: str) -> None:
-        self._path, self._view = File(path), view
-        self.files, self.name = (self._path,), str(self._path)
-        with _opened(self._path) as (archive, stack):
-            kind = bytes(_Member(archive, "format", self._path, stack).read(1).tobytes())
-            shape = _Member(archive, "shape", self._path, stack).read(2)
+        super().__init__(path)
+        self._view = view
+        with _opened(self._file) as (archive, stack):
+            kind = bytes(_Member(archive, "format", self._file, stack).read(1).tobytes())
+            shape = _Member(archive, "shape", self._file, stack).read(2)
             if kind.strip(b"\0") != b"csr":
                 raise SourceError(
-                    f"{self._path} has a matrix in format {kind!r}; expected CSR. Write it with "
+                    f"{self._file} has a matrix in format {kind!r}; expected CSR. Write it with "
                     "scipy.sparse.save_npz(path, scipy.sparse.csr_array(X))."
                 )
-            members = [_Member(archive, name, self._path, stack) for name in _CSR]
+            members = [_Member(archive, name, self._file, stack) for name in _CSR]
             self._shape = tuple(whole("shape", n, least=0) for n in shape.tolist())
             if max(self._shape) > MOST or members[2].length != self._shape[0] + 1:
                 raise SourceError(
-                    f"{self._path} has a matrix of shape {self._shape} that cannot be."
+                    f"{self._file} has a matrix of shape {self._shape} that cannot be."
                 )
             if members[0].length != members[1].length:
-                raise SourceError(f"{self._path} has more values than columns for them, or fewer.")
+                raise SourceError(f"{self._file} has more values than columns for them, or fewer.")
             if members[1].dtype.kind != "i" or members[2].dtype.kind != "i":
-                raise SourceError(f"{self._path} has places that are no whole numbers.")
+                raise SourceError(f"{self._file} has places that are no whole numbers.")
         self._n_rows = self._shape[0]
         self._schema = Schema((view,), (self._shape[1],), (None,))
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        with _opened(self._path) as (archive, stack):
-            data, indices, indptr = (_Member(archive, n, self._path, stack) for n in _CSR)
+        with _opened(self._file) as (archive, stack):
+            data, indices, indptr = (_Member(archive, n, self._file, stack) for n in _CSR)
             row = row_of(cursor)
             indptr.skip(min(row, self._n_rows))
             end = int(indptr.read(1)[0])
@@ -192,14 +179,14 @@ class NpzSource(Source):
         counts = np.diff(ends)
         if (counts < 0).any() or (counts > self._shape[1]).any():
             raise SourceError(
-                f"{self._path} has a row with more entries than columns, or fewer than 0."
+                f"{self._file} has a row with more entries than columns, or fewer than 0."
             )
         total = int(counts.sum())
-        check_chunk(total * (data.dtype.itemsize + indices.dtype.itemsize), self._path)
+        check_chunk(total * (data.dtype.itemsize + indices.dtype.itemsize), self._file)
         columns = indices.read(total)
         if total and not (columns.min() >= 0 and columns.max() < self._shape[1]):
             raise SourceError(
-                f"{self._path} has an entry in a column beyond its {self._shape[1]:,}."
+                f"{self._file} has an entry in a column beyond its {self._shape[1]:,}."
             )
         parts = data.read(total), columns, ends - ends[0]
         return sp.csr_array(parts, shape=(len(counts), self._shape[1]))
@@ -208,7 +195,6 @@ class NpzSource(Source):
 @contextmanager
 def _opened(path: File) -> Iterator[tuple[zipfile.ZipFile, ExitStack]]:
     """Give a zip file that is open, and what closes with it."""
-    path.check()
     with ExitStack() as stack:
         file = stack.enter_context(path.open())
         with reading(path):
@@ -349,12 +335,7 @@ class _Growing:
 
 
 class NpyWriter(Writer):
-    """Writes one view as a dense array.
-
-    Parameters
-    ----------
-    path : path
-    """
+    """Writes one view as a dense array."""
 
     _rows: _Growing | None = None
 
@@ -371,12 +352,7 @@ class NpyWriter(Writer):
 
 
 class NpzWriter(Writer):
-    """Writes one view as a CSR matrix that `scipy.sparse.load_npz` reads.
-
-    Parameters
-    ----------
-    path : path
-    """
+    """Writes one view as a CSR matrix that `scipy.sparse.load_npz` reads."""
 
     _parts: dict[str, _Growing] | None = None
     _width = _total = 0
@@ -470,9 +446,7 @@ def open_reader(file: File, view: str, options: ReadOptions) -> Source:
     return source
 
 
-def open_writer(
-    path: PathLike, kept: Mapping[str, Any] = NOTHING, staging: Staging | None = None
-) -> Writer:
+def open_writer(path: PathLike, *more: Any) -> Writer:
     """Return what writes a file."""
     kind = NpzWriter if File(path).ending == ".npz" else NpyWriter
-    return kind(path, kept, staging)
+    return kind(path, *more)

@@ -76,11 +76,6 @@ def read_input(given: Given) -> Input:
 
     It is a path, an address, "-", or a str of the form ``view=path``; or a list of files. A path or
     an address may be a folder, or a glob: ``part-*.parquet``, ``**/*.csv``.
-
-    Examples
-    --------
-    >>> read_input("text=a/words.npz").name, read_input("a/words.npz").name, read_input("-").name
-    ('text', 'words', 'rows')
     """
     if not isinstance(given, str | os.PathLike):
         if not given:
@@ -102,13 +97,7 @@ def read_input(given: Given) -> Input:
 
 
 def natural_order(file: File) -> tuple[list[str | int], str]:
-    """Return by what to sort files: their names, numbers in them by their size.
-
-    Examples
-    --------
-    >>> [file.name for file in sorted(map(File, ["part-10.csv", "part-9.csv"]), key=natural_order)]
-    ['part-9.csv', 'part-10.csv']
-    """
+    """Return by what to sort files: their names, numbers in them by their size."""
     # Text and digits take turns, so that like is compared with like.
     pieces = re.split("([0-9]+)", file.text)
     return [int(each) if i % 2 else each for i, each in enumerate(pieces)], file.text
@@ -161,7 +150,7 @@ def _parts_in(folder: str, files: Iterable[File]) -> tuple[File, ...] | None:
     shown = [file for file in files if not file.name.startswith((".", "_"))]
     if any(re.match(r"view_\d+_", file.name) for file in shown):
         return None
-    parts = [file for file in shown if file.kind in FORMATS and FORMATS[file.kind].keys]
+    parts = [file for file in shown if file.format.keys]
     if not parts:
         return None
     if len(kinds := sorted({file.kind for file in parts})) > 1:
@@ -256,8 +245,8 @@ def open_source(
         new_features,
     )
     given = [read_input(each) for each in inputs]
-    kinds = [file.kind for each in given for file in each.files]
-    if layer is not None and not any(FORMATS[kind].layers for kind in kinds if kind in FORMATS):
+    files = [file for each in given for file in each.files]
+    if layer is not None and not any(file.format.layers for file in files):
         raise SourceError(f"No input has a layer {layer!r}: only .h5ad and .h5mu have layers.")
     if len(given) == 1 and given[0].folder is not None:
         if key is not None:
@@ -288,7 +277,7 @@ def _opened(given: Input, options: ReadOptions, stack: ExitStack) -> Source:
 
 def _has_nothing(file: File) -> bool:
     """Tell whether a part has no rows, nor room for the names of columns."""
-    return file.kind in FORMATS and FORMATS[file.kind].text and not file.remote and not file.size()
+    return file.format.text and not file.remote and not file.size()
 
 
 def _by_name(given: Sequence[Input], options: ReadOptions, stack: ExitStack) -> dict[str, Source]:
@@ -404,7 +393,7 @@ def _opened_file(name: str, file: File, options: ReadOptions) -> Source:
         file.check()
         if file.kind not in FORMATS:
             raise SourceError(f"{file} ends in {file.kind!r}; expected {listed(FORMATS)}.")
-    if options.key is not None and (streamed or not FORMATS[file.kind].keys):
+    if options.key is not None and not file.format.keys:
         raise SourceError(f"{file} has no column {options.key!r} to align its rows by.")
     if streamed:
         # Not sys.stdin.buffer, for which Python would wait at its end if a reader waits in it.
@@ -477,18 +466,6 @@ def _spooled(stream: Stream, ending: str, view: str, options: ReadOptions) -> So
         raise
     weakref.finalize(source, spool.close)
     return source
-
-
-def has_columns(path: PathLike) -> bool:
-    """Tell whether a file has a place for columns beside its views, by the end of its name."""
-    kind = File(path).kind
-    return kind in FORMATS and FORMATS[kind].keys
-
-
-def has_annotations(path: PathLike) -> bool:
-    """Tell whether a file has a place for what AnnData says, by the end of its name."""
-    kind = File(path).kind
-    return kind in FORMATS and FORMATS[kind].layers
 
 
 def open_writer(

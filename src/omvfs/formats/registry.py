@@ -10,23 +10,14 @@ from typing import Any, NamedTuple
 
 
 class Format(NamedTuple):
-    """What is known of a format without its module.
-
-    Attributes
-    ----------
-    module : str
-        Its name in this package.
-    text : bool
-        Whether it is text, which may be compressed: ``.gz`` or ``.zst`` after the ending.
-    keys : bool
-        Whether its rows can have keys, by which files are aligned.
-    layers : bool
-        Whether its matrices can have layers.
-    """
+    """What is known of a format without its module, whose name in this package it has."""
 
     module: str
+    # Text may be compressed: ``.gz`` or ``.zst`` after the ending.
     text: bool = False
+    # Rows can have keys, by which files are aligned, and other columns beside the features.
     keys: bool = False
+    # Matrices can have layers, and rows and columns annotations.
     layers: bool = False
 
 
@@ -47,17 +38,27 @@ FORMATS = {
 }
 
 
+def format_of(ending: str) -> Format:
+    """Return what is known of the format of an ending: nothing, if there is none."""
+    return FORMATS.get(ending, Format(""))
+
+
 def is_table(ending: str) -> bool:
     """Tell whether files of an ending have named columns, which can be left out one by one."""
-    return ending in FORMATS and FORMATS[ending].module == "tables"
+    return format_of(ending).module == "tables"
 
 
 def load(ending: str, doing: str = "Reading") -> Any:
     """Return the module of a format; `doing` says what it is for, should it lack a library."""
+    extra = "scverse" if FORMATS[ending].layers else "files"
+    return imported(f"omvfs.formats.{FORMATS[ending].module}", f"{doing} this file", extra)
+
+
+def imported(module: str, doing: str, extra: str = "files") -> Any:
+    """Return a module, or say what needs the library that is missing, and which extra has it."""
     try:
-        return import_module(f"omvfs.formats.{FORMATS[ending].module}")
+        return import_module(module)
     except ModuleNotFoundError as missing:
-        extra = "scverse" if FORMATS[ending].layers else "files"
         raise ImportError(
-            f"{doing} this file needs {missing.name}: pip install 'omvfs[{extra}]'"
+            f"{doing} needs {missing.name}: pip install 'omvfs[{extra}]'"
         ) from missing

@@ -253,29 +253,6 @@ class Source(ABC):
         self.close()
 
 
-class RowSource(Source):
-    """Base of sources whose rows can be asked for by number.
-
-    A subclass sets `_schema` and `_n_rows`, and provides `read`.
-    """
-
-    _n_rows: int
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._n_rows
-
-    @abstractmethod
-    def read(self, start: int, stop: int) -> dict[str, Block]:
-        """Return some consecutive rows by view name."""
-
-    def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
-        for start in range(row_of(cursor), self.n_rows, batch_size):
-            stop = min(start + batch_size, self.n_rows)
-            yield Chunk(start, named(self.read(start, stop), self.schema), {"row": stop})
-
-
 class ArraySource(Source):
     """Views in memory.
 
@@ -360,13 +337,7 @@ class IteratorSource(Source):
 
 
 def row_of(cursor: Cursor | None, what: str = "row") -> int:
-    """Return the number of the row at which to go on, or of something else.
-
-    Examples
-    --------
-    >>> row_of(None), row_of({"row": 200}), row_of({"row": 200, "byte": 4096}, "byte")
-    (0, 200, 4096)
-    """
+    """Return the number of the row at which to go on, or of something else."""
     if cursor is None:
         return 0
     number = cursor.get(what)

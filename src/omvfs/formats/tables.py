@@ -17,7 +17,7 @@ from pyarrow import csv, ipc, parquet
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed, view_of
 from omvfs.data.views import Views
-from omvfs.formats.files import COMPRESSIONS, File, PathLike, reading
+from omvfs.formats.files import File, FileSource, PathLike, reading
 from omvfs.formats.source import (
     Chunk,
     Cursor,
@@ -50,18 +50,11 @@ _EMPTY = 1_000_000, 1_000
 
 
 class Table(ABC):
-    """A table of pyarrow, in a file or elsewhere.
+    """A table of pyarrow, in a file or elsewhere."""
 
-    Attributes
-    ----------
-    file : File
-    columns : pyarrow.Schema
-        Names and types.
-    n_rows : int, or None
-        Number of rows, if it is known.
-    """
-
+    # Names and types: a schema of pyarrow.
     columns: Any
+    # Number of rows, if it is known.
     n_rows: int | None = None
 
     def __init__(self, file: File) -> None:
@@ -87,7 +80,6 @@ def open_table(given: PathLike | File | Table) -> Table:
     if isinstance(given, Table):
         return given
     file = File(given)
-    file.check()
     kinds: dict[str, Any] = {".parquet": _Parquet, ".csv": CsvTable}
     with reading(file):
         table: Table = kinds.get(file.ending, _Feather)(file)
@@ -109,13 +101,7 @@ def is_key(kind: Any) -> bool:
 
 
 def index_of(arrow: Any) -> set[str]:
-    """Return the columns that are the index of a frame of pandas, not its data.
-
-    Examples
-    --------
-    >>> index_of(pa.schema({"a": pa.float64(), "__index_level_0__": pa.int64()}))
-    {'__index_level_0__'}
-    """
+    """Return the columns that are the index of a frame of pandas, not its data."""
     found = {name for name in arrow.names if _INDEX.fullmatch(name)}
     try:
         told = arrow.pandas_metadata["index_columns"]
@@ -174,14 +160,7 @@ class _Feather(Table):
 
 
 class CsvTable(Table):
-    """CSV with a header, a row a line: of a file, or of a stream that is read as it comes.
-
-    Parameters
-    ----------
-    file : File
-        Of a stream, what it is called.
-    stream : Stream, default=None
-    """
+    """CSV with a header, a row a line: of a file, or of a stream that is read as it comes."""
 
     def __init__(self, file: File, stream: Stream | None = None) -> None:
         super().__init__(file)
@@ -247,19 +226,11 @@ def _without(batches: Iterable[Any], n: int) -> Iterator[Any]:
 
 
 def is_long(names: Iterable[str]) -> bool:
-    """Tell whether a table with these columns has an entry a line.
-
-    Examples
-    --------
-    >>> is_long(["row", "feature", "value"]), is_long(["view", "row", "feature", "value"])
-    (True, True)
-    >>> is_long(["row", "value"])
-    False
-    """
+    """Tell whether a table with these columns has an entry a line."""
     return set(names) - {"view"} == _LONG
 
 
-class TableSource(Source):
+class TableSource(FileSource):
     r"""Views in one table, a column a feature.
 
     A column called ``view__feature`` belongs to that view; if none is called so, all columns are
@@ -294,8 +265,8 @@ class TableSource(Source):
         self, path: PathLike | File | Table, view: str, options: ReadOptions = _ANYTHING
     ) -> None:
         self._table, self._options = open_table(path), options
-        self._file, self._keys = self._table.file, [options.key] if options.key else []
-        self.files, self.name = (self._file,), str(self._file)
+        super().__init__(self._table.file)
+        self._keys = [options.key] if options.key else []
         with reading(self._file):
             there = frozenset(self._table.columns.names)
             self.dropped = frozenset(options.drop) & there
@@ -407,16 +378,7 @@ class TableSource(Source):
 
 
 class TableWriter(Writer):
-    """Writes views as a table of columns called ``view__feature``.
-
-    Parameters
-    ----------
-    path : path
-        Ends in ``.parquet``, ``.feather``, ``.arrow`` or ``.csv``, the last with ``.gz`` or
-        ``.zst`` too.
-    kept : mapping of str to type of pyarrow or None, default={}
-        Columns that come first, before the features; by default none.
-    """
+    """Writes views as a table of columns called ``view__feature``, after those beside them."""
 
     _table: Any = None
     _names: Sequence[str] = ()
@@ -458,14 +420,9 @@ class TableWriter(Writer):
         return column
 
     def _begin(self, schema: Any) -> Any:
-        sink = self._stack.enter_context(pa.OSFile(str(self._temporary), "wb"))
-        file = File(self._path)
-        if file.compression:
-            kind = COMPRESSIONS[file.compression]
-            sink = self._stack.enter_context(pa.CompressedOutputStream(sink, kind))
         kinds = {".parquet": parquet.ParquetWriter, ".csv": csv.CSVWriter}
-        begin = kinds.get(file.ending, ipc.new_file)
-        return self._stack.enter_context(begin(sink, schema))
+        begin = kinds.get(File(self._path).ending, ipc.new_file)
+        return self._stack.enter_context(begin(self._opened(), schema))
 
 
 class Entries(NamedTuple):
@@ -480,7 +437,7 @@ class Entries(NamedTuple):
 _NO_ENTRIES = Entries(*(np.zeros(0, kind) for kind in ("i8", "i8", "f4", object)))
 
 
-class LongSource(Source):
+class LongSource(FileSource):
     r"""Sparse views in a table with the columns ``row``, ``feature``, ``value``, and ``view``.
 
     The rows are numbered from 0, and the table is sorted by them; a number that is left out is an
@@ -516,15 +473,11 @@ class LongSource(Source):
     _n_rows: int = 0
 
     def __init__(
-        self,
-        path: PathLike | File | Table,
-        view: str,
-        schema: Schema | None = None,
+        self, path: PathLike | File | Table, view: str, schema: Schema | None = None
     ) -> None:
         self._table, self._view = open_table(path), view
+        super().__init__(self._table.file)
         self._options = ReadOptions(schema=schema)
-        self._file = self._table.file
-        self.files, self.name = (self._file,), str(self._file)
         columns = self._table.columns
         with reading(self._file):
             self._check(columns)
@@ -537,13 +490,7 @@ class LongSource(Source):
         self._schema = Schema(tuple(self._widths), tuple(self._widths.values()), features)
 
     def lengthen(self, n_rows: int) -> None:
-        """Take rows after the last entry for empty.
-
-        Parameters
-        ----------
-        n_rows : int
-            As many as there are at least.
-        """
+        """Take rows after the last entry for empty, up to a number."""
         self._n_rows = max(self._n_rows, n_rows)
 
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:

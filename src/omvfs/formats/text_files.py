@@ -1,14 +1,14 @@
 """Text files of a row a line: JSON Lines and svmlight, plain or compressed, read and written."""
 
-import gzip
 import io
 import json
 import re
 import shutil
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, islice, pairwise
 from typing import IO, Any, TypeAlias
 
@@ -18,10 +18,8 @@ import scipy.sparse as sp
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema
 from omvfs.data.views import Views
-from omvfs.disk import Staging
-from omvfs.formats.files import File, PathLike, import_pyarrow, reading
+from omvfs.formats.files import File, FileSource, PathLike, reading
 from omvfs.formats.source import (
-    NOTHING,
     Chunk,
     Cursor,
     Kept,
@@ -52,28 +50,8 @@ _ANYTHING = ReadOptions()
 _Row: TypeAlias = tuple[dict[str, Any], Any, dict[str, Any], Cursor]
 
 
-def lines(
-    path: PathLike | File, cursor: Cursor | None = None
-) -> Generator[tuple[bytes, Cursor], None, None]:
-    r"""Yield every line of a file that is not blank, and where to go on after it.
-
-    Parameters
-    ----------
-    path : path or File
-        With an ending ``.gz`` or ``.zst`` it is decompressed.
-    cursor : dict, default=None
-        As yielded before.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.txt"
-    >>> _ = path.write_bytes(b"one\n\ntwo\n")
-    >>> [line for line, _ in lines(path)]
-    [b'one', b'two']
-    """
-    file = File(path)
-    file.check()
+def lines(file: File, cursor: Cursor | None) -> Iterator[tuple[bytes, Cursor]]:
+    """Yield every line of a file that is not blank, and where to go on after it."""
     place = row_of(cursor, "byte")
     with file.open_text() as opened, reading(file):
         _pass_over(opened, place, file)
@@ -83,13 +61,7 @@ def lines(
 def read_lines(
     opened: IO[bytes], name: str, row: int = 0, place: int = 0
 ) -> Iterator[tuple[bytes, Cursor]]:
-    r"""Yield what `lines` does, from an open file at some row and byte.
-
-    Examples
-    --------
-    >>> list(read_lines(io.BytesIO(b"one\n"), "x"))
-    [(b'one', {'row': 1, 'byte': 4})]
-    """
+    """Yield what `lines` does, from an open file at some row and byte."""
     blank = 0
     while line := opened.readline(MAX_LINE_BYTES + 1):
         if len(line) > MAX_LINE_BYTES:
@@ -119,18 +91,7 @@ def _pass_over(opened: IO[bytes], n_bytes: int, file: File) -> None:
 
 
 class Stream:
-    r"""The lines of standard input, which can be read once, as they come.
-
-    Parameters
-    ----------
-    opened : binary file
-
-    Examples
-    --------
-    >>> stream = Stream(io.BytesIO(b"a\nb\nc\n"))
-    >>> stream.first(), list(stream.lines({"row": 1}))
-    (b'a', [(b'b', {'row': 2}), (b'c', {'row': 3})])
-    """
+    """The lines of standard input, which can be read once, as they come."""
 
     def __init__(self, opened: IO[bytes]) -> None:
         self._opened, self._read = opened, 0
@@ -168,21 +129,9 @@ class Stream:
 class TextWriter(Writer):
     """Base of writers of a line a row, plain or compressed. A subclass provides `_lines`."""
 
-    def __init__(
-        self,
-        path: PathLike,
-        kept: Mapping[str, Any] = NOTHING,
-        staging: Staging | None = None,
-    ) -> None:
-        super().__init__(path, kept, staging)
-        compression = File(path).compression
-        pa = import_pyarrow(f"Writing {path}") if compression == ".zst" else None
-        self._text: Any = self._stack.enter_context(self._temporary.open("wb"))
-        if compression == ".gz":
-            self._text = self._stack.enter_context(gzip.GzipFile(fileobj=self._text, mode="wb"))
-        elif pa is not None:
-            packed = pa.CompressedOutputStream(pa.PythonFile(self._text, "w"), "zstd")
-            self._text = self._stack.enter_context(packed)
+    @cached_property
+    def _text(self) -> Any:
+        return self._opened()
 
     def _append(self, views: Views, kept: Kept) -> None:
         text = "".join(f"{line}\n" for line in self._lines(views, kept))
@@ -198,16 +147,11 @@ def tokens(text: str) -> list[str]:
     """Return the words of a text: lower-cased runs of two or more letters, digits or underscores.
 
     These are the words of scikit-learn's `CountVectorizer`.
-
-    Examples
-    --------
-    >>> tokens("A naïve cat's 2nd try.")
-    ['naïve', 'cat', '2nd', 'try']
     """
     return _WORD.findall(text.lower())
 
 
-class JsonLinesSource(Source):
+class JsonLinesSource(FileSource):
     r"""Views in a file of one JSON object a line, ``.jsonl``, with ``.gz`` or ``.zst`` too.
 
     A view is a list of numbers; or words: an object ``{"feature": value}``, or a list of words,
@@ -246,8 +190,8 @@ class JsonLinesSource(Source):
     _learns = True
 
     def __init__(self, path: PathLike | File, options: ReadOptions = _ANYTHING) -> None:
-        self._file, self._options = File(path), options
-        self.files, self.name = (self._file,), str(self._file)
+        super().__init__(path)
+        self._options = options
         self._scan()
         if not self._features and self.other_views:
             # None of the views: it is read as it is, as it may be needed for its keys.
@@ -422,12 +366,6 @@ class JsonStream(JsonLinesSource):
 
     Every view is in the first row, or is one of the schema. Of views whose words are not known
     before, a chunk has the words of its own rows: for `OMVFS` with ``new_features="grow"``.
-
-    Parameters
-    ----------
-    stream : Stream
-    options : ReadOptions
-        As for a file; there is no key.
     """
 
     def __init__(self, stream: Stream, options: ReadOptions = _ANYTHING) -> None:
@@ -476,15 +414,7 @@ class JsonStream(JsonLinesSource):
 
 
 class JsonLinesWriter(TextWriter):
-    """Writes an object a row: sparse views as ``{"feature": value}``, dense ones as numbers.
-
-    Parameters
-    ----------
-    path : path
-        Ends in ``.jsonl``, with ``.gz`` or ``.zst`` too.
-    kept : mapping of str to None, default={}
-        Names of values that come first, before the views; by default none.
-    """
+    """Writes an object a row: sparse views as ``{"feature": value}``, dense ones as numbers."""
 
     def _lines(self, views: Views, kept: Kept) -> list[str]:
         beside = self._beside(kept, views.names)
@@ -544,13 +474,7 @@ def _is_number(value: Any) -> bool:
 
 
 def entries(X: Any, names: Any) -> list[dict[str, float]]:
-    """Return the entries of every row by name of the feature, or its number from 0.
-
-    Examples
-    --------
-    >>> entries(sp.csr_array([[0.0, 2.0]]), ["cat", "dog"])
-    [{'dog': 2.0}]
-    """
+    """Return the entries of every row by name of the feature, or its number from 0."""
     names = [str(each) for each in (range(X.shape[1]) if names is None else names)]
     columns, values, ends = X.indices.tolist(), X.data.tolist(), X.indptr.tolist()
     return [
@@ -559,7 +483,7 @@ def entries(X: Any, names: Any) -> list[dict[str, float]]:
     ]
 
 
-class SvmlightSource(Source):
+class SvmlightSource(FileSource):
     r"""One sparse view in an svmlight file, parsed by scikit-learn.
 
     It ends in ``.svm``, ``.svmlight`` or ``.libsvm``, with ``.gz`` or ``.zst`` too. The file is
@@ -587,8 +511,8 @@ class SvmlightSource(Source):
     alone = "whether indices begin at 0 or at 1 is told by all rows together"
 
     def __init__(self, path: PathLike | File, view: str, n_features: int | None = None) -> None:
-        self._file, self._view = File(path), view
-        self.files, self.name = (self._file,), str(self._file)
+        super().__init__(path)
+        self._view = view
         low, high, self._n_rows = 1, 1, 0
         for X, cursor in self._read(1000, None):
             self._n_rows = cursor["row"]
@@ -643,13 +567,7 @@ class SvmlightSource(Source):
 
 
 class SvmlightWriter(TextWriter):
-    """Writes one view, indices from 1, with the label 0.
-
-    Parameters
-    ----------
-    path : path
-        Ends in ``.svm``, ``.svmlight`` or ``.libsvm``, with ``.gz`` or ``.zst`` too.
-    """
+    """Writes one view, indices from 1, with the label 0."""
 
     def _lines(self, views: Views, kept: Kept) -> list[str]:
         X = only_block(views, self._path)
@@ -665,9 +583,7 @@ def open_reader(file: File, view: str, options: ReadOptions) -> Source:
     return SvmlightSource(file, view, options.width(view))
 
 
-def open_writer(
-    path: PathLike, kept: Mapping[str, Any] = NOTHING, staging: Staging | None = None
-) -> Writer:
+def open_writer(path: PathLike, *more: Any) -> Writer:
     """Return what writes a file."""
     kind = JsonLinesWriter if File(path).ending == ".jsonl" else SvmlightWriter
-    return kind(path, kept, staging)
+    return kind(path, *more)

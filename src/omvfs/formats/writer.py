@@ -1,5 +1,6 @@
 """What every writer of rows is: chunk by chunk, into a file that appears when it is whole."""
 
+import gzip
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,8 @@ from omvfs.data.read import mark_missing
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.disk import Staging, naming
-from omvfs.formats.files import PathLike
+from omvfs.formats.files import File, PathLike
+from omvfs.formats.registry import imported
 from omvfs.formats.source import NOTHING, Kept, Source, SourceError
 
 
@@ -130,21 +132,25 @@ class Writer(ABC):
         if self._given is None and self._temporary.exists():
             self._staging.publish_file()
 
+    def _opened(self) -> Any:
+        """Return the file to write into, which compresses if its name says so."""
+        opened: Any = self._stack.enter_context(self._temporary.open("wb"))
+        compression = File(self._path).compression
+        if compression == ".gz":
+            opened = self._stack.enter_context(gzip.GzipFile(fileobj=opened, mode="wb"))
+        elif compression == ".zst":
+            pa = imported("pyarrow", f"Writing {self._path}")
+            packed = pa.CompressedOutputStream(pa.PythonFile(opened, "w"), "zstd")
+            opened = self._stack.enter_context(packed)
+        return opened
+
 
 class HoldingWriter(Writer):
-    """Base of writers that hold all rows in memory until the end: for selected features.
+    """Base of writers that hold all rows in memory until the end, which `_write` writes."""
 
-    A subclass provides `_write`.
-    """
-
-    def __init__(
-        self,
-        path: PathLike,
-        kept: Mapping[str, Any] = NOTHING,
-        staging: Staging | None = None,
-    ) -> None:
-        super().__init__(path, staging=staging)
-        self._held: list[Views] = []
+    @cached_property
+    def _held(self) -> list[Views]:
+        return []
 
     def _append(self, views: Views, kept: Kept) -> None:
         self._held.append(views)
@@ -159,14 +165,7 @@ class HoldingWriter(Writer):
 
 
 def only_block(views: Views, path: Path) -> Block:
-    """Return the one block of some views.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> only_block(Views({"text": np.eye(2)}), Path("x.npy")).shape
-    (2, 2)
-    """
+    """Return the one block of some views."""
     if len(views.names) > 1:
         raise SourceError(
             f"{path} holds one view; got {len(views.names)}. Write a folder, or a table."
