@@ -35,11 +35,7 @@ KEY_SIZE = 16
 
 
 def digest(arrays: Iterable[Any]) -> bytes:
-    """Return a digest of numbers, in whatever precision and byte order a machine has them.
-
-    Parameters
-    ----------
-    arrays : iterable of array or number, or None, which is passed over
+    """Return a digest of numbers, in whatever precision and byte order; None is passed over.
 
     Examples
     --------
@@ -158,14 +154,7 @@ class FittedState:
     def after(
         self, chunk: Views, start_U: Any = None, start_V: Any = None
     ) -> Update["FittedState"]:
-        """Return what a chunk changes.
-
-        Parameters
-        ----------
-        chunk : Views
-        start_U, start_V : object, default=None
-            Clusters of the chunk, or feature matrices by view, to start from.
-        """
+        """Return what a chunk changes, started from clusters of it or matrices by view if given."""
         if not self.grows:
             return self._after(chunk, start_U, start_V)
         known, matched = self._grown_for(chunk)
@@ -286,14 +275,6 @@ class FittedState:
             ]
         return self.queries.scaled(X)
 
-    def feature_matrices(self) -> dict[str, Array]:
-        """Return V by view name."""
-        return self._named(self.queries.V)
-
-    def scores(self, ranking: Ranking) -> dict[str, NDArray[Any]]:
-        """Return the scores of the features by view name."""
-        return self._named(self.queries.scores(ranking))
-
     def budget(self, ranking: Ranking, total: int) -> tuple[int, ...]:
         """Return how many features of each view are among so many of all."""
         if not self.queries.has_rows:
@@ -305,29 +286,14 @@ class FittedState:
             )
         return self.queries.budget(ranking, total)
 
-    def view_weights(self) -> dict[str, float | None]:
-        """Return what views weigh in the clusters, None as they come, by view name."""
-        weights = (1.0 if w == AUTO else w for w in self.queries.told.view_weight)
-        return dict(zip(self.schema.names, weights, strict=True))
-
     def quality(
         self, ranking: Ranking, sizes: Sequence[int], in_all: bool = False, alone: bool = True
     ) -> SelectionQuality:
         """Return how much of the clusters the best features reproduce, by their number.
 
-        Parameters
-        ----------
-        ranking : Ranking
-        sizes : sequence of int
-            Numbers of features of each view, or of all views.
-        in_all : bool, default=False
-            Whether they are of all views.
-        alone : bool, default=True
-            Whether views are judged alone too.
+        The sizes are of each view, or `in_all`; views are judged `alone` too, or not.
         """
-        by_view: list[tuple[int, ...]] | None = None
-        if in_all:
-            by_view = [self.budget(ranking, n) for n in sizes]
+        by_view = [self.budget(ranking, n) for n in sizes] if in_all else None
         found = self.queries.agreements(ranking, tuple(by_view or sizes), alone)
         if found is None:
             K, n = self.queries.K, len(self.queries.sample)
@@ -345,10 +311,6 @@ class FittedState:
         """Return what a 0 has become in the columns of a view; None where they are not raised."""
         return None if self.raised is None else self.raised[v]
 
-    def _named(self, arrays: Sequence[Array]) -> dict[str, Array]:
-        """Return copies of what the model keeps, by view name."""
-        return {name: each.copy() for name, each in zip(self.schema.names, arrays, strict=True)}
-
     def _in_precision(self, batch: Views) -> Views:
         """Return a batch in the precision of the first one; it must not overflow there."""
         dtype = self.state.statistics.dtype
@@ -359,13 +321,7 @@ class FittedState:
         return as_views(batch.replaced(blocks), negative="allow", missing="allow")
 
     def check_finite(self, changed: Statistics | None = None) -> None:
-        """Refuse what is known if sums over the stream have overflowed.
-
-        Parameters
-        ----------
-        changed : Statistics, optional
-            Where to look, if the rest was looked at before.
-        """
+        """Refuse what is known, or what of it has changed, if sums over the stream overflowed."""
         state = self.state
         known = state.statistics if changed is None else changed
         for name, view in zip(self.schema.names, known.views, strict=True):

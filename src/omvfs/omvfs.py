@@ -2,6 +2,7 @@
 
 import copy
 import numbers
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -15,6 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs import persistence
 from omvfs.constraints import (
     LEARNING,
     NegativeMode,
@@ -40,7 +42,6 @@ from omvfs.model.state import ChunkInfo, Update
 from omvfs.model.stream.event import DriftEvent
 from omvfs.parameters import number, seed_of, whole
 from omvfs.parts import Part, merge_models
-from omvfs.persistence import Persistent
 from omvfs.prepare import Preparing, bits_of, hash_bits, hashed_views, steps_of
 from omvfs.report import Report, report_on
 from omvfs.results import (
@@ -64,7 +65,7 @@ _DISPLACED = 5
 _LIKE = 20_000
 
 
-class OMVFS(Persistent, StreamSelector[FittedState]):
+class OMVFS(StreamSelector[FittedState]):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
@@ -324,14 +325,18 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
     def view_scores_(self) -> dict[str, NDArray[Any]]:
         """Scores by view name; larger is better."""
         check_is_fitted(self)
-        return self._known.scores(self._ranking)
+        return self._by_view(self._known.queries.scores(self._ranking))
 
     @property
     @on_one_thread
     def V_(self) -> dict[str, NDArray[Any]]:
         """Feature matrices by view name."""
         check_is_fitted(self)
-        return self._known.feature_matrices()
+        return self._by_view(self._known.queries.V)
+
+    def _by_view(self, arrays: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return copies of what the model keeps, by view name."""
+        return {name: each.copy() for name, each in zip(self.schema_.names, arrays, strict=True)}
 
     @property
     def n_iter_(self) -> int:
@@ -424,7 +429,8 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
     def view_weights_(self) -> dict[str, float | None]:
         """What the squares of each view count by in the clusters; 0.01 if it is not heard."""
         check_is_fitted(self)
-        return self._known.view_weights()
+        weights = (1.0 if w == AUTO else w for w in self._known.queries.told.view_weight)
+        return dict(zip(self.schema_.names, weights, strict=True))
 
     @property
     @on_one_thread
@@ -805,6 +811,79 @@ class OMVFS(Persistent, StreamSelector[FittedState]):
         """
         merged: Self = merge_models([self, *others], order)
         return merged
+
+    def save(self, path: str | os.PathLike[str], extra: Any = None) -> None:
+        """Write all that was learned, and the parameters, to a file; the one before is kept too.
+
+        Learning goes on after `load` as if it had never stopped, to the same bits, whatever number
+        of threads BLAS is set to. The same model gives the same bytes.
+
+        Parameters
+        ----------
+        path : path
+            The file, replaced atomically. What was there moves to ``<path>.1``.
+        extra : object, default=None
+            What else to keep: anything that JSON can hold, such as where in a stream to go on.
+            `omvfs.persistence.read` returns it as ``tree["extra"]``.
+        """
+        persistence.write(path, persistence.content_of(self, os.fspath(path), extra))
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` would write, to be kept in memory or sent to another machine.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).random((40, 6))
+        >>> state = OMVFS(2, random_state=0).fit(X).to_bytes()
+        >>> OMVFS.from_bytes(state).n_samples_seen_
+        40
+        """
+        return persistence.content_of(self)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Return the estimator that `to_bytes` gave; what cannot be true is refused.
+
+        Parameters
+        ----------
+        content : bytes
+
+        Raises
+        ------
+        omvfs.persistence.CheckpointError
+            If they are damaged, of another version, or something else.
+        """
+        if not isinstance(content, bytes | bytearray | memoryview):
+            raise TypeError(f"Got {type(content).__name__}; expected the bytes of a state.")
+        return persistence.selector_of(cls, *persistence.decoded(bytes(content)))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the estimator that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        omvfs.persistence.CheckpointError
+            If the file is damaged, of another version, or something else.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> X = np.random.default_rng(0).random((40, 6))
+        >>> path = tempfile.mkdtemp() + "/model.omvfs"
+        >>> OMVFS(2, random_state=0).fit(X).save(path)
+        >>> OMVFS.load(path).n_samples_seen_
+        40
+        """
+        return persistence.selector_of(cls, *persistence.read(path), path)
 
     def as_parts(self) -> tuple[Part, ...]:
         """Return what was learned as parts that can be merged; learning on does not change them."""

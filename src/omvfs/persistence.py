@@ -20,10 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import (
     Any,
-    ClassVar,
     Literal,
     NamedTuple,
-    Self,
+    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -40,7 +39,7 @@ from sklearn.utils.validation import check_is_fitted
 from omvfs import disk
 from omvfs.constraints import check_all, resolve
 from omvfs.data.blocks import check_compressed
-from omvfs.data.schema import Schema, Vocabulary, listed
+from omvfs.data.schema import Vocabulary, listed
 from omvfs.fitted import EVENTS, KEY_SIZE, FittedState
 from omvfs.model.constrained.view_weights import UNHEARD
 from omvfs.model.settings import AUTO
@@ -50,6 +49,7 @@ from omvfs.model.stream.watch import LEVELS
 from omvfs.prepare import Preparation
 from omvfs.selector import HISTORY
 
+_S = TypeVar("_S")
 FORMAT, VERSION = "omvfs checkpoint", 7
 # A file that claims more is refused before anything is read into memory.
 MAX_HEADER_BYTES, MAX_TREE_BYTES, MAX_BYTES = 1 << 24, 1 << 26, 1 << 36
@@ -730,158 +730,69 @@ def _forms_of_rows(fitted: FittedState, K: int, dtype: Any) -> Iterator[_Form]:
 # Estimators
 
 
-class Persistent:
-    """Adds `save` and `load` to the estimator, and the same for bytes in memory."""
+def content_of(selector: Any, name: str = GIVEN, extra: Any = None) -> bytes:
+    """Return the checkpoint of an estimator, which errors call by a name."""
+    check_is_fitted(selector)
+    params = selector.get_params(deep=False)
+    check_all(params, selector.schema_.names)
+    names, columns = getattr(selector, "feature_names_in_", None), selector._columns
+    learned = Learned(
+        selector._known,
+        selector._history,
+        None if columns is None else columns.astype(np.int64),
+        selector._plain,
+        selector.n_features_in_,
+        None if names is None else tuple(names),
+    )
+    encoder = Encoder()
+    tree = {
+        "class": type(selector).__name__,
+        "params": pack_params(params),
+        "learned": encoder.node(learned),
+        "extra": extra,
+    }
+    return encoded(encoder.tensors, tree, name)
 
-    _known: FittedState
-    _history: tuple[ChunkInfo, ...]
-    _learned: Any
-    _columns: NDArray[np.intp] | None
-    _plain: bool
-    schema_: Schema
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    get_params: Any
-    _get_param_names: Any
-    _fixed: ClassVar[Mapping[str, Any]]
 
-    def save(self, path: PathLike, extra: Any = None) -> None:
-        """Write all that was learned, and the parameters, to a file; the one before is kept too.
+def selector_of(
+    asked: type[_S], tensors: Mapping[str, NDArray[Any]], tree: Any, path: PathLike | None = None
+) -> _S:
+    """Return the estimator that a checkpoint holds, of a class or one made of it.
 
-        Learning goes on after `load` as if it had never stopped, to the same bits, whatever number
-        of threads BLAS is set to. The same model gives the same bytes.
-
-        Parameters
-        ----------
-        path : path
-            The file, replaced atomically. What was there moves to ``<path>.1``.
-        extra : object, default=None
-            What else to keep: anything that JSON can hold, such as where in a stream to go on.
-            `omvfs.persistence.read` returns it as ``tree["extra"]``.
-        """
-        write(path, self._content(os.fspath(path), extra))
-
-    def to_bytes(self) -> bytes:
-        """Return what `save` would write, to be kept in memory or sent to another machine.
-
-        Returns
-        -------
-        bytes
-
-        Examples
-        --------
-        >>> from omvfs import OMVFS
-        >>> X = np.random.default_rng(0).random((40, 6))
-        >>> state = OMVFS(2, random_state=0).fit(X).to_bytes()
-        >>> OMVFS.from_bytes(state).n_samples_seen_
-        40
-        """
-        return self._content(GIVEN)
-
-    def _content(self, name: str, extra: Any = None) -> bytes:
-        check_is_fitted(self)
-        params = self.get_params(deep=False)
-        check_all(params, self.schema_.names)
-        names = getattr(self, "feature_names_in_", None)
-        learned = Learned(
-            self._known,
-            self._history,
-            None if self._columns is None else self._columns.astype(np.int64),
-            self._plain,
-            self.n_features_in_,
-            None if names is None else tuple(names),
-        )
-        encoder = Encoder()
-        tree = {
-            "class": type(self).__name__,
-            "params": pack_params(params),
-            "learned": encoder.node(learned),
-            "extra": extra,
-        }
-        return encoded(encoder.tensors, tree, name)
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> Self:
-        """Return the estimator that `to_bytes` gave; what cannot be true is refused.
-
-        Parameters
-        ----------
-        content : bytes
-
-        Raises
-        ------
-        omvfs.persistence.CheckpointError
-            If they are damaged, of another version, or something else.
-        """
-        if not isinstance(content, bytes | bytearray | memoryview):
-            raise TypeError(f"Got {type(content).__name__}; expected the bytes of a state.")
-        return cls._of(*decoded(bytes(content)), None)
-
-    @classmethod
-    def load(cls, path: PathLike) -> Self:
-        """Return the estimator that `save` wrote.
-
-        Parameters
-        ----------
-        path : path
-
-        Raises
-        ------
-        omvfs.persistence.CheckpointError
-            If the file is damaged, of another version, or something else.
-
-        Examples
-        --------
-        >>> from omvfs import OMVFS
-        >>> import tempfile
-        >>> X = np.random.default_rng(0).random((40, 6))
-        >>> path = tempfile.mkdtemp() + "/model.omvfs"
-        >>> OMVFS(2, random_state=0).fit(X).save(path)
-        >>> OMVFS.load(path).n_samples_seen_
-        40
-        """
-        return cls._of(*read(path), path)
-
-    @classmethod
-    def _of(cls, tensors: Mapping[str, NDArray[Any]], tree: Any, path: PathLike | None) -> Self:
-        """Return the estimator that a checkpoint holds, as read from a path, or from bytes."""
-        try:
-            kind = cls._named(tree["class"])
-            params = unpack_params(tree["params"])
-            if unknown := params.keys() - set(kind._get_param_names()):
-                raise ValueError(
-                    f"it is of another version, with parameters {listed(sorted(unknown))}; load it "
-                    "with that version, or fit again"
-                )
-            decoder = Decoder(tensors)
-            learned: Learned = decoder.value(tree["learned"], Learned)
-            decoder.end()
-            check_state(learned)
-            fitted = learned.fitted
-            check_all(params, fitted.schema.names)
-            grows = params.get("new_features", "error") == "grow"
-            if grows != fitted.grows or kind._fixed["solver"] != fitted.settings.solver:
-                raise ValueError(f"its settings are not those of a {kind.__name__}")
-        except _UNSOUND as error:
-            why = str(error) if len(str(error)) <= _TELLING else f"{str(error)[:_TELLING]}..."
-            name = GIVEN if path is None else os.fspath(path)
-            raise CheckpointError(
-                f"{name} holds no sound {cls.__name__}: {why}.{_older(path)}"
-            ) from error
-        selector = kind(**params)
-        selector.schema_ = fitted.schema
-        selector.n_features_in_, selector._plain = learned.n_features_in, learned.plain
-        columns = learned.columns
-        selector._columns = None if columns is None else columns.astype(np.intp)
-        if learned.feature_names_in is not None:
-            selector.feature_names_in_ = np.array(learned.feature_names_in, dtype=object)
-        selector.__dict__.update(selector._learned(fitted, learned.history))
-        return selector
-
-    @classmethod
-    def _named(cls, name: Any) -> type[Self]:
-        """Return the class of a name: this one, or one made of it."""
-        for kind in (cls, *cls.__subclasses__()):
-            if kind.__name__ == name:
-                return kind
-        raise ValueError(f"it is of class {name!r}")
+    It was read from a path, or from bytes.
+    """
+    try:
+        kinds: dict[str, Any] = {own.__name__: own for own in (*asked.__subclasses__(), asked)}
+        if (kind := kinds.get(tree["class"])) is None:
+            raise ValueError(f"it is of class {tree['class']!r}")
+        params = unpack_params(tree["params"])
+        if unknown := params.keys() - set(kind._get_param_names()):
+            raise ValueError(
+                f"it is of another version, with parameters {listed(sorted(unknown))}; load it "
+                "with that version, or fit again"
+            )
+        decoder = Decoder(tensors)
+        learned: Learned = decoder.value(tree["learned"], Learned)
+        decoder.end()
+        check_state(learned)
+        fitted = learned.fitted
+        check_all(params, fitted.schema.names)
+        grows = params.get("new_features", "error") == "grow"
+        if grows != fitted.grows or kind._fixed["solver"] != fitted.settings.solver:
+            raise ValueError(f"its settings are not those of a {kind.__name__}")
+    except _UNSOUND as error:
+        why = str(error) if len(str(error)) <= _TELLING else f"{str(error)[:_TELLING]}..."
+        name = GIVEN if path is None else os.fspath(path)
+        raise CheckpointError(
+            f"{name} holds no sound {asked.__name__}: {why}.{_older(path)}"
+        ) from error
+    selector = kind(**params)
+    selector.schema_ = fitted.schema
+    selector.n_features_in_, selector._plain = learned.n_features_in, learned.plain
+    columns = learned.columns
+    selector._columns = None if columns is None else columns.astype(np.intp)
+    if learned.feature_names_in is not None:
+        selector.feature_names_in_ = np.array(learned.feature_names_in, dtype=object)
+    selector.__dict__.update(selector._learned(fitted, learned.history))
+    found: _S = selector
+    return found

@@ -188,7 +188,7 @@ def restore(path: str | os.PathLike[str], selector: OMVFS, source: Source) -> tu
         Whose views, files and kind must be those of before.
     """
     tensors, tree = persistence.read(path)
-    loaded, name = OMVFS._of(tensors, tree, path), os.fspath(path)
+    loaded, name = persistence.selector_of(OMVFS, tensors, tree, path), os.fspath(path)
     extra = tree.get("extra")
     if not isinstance(extra, dict) or not isinstance(extra.get("cursor"), dict):
         raise CheckpointError(f"{name} is a model, not the checkpoint of a run: it has no cursor.")
