@@ -38,22 +38,13 @@ _MOST_STARTS, _MOST_ITERATIONS = 1000, 10_000
 
 @dataclass(frozen=True)
 class Parameter:
-    """What there is to know of a parameter beside its default, which the signature tells.
-
-    Attributes
-    ----------
-    check : callable
-        Given the name and a value, returns it as the model takes it, or says what is wrong.
-    role : {"learns", "ranks", "reads", "seeds"}
-        What it decides: what is learned, how what was learned is ranked and selected, how one X
-        splits into views, or where random choices begin. Those that rank or read may change at any
-        time.
-    per_view : bool
-        Whether it may be a mapping with a value for each view.
-    """
+    """What there is to know of a parameter beside its default, which the signature tells."""
 
     check: Check
+    # What it decides: what is learned, how what was learned is ranked and selected, how one X
+    # splits into views, or where random choices begin. Those that rank or read may change any time.
     role: Role
+    # Whether it may be a mapping with a value for each view.
     per_view: bool = False
 
 
@@ -131,12 +122,7 @@ LEARNING = tuple(name for name, each in PARAMETERS.items() if each.role == "lear
 def checked(name: str, value: Any, views: Sequence[str] | None = None) -> Any:
     """Return a parameter as the model takes it: for every view, where it may be given by view.
 
-    Parameters
-    ----------
-    name : str
-    value : object
-    views : sequence of str or None, default=None
-        Names of the views in order, None if they are not known yet.
+    `views` are their names in order, None if they are not known yet.
 
     Examples
     --------
@@ -161,13 +147,6 @@ def check_together(params: Mapping[str, Any], views: Sequence[str] | None = None
 
     Rows of the reservoir decide what is "auto", how many features of which view there are among
     `n_features_to_select`, and whether the stream has changed: there must be enough of them.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Parameters of the estimator by name.
-    views : sequence of str or None, default=None
-        Names of the views in order, None if they are not known yet.
 
     Examples
     --------
@@ -231,12 +210,7 @@ def _check_watched(params: Mapping[str, Any], needs_sample: Callable[..., None])
 
 
 def check_unchanged(learned: Settings, asked: Settings) -> None:
-    """Refuse to go on under other settings than those under which was learned so far.
-
-    Parameters
-    ----------
-    learned, asked : Settings
-    """
+    """Refuse to go on under other settings than those under which was learned so far."""
     for each in fields(Settings):
         was, now = getattr(learned, each.name), getattr(asked, each.name)
         if was != now:
@@ -259,28 +233,13 @@ def plain(value: Any) -> Any:
 
 
 def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
-    """Return what decides what is learned, checked, and for every view its own.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Parameters of the estimator by name, those of `Settings` among them.
-    views : sequence of str
-        Names of the views, in order.
-    """
+    """Return what decides what is learned, checked, and for every view its own."""
     names = [field.name for field in fields(Settings)]
-    own = {name: checked(name, params[name], views) for name in names}
-    return Settings(**own)
+    return Settings(**{name: checked(name, params[name], views) for name in names})
 
 
 def total_of(asked: Any, schema: Schema) -> int:
     """Return how many features to select in all: of a share so many, and at most all there are.
-
-    Parameters
-    ----------
-    asked : int or float
-    schema : Schema
-        Of the views.
 
     Examples
     --------
@@ -304,15 +263,7 @@ def total_of(asked: Any, schema: Schema) -> int:
 
 
 def resolve_ranking(params: Mapping[str, Any], schema: Schema) -> Ranking:
-    """Return what decides how features are ranked, checked.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Parameters of the estimator by name, those that rank among them.
-    schema : Schema
-        Of the views.
-    """
+    """Return what decides how features are ranked, checked."""
     asked = checked("n_features_per_view", params["n_features_per_view"], schema.names)
     if params.get("n_features_to_select") is not None:
         asked = (1,) * len(schema.names)  # not looked at

@@ -113,17 +113,10 @@ class SelectionQuality(Curve):
         widths: Mapping[str, int],
         by_view: Sequence[tuple[int, ...]] | None = None,
     ) -> "SelectionQuality":
-        """Return it from judgements.
+        """Return it from judgements of shape (n_judgements, 1 + n_views, n_sizes), all views first.
 
-        Parameters
-        ----------
-        sizes : sequence of int
-        agreements : array of shape (n_judgements, 1 + n_views, n_sizes)
-            Of all views together, then of each.
-        widths : mapping of str to int
-            Number of features by view name, in order; empty if no view is told of alone.
-        by_view : sequence of tuple of int, optional
-            How many of each view they are, if they are of all views.
+        `widths` has no view if none is told of alone; `by_view` tells how many of each view sizes
+        in all are.
         """
         each = np.array(sizes, np.intp)
         mean, spread = agreements.mean(axis=0), agreements.std(axis=0, ddof=1)
@@ -139,17 +132,14 @@ class SelectionQuality(Curve):
 
     def __str__(self) -> str:
         curves = {"all views": self, **self.views}
-        widths = {name: max(len(name), 11) for name in curves}
-        lines = ["  features  " + "  ".join(f"{name:>{widths[name]}}" for name in curves)]
+        lines = [["  features", *curves]]
         for i, size in enumerate(self.sizes):
             cells = [
-                f"{f'{curve.agreement[i]:.2f} ± {curve.spread[i]:.2f}':>{widths[name]}}"
-                if i < len(curve.sizes)
-                else " " * widths[name]
-                for name, curve in curves.items()
+                f"{own.agreement[i]:.2f} ± {own.spread[i]:.2f}" if i < len(own.sizes) else ""
+                for own in curves.values()
             ]
-            lines.append("  ".join([f"{size:>10}", *cells]).rstrip())
-        return "\n".join(lines)
+            lines.append([f"{size}", *cells])
+        return _aligned(lines)
 
     __repr__ = __str__
 
@@ -197,13 +187,7 @@ class SelectionStability:
 
     @classmethod
     def of(cls, selected: Mapping[str, NDArray[np.bool_]]) -> "SelectionStability":
-        """Return it from selections.
-
-        Parameters
-        ----------
-        selected : mapping of str to bool array of shape (n_resamples, D)
-            By view, which features each resample selects.
-        """
+        """Return it from masks of shape (n_resamples, D) by view: what each resample selects."""
         views = {
             view: ViewStability(stability_index(masks), masks.mean(axis=0))
             for view, masks in selected.items()
@@ -215,8 +199,7 @@ class SelectionStability:
         whole = np.concatenate([own.frequencies for own in self.views.values()])
         parts = {"all views": ViewStability(self.index, whole), **self.views}
         heads = ["view", "features", "selected", "stability", "95 % interval", "always", "never"]
-        lines = [heads, *([name, *_cells(own)] for name, own in parts.items())]
-        return _aligned(lines)
+        return _aligned([heads, *([name, *_cells(own)] for name, own in parts.items())])
 
     __repr__ = __str__
 
@@ -235,7 +218,7 @@ def _cells(own: ViewStability) -> list[str]:
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    rows = ("  ".join(map(str.rjust, line, widths)) for line in lines)
+    rows = ("  ".join(map(str.rjust, line, widths)).rstrip() for line in lines)
     return "\n".join(rows)
 
 

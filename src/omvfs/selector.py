@@ -139,15 +139,6 @@ def with_index(selector: Any, block: Block, index: Any) -> Any:
     """Return a block in the frame that is asked for, if only we know the labels of its rows.
 
     scikit-learn finds them in one frame alone. It names the columns, and refuses what is sparse.
-
-    Parameters
-    ----------
-    selector : estimator
-        Whose `set_output` was called, or not.
-    block : Block
-        What `transform` is to return.
-    index : object or None
-        Labels of its rows.
     """
     adapter = _get_container_adapter("transform", selector)
     if adapter is None or index is None or sp.issparse(block):
@@ -158,17 +149,7 @@ def with_index(selector: Any, block: Block, index: Any) -> Any:
 def selected_by_view(
     selector: Any, batch: Views, support: Mapping[str, NDArray[np.bool_]]
 ) -> dict[str, Any]:
-    """Return the supported columns by view: blocks, or the frames that are asked for.
-
-    Parameters
-    ----------
-    selector : estimator
-        Whose `set_output` was called, or not.
-    batch : Views
-        The rows.
-    support : mapping of str to boolean mask
-        The columns to keep, for every view.
-    """
+    """Return the supported columns by view: blocks, or the frames that `set_output` asks for."""
     blocks = select_columns(batch, support)
     adapter = _get_container_adapter("transform", selector)
     if adapter is None:
@@ -675,12 +656,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
     ) -> dict[str, Any]:
         """Return the attributes that follow from what is known, and what happened in the chunks.
 
-        Parameters
-        ----------
-        known : object
-        history : sequence of ChunkInfo
-        rows : Views, optional
-            All rows that it was learned from, if they were given at once.
+        `rows` are all that it was learned from, if they were given at once.
         """
         return {"_known": known, "_history": tuple(history[-HISTORY:])}
 
