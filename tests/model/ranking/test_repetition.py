@@ -98,15 +98,15 @@ def test_constant_columns_repeat_nothing(kind):
         np.testing.assert_array_equal(got, scores)
 
 
-@given(seed=seeds)
+@given(seed=seeds, n=st.integers(1, 2), strength=st.sampled_from([0.0, 2.0]))
 @settings(max_examples=10, deadline=None)
-def test_no_strength_or_too_few_rows_leave_the_scores(seed):
+def test_too_few_rows_leave_the_scores(seed, n, strength):
     rng = np.random.default_rng(seed)
-    scores, rows = rng.random(5), counts(rng, 9, 5)
-    for given_rows, own in ((rows, 0.0), (rows[:2], 2.0)):
-        got = find_repetition(scores, given_rows, own, 5).scores
-        np.testing.assert_array_equal(got, scores)
-        assert got is not scores
+    scores, rows = rng.random(5), counts(rng, n, 5)
+    found = find_repetition(scores, rows, strength, 5)
+    np.testing.assert_array_equal(found.scores, scores)
+    assert found.scores is not scores
+    assert (found.repeated == -1).all()
 
 
 @given(seed=seeds, power=st.integers(-30, 30))
