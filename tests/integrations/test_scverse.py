@@ -216,6 +216,10 @@ def test_what_is_wrong_is_told():
     empty.X = None
     with pytest.raises(ValueError, match="'X' has no X; pass layer="):
         scverse.select(empty, **FEW)
+    masked = mdata["rna"].copy()
+    masked.layers["masked"] = np.ma.masked_array(np.ones(masked.shape), np.eye(*masked.shape))
+    with pytest.raises(ValueError, match="Modality 'X' has masked values"):
+        scverse.select(masked, layer="masked", **FEW)
     assert not [name for name in mdata["rna"].var if name.startswith("omvfs")]
 
 

@@ -471,18 +471,16 @@ def _clipped(block: Any) -> Block:
 
 def _why_not_finite(block: Any, view: str, names: Names | None) -> str:
     values = _values(block)
-    if np.isnan(values).any():
-        place = _place(block, int(np.argmax(np.isnan(values))), names)
-        return (
-            f"Input X contains NaN: view {view!r}, {place}; expected finite values. "
-            "Impute the missing values or drop these rows."
-        )
-    if np.isinf(values).any():
-        place = _place(block, int(np.argmax(np.isinf(values))), names)
-        return (
-            f"Input X contains infinity: view {view!r}, {place}; expected finite values. "
-            "Replace it or drop these rows."
-        )
+    for what, are_so, remedy in (
+        ("NaN", np.isnan(values), "Impute the missing values"),
+        ("infinity", np.isinf(values), "Replace it"),
+    ):
+        if are_so.any():
+            place = _place(block, int(np.argmax(are_so)), names)
+            return (
+                f"Input X contains {what}: view {view!r}, {place}; expected finite values. "
+                f"{remedy} or drop these rows."
+            )
     entry = int(np.argmax(np.abs(values)))
     return (
         f"Input X contains a value too large for {values.dtype}: view {view!r} holds "
@@ -574,17 +572,13 @@ def lacks(block: Any) -> BoolArray | None:
 
 def blanked(block: Any, has: BoolArray) -> Block:
     """Return a block without what it holds in rows that lack the view."""
+    block = block.copy()
     if not sp.issparse(block):
-        block = block.copy()
         block[~has] = 0
         return block
-    counts = np.diff(block.indptr)
-    if not counts[~has].any():
-        return block
-    kept, counts = np.repeat(has, counts), np.where(has, counts, 0)
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    kind: Any = type(block)
-    return kind((block.data[kept], block.indices[kept], ends), shape=block.shape)
+    block.data[np.repeat(~has, np.diff(block.indptr))] = 0
+    block.eliminate_zeros()
+    return block
 
 
 def spread(block: Any, places: NDArray[np.intp], n_rows: int) -> Block:

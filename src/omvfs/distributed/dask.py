@@ -14,7 +14,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from distributed.comm import CommClosedError
 
-from distributed import Client, KilledWorker, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster, default_client
 from omvfs.data.schema import listed
 from omvfs.data.views import has_rows
 from omvfs.distributed import steps
@@ -267,10 +267,8 @@ def _computed(
 
 def _active_client() -> Any:
     try:
-        from distributed import default_client
-
         return default_client()
-    except (ImportError, ValueError):
+    except ValueError:
         return None
 
 

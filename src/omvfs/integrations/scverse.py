@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.data.blocks import Block, modalities_of, spread, take_rows, vstack
+from omvfs.data.blocks import Block, check_unmasked, modalities_of, spread, take_rows, vstack
 from omvfs.data.schema import listed
 from omvfs.data.views import Views, fitting
 from omvfs.omvfs import OMVFS
@@ -21,20 +21,9 @@ Layer = str | Mapping[str, str | None] | None
 
 
 class Cells:
-    """Cells of AnnData or MuData by their number, a modality a view.
+    """Cells of AnnData or MuData by their number, a modality a view; AnnData is one, called ``X``.
 
-    Parameters
-    ----------
-    data : AnnData or MuData
-        Its matrices may be in memory or on a disk (backed), dense or CSR. Nothing of them is read
-        yet.
-    layer : str, mapping of str to (str or None), or None, default=None
-        Layer to read in the place of ``X``, of all modalities or by modality.
-
-    Attributes
-    ----------
-    modalities : dict of str to AnnData
-        By view; AnnData is one, called ``X``.
+    Matrices may be in memory or on a disk (backed), dense or CSR. They are read when asked for.
     """
 
     def __init__(self, data: Any, layer: Layer = None) -> None:
@@ -69,15 +58,7 @@ class Cells:
         return int(self._whole.n_obs)
 
     def chunks(self, size: int, which: NDArray[np.bool_] | None = None) -> Iterator[Any]:
-        """Yield all cells, or some of them, as batches of so many rows at most.
-
-        Parameters
-        ----------
-        size : int
-            Rows that are read at once.
-        which : bool array, default=None
-            Which cells to read; by default all.
-        """
+        """Yield all cells, or some of them, as batches of so many rows at most."""
         for start in range(0, len(self), size):
             rows = np.arange(start, min(start + size, len(self)))
             rows = rows if which is None else rows[which[rows]]
@@ -85,12 +66,7 @@ class Cells:
                 yield self.read(rows)
 
     def read(self, rows: NDArray[np.intp]) -> Any:
-        """Return cells by their rising numbers: AnnData of AnnData, else `Views`.
-
-        Parameters
-        ----------
-        rows : int array
-        """
+        """Return cells by their rising numbers: AnnData of AnnData, else `Views`."""
         if self._is_one:
             import pandas as pd
 
@@ -116,13 +92,7 @@ class Cells:
         )
 
     def present_in(self, which: NDArray[np.bool_]) -> dict[str, bool]:
-        """Tell by view whether any of some cells has it.
-
-        Parameters
-        ----------
-        which : bool array
-            Which cells.
-        """
+        """Tell by view whether any of some cells has it."""
         places = self._places
         return {
             name: self._is_one or bool((places[name][which] >= 0).any()) for name in self.modalities
@@ -150,6 +120,7 @@ def _matrix(name: str, adata: Any, layer: str | None) -> Any:
     X = adata.X if layer is None else adata.layers[layer]
     if X is None:
         raise ValueError(f"Modality {name!r} has no X; pass layer=, one of its layers.")
+    check_unmasked(X, f"Modality {name!r}")
     if sp.issparse(X):
         return X.tocsr()
     if getattr(X, "format", "csr") != "csr":
