@@ -58,13 +58,6 @@ def visible(page):
     )
 
 
-def set_value(page, element, value, event):
-    page.js(
-        f"(() => {{ const e = document.getElementById('{element}'); e.value = {value!r};"
-        f" e.dispatchEvent(new Event('{event}')); }})()"
-    )
-
-
 @pytest.mark.parametrize("name", ["planted", "hostile", "wide"])
 def test_it_opens_offline_asks_for_nothing_and_the_console_is_empty(opened, pages, name):
     page = opened(name)

@@ -59,14 +59,6 @@ def test_keys_are_written_with_their_rows(tmp_path, ending):
         np.testing.assert_allclose(a.view_scores_[view], b.view_scores_[view])
 
 
-def labelled(path, seed, n=60):
-    X = counts(np.random.default_rng(seed), n, 5)
-    columns = {"class": pa.array(["cat", "dog"] * (n // 2))}
-    columns |= {f"text__w{j}": X[:, j] for j in range(5)}
-    parquet.write_table(pa.table(columns), path)
-    return str(path), X
-
-
 def test_a_model_transforms_other_files_whose_words_come_in_another_order(tmp_path):
     lines = ['{"text": {"a": 1, "b": 2}}', '{"text": {"b": 1, "c": 3}}'] * 20
     (tmp_path / "rows.jsonl").write_text("\n".join(lines))

@@ -193,7 +193,6 @@ def test_texts_are_taken_for_their_words(tmp_path):
 # Standard input
 
 X = counts(np.random.default_rng(0), 40, 4)
-HEADER = "image__a,image__b,image__c,image__d"
 KINDS = {
     "rows.jsonl": [json.dumps({"image": row}) for row in X.tolist()],
     "words.jsonl": [

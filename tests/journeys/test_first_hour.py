@@ -127,11 +127,3 @@ def test_who_has_parts_and_is_killed_goes_on(posts, tmp_path):
     assert few["id"].to_list() == table["id"].to_list()
     assert few.shape == (800, 61)
     assert share_telling(name.partition("__")[2] for name in few.columns[1:]) > 0.9
-
-
-def _folder(posts, tmp_path):
-    import scipy.sparse as sp
-
-    for view, X in posts.views.items():
-        sp.save_npz(tmp_path / f"{view}.npz", X)
-    return [f"{view}={tmp_path / view}.npz" for view in posts.views]

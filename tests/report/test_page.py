@@ -6,15 +6,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from omvfs import OMVFS
 from omvfs.data.schema import shown
-from omvfs.datasets import planted_stream
 from omvfs.report import Report
 from omvfs.report.summary import LETTERS, cut
 from reported import HOSTILE, hostile_model, planted_model, wide_model
 
-# Of the processor, for a report once features are ranked and judged.
-MOST_SECONDS = 2.0
 # Of a page, whatever was learned from.
 MOST_BYTES = 500_000
 VOID = {"meta", "link", "br", "input", "path", "img"}
@@ -104,19 +100,6 @@ def test_no_part_of_a_page_is_asked_for_elsewhere(pages):
 
 def size(report):
     return len(report.html().encode())
-
-
-def long_stream():
-    """Return a model whose reservoir is full, of rows of many words."""
-    stream = planted_stream(
-        4_000,
-        n_features=(20_000, 5_000),
-        n_informative=(1_000, 500),
-        n_classes=10,
-        row_length=(100, 50),
-        random_state=0,
-    )
-    return OMVFS(10, prepare="l2", random_state=0).fit_batches(stream.batches())
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ from omvfs import OMVFS, OMVFSPaper
 from reported import QUICK, hostile_model, planted_model
 from streams import taken, two_views
 from support import fingerprint
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
