@@ -47,10 +47,13 @@ def test_the_ten_best_features_of_every_view_are_shown(folder, n, capsys):
 def test_clusters_that_nobody_asked_for_are_told(folder, tmp_path, capsys):
     told = "120 rows in 8 clusters (the default: -k sets another number).\n"
     assert said_by(capsys, "select", folder).startswith(told)
-    for text in ("clusters = 8", "[parameters]\nn_clusters = 8"):
+    by_view = "n_features_per_view = {text = 0.5, image = 2}"
+    for text in ("clusters = 8", f"[parameters]\nn_clusters = 8\n{by_view}"):
         (tmp_path / "run.toml").write_text(text)
         said = said_by(capsys, "select", folder, "--overwrite", "--config", "run.toml")
         assert said.startswith("120 rows in 8 clusters.\n")
+    support = OMVFS.load("out/model.omvfs").view_support_
+    assert [mask.sum() for mask in support.values()] == [10, 2]
     said = said_by(capsys, "select", folder, "--overwrite", "-k", "8")
     assert said.startswith("120 rows in 8 clusters.\n")
 

@@ -1,6 +1,5 @@
 """What goes wrong at the command line: one sentence, told as early as can be, and a code."""
 
-import builtins
 import subprocess
 import sys
 
@@ -46,9 +45,6 @@ def test_results_that_cannot_be_written_are_told_before_anything_is_read(rows, t
     (data / "x.npy").touch()
     assert run_app(["select", rows, "-o", str(tmp_path / "out"), "--write-data"]) == 2
     said_once(capsys, "data is there already: remove it")
-    for given in ("-", "text=-"):
-        assert run_app(["select", given, "-o", str(tmp_path / "new"), "--write-data"]) == 2
-        said_once(capsys, "which standard input cannot")
 
 
 @pytest.mark.parametrize("command", ["select", "info", "convert", "transform"])
@@ -68,25 +64,6 @@ def test_no_rows_are_told(tmp_path, command, capsys):
         assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_extra_is_told(tmp_path, capsys, monkeypatch):
-    (tmp_path / "rows.parquet").touch()
-    genuine = builtins.__import__
-
-    def without(name, *args):
-        if name.partition(".")[0] == "pyarrow":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return genuine(name, *args)
-
-    for module in [each for each in sys.modules if each.startswith("omvfs.formats.")]:
-        if hasattr(sys.modules[module], "pa"):
-            monkeypatch.delitem(sys.modules, module)
-            owner, _, name = module.rpartition(".")
-            monkeypatch.delattr(sys.modules[owner], name, raising=False)
-    monkeypatch.setattr(builtins, "__import__", without)
-    assert run_app(["info", str(tmp_path / "rows.parquet")]) == 2
-    said_once(capsys, "omvfs[files]")
-
-
 def test_a_pipe_gets_plain_lines_and_may_be_closed(tmp_path, capsys):
     name = "a_view_with_a_name_" * 8
     np.save(tmp_path / "x.npy", np.eye(3))
@@ -101,14 +78,3 @@ def test_a_pipe_gets_plain_lines_and_may_be_closed(tmp_path, capsys):
     assert job.stderr.read() == ""
     job.stderr.close()
     assert job.wait() == 0
-
-
-def test_typed_options_win_over_parameters_of_a_file(rows, tmp_path):
-    out = tmp_path / "out"
-    (tmp_path / "run.toml").write_text(
-        f"out = '{out}'\n[parameters]\nn_clusters = 3\nn_features_per_view = {{x = 0.5}}\n"
-    )
-    assert run_app(["select", rows, "--config", str(tmp_path / "run.toml"), "-k", "5"]) == 0
-    model = OMVFS.load(out / "model.omvfs")
-    assert model.n_clusters == 5
-    assert model.view_support_["x"].sum() == 4

@@ -19,18 +19,11 @@ from support import counts
 
 X = counts(np.random.default_rng(0), 60, 5)
 LABELS = ["cat", "dog"] * 30
-TEXTS = ["The cat sat.", "A dog ran: the dog!", "Emus and cats."] * 20
 
 
 def labelled(path):
     columns = {f"text__w{j}": X[:, j] for j in range(5)}
     parquet.write_table(pa.table({"id": range(60), "class": LABELS, **columns}), path)
-    return str(path)
-
-
-def texts(path):
-    rows = [{"id": i, "text": text} for i, text in enumerate(TEXTS)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
 
 
@@ -53,19 +46,6 @@ def test_labels_and_ids_are_written_with_the_selected_features(tmp_path):
     assert run_app(["convert", file, *KEEP, "-o", str(tmp_path / "rows.jsonl")]) == 0
     first = json.loads((tmp_path / "rows.jsonl").read_text().splitlines()[0])
     assert (first["id"], first["class"]) == (0, "cat")
-
-
-def test_texts_are_learned_and_transformed_by_their_words(tmp_path, capsys):
-    file, out = texts(tmp_path / "rows.jsonl"), tmp_path / "out"
-    given = [file, "--tokenize", "text", "--keep", "id"]
-    assert run_app(["info", file, "--tokenize", "text", "--drop", "id"]) == 0
-    assert "text\t8\t" in capsys.readouterr().out
-    options = ["-k", "2", "-n", "4", "--write-data"]
-    assert run_app(["select", *given, *options, "-o", str(out)]) == 0
-    lines = (out / "data/rows.jsonl").read_text().splitlines()
-    assert [json.loads(line)["id"] for line in lines] == list(range(60))
-    words = set().union(*(json.loads(line)["text"] for line in lines))
-    assert words < {"the", "cat", "sat", "dog", "ran", "emus", "and", "cats"}
 
 
 @pytest.mark.parametrize("known", [[], ["--vocabulary", "text=words.txt"]], ids=["new", "known"])
@@ -113,12 +93,3 @@ def test_a_run_goes_on_with_a_file_that_has_more_words(tmp_path, capsys):
     rankings = [(tmp_path / out / "ranking.csv").read_text() for out in ("out", "all")]
     assert rankings[0] == rankings[1]
     assert "emu" in rankings[0]
-
-
-def test_words_are_hashed(tmp_path):
-    rows = [json.dumps({"text": [f"w{i}", f"w{i % 5}", "cat"]}) for i in range(60)]
-    file = tmp_path / "rows.jsonl"
-    file.write_text("\n".join(rows) + "\n")
-    given = ["select", str(file), "-k", "2", "-n", "3", "--batch-size", "20"]
-    assert run_app([*given, "--prepare", "text:hash:6", "-o", str(tmp_path / "hashed")]) == 0
-    assert OMVFS.load(tmp_path / "hashed/model.omvfs").schema_.widths == (64,)

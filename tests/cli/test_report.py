@@ -156,25 +156,19 @@ def test_a_page_of_a_run_before_does_not_stay_beside_other_results(run, tmp_path
     assert (other / "report.html").read_text() == "mine"
 
 
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory):
-    """What is written of hostile names: rows of ranking.csv, and what is said."""
+def test_hostile_names_come_back_from_tables_and_no_spreadsheet_computes_them(tmp_path):
     model, _ = hostile_model()
-    out = tmp_path_factory.mktemp("hostile")
-    chosen = write_results(out, Result(model, finished=True), ["x"])
-    with (out / "ranking.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    return model, out, chosen, rows
-
-
-def test_hostile_names_come_back_from_tables_and_no_spreadsheet_computes_them(hostile):
-    model, out, _, (head, *rows) = hostile
+    write_results(tmp_path, Result(model, finished=True), ["\udcff.npy"])
+    with (tmp_path / "ranking.csv").open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
     named = [head.index(each) for each in ("view", "name", "repeats")]
     for row in rows:
         assert not [row[i] for i in named if row[i].startswith(("=", "+", "-", "@", "\t", "\r"))]
     lossy = {name.encode("utf-8", "backslashreplace").decode() for name in HOSTILE}
     found = {row[named[1]] for row in rows}
     assert lossy <= {name.removeprefix("'") for name in found}
-    assert json.loads((out / "ranking.json").read_text(encoding="utf-8"))["selected"].keys() == {
-        *model.schema_.names
-    }
+    exact = json.loads((tmp_path / "ranking.json").read_text(encoding="utf-8"))
+    assert exact["selected"].keys() == {*model.schema_.names}
+    assert set(HOSTILE) < {row["name"] for row in exact["features"]}
+    told = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert told["inputs"] == ["\udcff.npy"]

@@ -8,10 +8,7 @@ import fsspec
 import numpy as np
 import pytest
 
-from omvfs import OMVFS, Views
 from omvfs.cli.commands import run_app
-from omvfs.cli.output import write_results
-from omvfs.pipeline import Result
 from support import counts
 
 resource = pytest.importorskip("resource")
@@ -77,22 +74,6 @@ def test_a_name_of_many_characters_takes_no_longer_than_it_is(capsys):
     # Looked through for an address from each of its letters, this would take minutes.
     assert run_app(["info", "a" * 400_000]) != 0
     assert "aaaa" in capsys.readouterr().err
-
-
-NO_TEXT = "\ud800a"
-
-
-def test_results_are_written_whatever_names_are(tmp_path):
-    X = counts(np.random.default_rng(0), 40, 2)
-    views = Views({NO_TEXT: X}, feature_names={NO_TEXT: ["\udcff", "wörd"]})
-    selector = OMVFS(2, random_state=0).fit(views)
-    write_results(tmp_path, Result(selector, True), ["\udcff.npy"])
-    exact = json.loads((tmp_path / "ranking.json").read_text(encoding="utf-8"))
-    assert {row["name"] for row in exact["features"]} == {"\udcff", "wörd"}
-    assert "\\udcff" in (tmp_path / "ranking.csv").read_text(encoding="utf-8")
-    assert json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["inputs"] == [
-        "\udcff.npy"
-    ]
 
 
 def test_a_terminal_is_shown_names_and_obeys_none(tmp_path, monkeypatch, capsys):

@@ -135,10 +135,11 @@ def test_a_file_of_options_is_as_good_as_typing_them(folder, tmp_path, capsys):
     options += ["--prepare", "l2"]
     assert run_app(["select", str(folder), *options, "-o", str(typed)]) == 0
     (tmp_path / "run.toml").write_text(
-        f"inputs = ['{folder}']\nclusters = 3\nfeatures = 7\nbatch-size = 50\n"
-        f"prepare = ['text:tfidf', 'l2']\nout = '{kept}'\n[parameters]\nwindow = 2\n"
+        f"inputs = ['{folder}']\nfeatures = 7\nbatch-size = 50\nprepare = ['text:tfidf', 'l2']\n"
+        f"out = '{kept}'\n[parameters]\nn_clusters = 4\nwindow = 2\n"
     )
-    given = ["select", "--config", str(tmp_path / "run.toml"), "-n", "5"]
+    # What is typed wins over what the file has, under either name.
+    given = ["select", "--config", str(tmp_path / "run.toml"), "-n", "5", "-k", "3"]
     assert run_app(given) == 0
     assert (typed / "ranking.csv").read_text() == (kept / "ranking.csv").read_text()
     about = json.loads((kept / "run.json").read_text())

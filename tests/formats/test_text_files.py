@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from omvfs import OMVFS
-from omvfs.cli.commands import run_app
 from omvfs.data.schema import Schema
 from omvfs.formats import ReadOptions, SourceError, SvmlightSource, open_source, text_files
 from omvfs.formats.opening import standard_input
@@ -356,20 +355,6 @@ def test_a_run_over_words_goes_on_to_the_same_bits(tmp_path):
     second = run(growing(text), OMVFS(**params), save_to=path, resume=True).selector
     assert second.schema_ == whole.schema_
     np.testing.assert_array_equal(second.scores_, whole.scores_)
-
-
-@pytest.mark.parametrize("name", ["rows.jsonl", "words.jsonl"])
-def test_the_command_line_reads_it(tmp_path, name, monkeypatch, capsys):
-    path = put(tmp_path / name, *KINDS[name])
-    options = ["-k", "2", "-n", "2", "--batch-size", "10", "-o"]
-    assert run_app(["select", str(path), *options, str(tmp_path / "file")]) == 0
-    with path.open() as stream:
-        monkeypatch.setattr(sys, "stdin", stream)
-        assert run_app(["select", "-", *options, str(tmp_path / "pipe")]) == 0
-    rankings = [(tmp_path / where / "ranking.csv").read_text() for where in ("file", "pipe")]
-    assert rankings[0] == rankings[1]
-    assert run_app(["select", "-", "--write-data", "-o", str(tmp_path / "no")]) == 2
-    assert "standard input cannot" in capsys.readouterr().err
 
 
 def test_a_stream_that_waits_can_be_stopped(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS, Views
-from omvfs.cli.commands import run_app
 from omvfs.formats import IteratorSource, open_source, open_writer
 from omvfs.formats.opening import standard_input
 from omvfs.persistence import CheckpointError
@@ -88,17 +87,6 @@ def test_what_can_be_read_once_goes_on_after_as_many_rows(tmp_path):
 
     learn(sent(X[:310]), tmp_path)
     assert learn(sent(X), tmp_path).selector.n_samples_seen_ == 600
-
-
-def test_the_command_line_refuses_in_a_sentence(tmp_path, capsys):
-    path = write(tmp_path / "x.csv", X[:300])
-    command = ["select", str(path), "-k", "2", "-n", "2", "-o", str(tmp_path / "out")]
-    assert run_app(command) == 0
-    write(path, Y)
-    assert run_app([*command, "--resume"]) == 3
-    told = capsys.readouterr().err
-    assert f"omvfs: {path} has changed" in told
-    assert "Traceback" not in told
 
 
 def test_batches_of_an_iterator_go_on_whatever_their_sizes(tmp_path):
