@@ -79,7 +79,7 @@ ROWS = {
     "pairs of runs": Row(runs.pairs, 20, 5, range(1)),
     "damaged files": Row(files.damaged, 2_000, 250, range(1_003, 1_990, 41)),
     "hostile checkpoints": Row(checkpoints.hostile, 1_000, 250, range(20)),
-    "interrupts": Row(learning.interrupted, 800, 200, range(40)),
+    "interrupts": Row(learning.interrupted, 800, 200, range(400)),
 }
 
 

@@ -12,10 +12,11 @@ import omvfs
 from faults import everything, good
 from interrupts import interrupted_at, n_lines
 from omvfs import OMVFS, OMVFSPaper
+from omvfs.baselines import FSDS, MCFS
 from reliability.attempts import Outcome, tried
 from support import fingerprint
 
-STRIDE = 7919  # a prime
+STRIDE, LAST = 7919, 40  # a prime; lines at the end
 HOME = str(Path(omvfs.__file__).parent)
 
 
@@ -34,11 +35,10 @@ def _other_views(model: OMVFS) -> OMVFS:
     return model.fit({"one": good(7)["image"], "other": good(7)["text"]})
 
 
-Learn = Callable[[OMVFS], Any]
+Learn = Callable[[Any], Any]
 # What is learned by whom.
-CASES: dict[str, tuple[Callable[[], OMVFS], Learn]] = {
-    "first chunk": (lambda: _fitted(0, n_init=2), lambda m: m.partial_fit(good(0))),
-    "second chunk": (lambda: _fitted(1, n_init=2), lambda m: m.partial_fit(good(1))),
+CASES: dict[str, tuple[Callable[[], Any], Learn]] = {
+    "first chunk, of a RandomState": (_seeded, lambda m: m.partial_fit(good(0))),
     "re-clustering": (lambda: _fitted(3, n_init=2), lambda m: m.partial_fit(good(3))),
     "fit": (lambda: OMVFS(3, n_init=2, batch_size=8, random_state=0), lambda m: m.fit(good(0))),
     "fit of other views": (lambda: _fitted(2, n_init=2), _other_views),
@@ -50,13 +50,17 @@ CASES: dict[str, tuple[Callable[[], OMVFS], Learn]] = {
         lambda: _fitted(1, OMVFSPaper, max_iter=3),
         lambda m: m.partial_fit(good(1)),
     ),
-    "of a RandomState": (_seeded, lambda m: m.partial_fit(good(0))),
+    "a sketch": (lambda: FSDS(2).partial_fit(good(0)), lambda m: m.partial_fit(good(1))),
+    "all at once": (
+        lambda: MCFS(2, random_state=np.random.RandomState(3)),
+        lambda m: m.fit(good(0)),
+    ),
 }
 
 
-def state(model: OMVFS) -> Any:
+def state(model: Any) -> Any:
     """Return all that is learned, and where a generator that was passed stands."""
-    passed = model.random_state
+    passed = getattr(model, "random_state", None)
     if isinstance(passed, np.random.RandomState):
         passed = fingerprint(list(passed.get_state()))
     held = everything(model)
@@ -65,7 +69,7 @@ def state(model: OMVFS) -> Any:
 
 
 @cache
-def _known(case: str) -> tuple[OMVFS, int, tuple[Any, Any], tuple[Any, Any]]:
+def _known(case: str) -> tuple[Any, int, tuple[Any, Any], tuple[Any, Any]]:
     """Return a model, how many lines its learning takes, and it before and after, and later."""
     make, learn = CASES[case]
     model = make()
@@ -80,10 +84,11 @@ def _known(case: str) -> tuple[OMVFS, int, tuple[Any, Any], tuple[Any, Any]]:
 def interrupted(numbers: range, seed: int) -> Iterator[Outcome]:
     """Interrupt learning at one of its lines: it is as before or as after, never half."""
     for number in numbers:
-        case = list(CASES)[number % len(CASES)]
+        turn, place = divmod(number, len(CASES))
+        case = list(CASES)[place]
         lines = _known(case)[1]
-        # Every line once, far from the one before, if there are as many attempts.
-        n = 1 + (number // len(CASES) * STRIDE + seed) % lines
+        # The last lines, which assign what was learned, and then lines far from each other.
+        n = lines - turn if turn < LAST else 1 + (turn * STRIDE + seed) % lines
         yield tried(f"{number}: line {n} of {lines}, {case}", lambda c=case, n=n: _once(c, n))
 
 
