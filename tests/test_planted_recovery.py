@@ -1,21 +1,12 @@
 """Planted features are found, where column sums and variances know nothing of them."""
 
-import functools
-
 import numpy as np
 import pytest
 from sklearn.preprocessing import normalize
 
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import make_planted, planted_stream
-from omvfs.evaluation import clustering_accuracy
 from support import dense, naive_objective, unit_indicator
-
-
-@functools.cache
-def easy(seed):
-    data = make_planted(random_state=seed)
-    return data, OMVFS(5, random_state=seed).fit(data.views)
 
 
 def recovered(data, scores):
@@ -27,7 +18,8 @@ def recovered(data, scores):
 
 
 def test_planted_features_are_recovered():
-    data, model = easy(0)
+    data = make_planted(random_state=0)
+    model = OMVFS(5, random_state=0).fit(data.views)
     assert {view: truth.sum() for view, truth in data.informative.items()} == {
         "view_0": 200,
         "view_1": 100,
@@ -39,11 +31,6 @@ def test_planted_features_are_recovered():
         assert found[view] >= 0.85
         assert found[view] > sums[view] + 0.5
         assert found[view] > spread[view] + 0.5
-
-
-def test_clusters_are_the_planted_classes():
-    data, model = easy(0)
-    assert clustering_accuracy(data.labels, model.predict(data.views)) > 0.95
 
 
 @pytest.mark.parametrize(("graph", "seed"), [("neighbors", 0), ("gaussian", 1)])

@@ -1,7 +1,6 @@
 """Any delivery of the same rows gives the same bits, whatever is asked on the way."""
 
 import functools
-import pickle
 from itertools import cycle
 
 import joblib
@@ -65,18 +64,6 @@ def test_a_source_may_use_its_buffer_again(make, kind):
     assert learned(model) == learned(expected)
 
 
-@every_solver
-def test_the_same_seed_gives_the_same_bits_and_partial_fit_continues_fit(make):
-    views = as_views(two_views(3, 80))
-    whole = make(3, batch_size=20, random_state=5).fit(views)
-    assert learned(make(3, batch_size=20, random_state=5).fit(views)) == learned(whole)
-    continued = make(3, batch_size=20, random_state=5).fit(views[:40])
-    continued = pickle.loads(pickle.dumps(continued))
-    for chunk in rechunk([views[40:]], 20):
-        continued.partial_fit(chunk)
-    assert learned(continued) == learned(whole)
-
-
 @given(st.integers(0, 50), st.sampled_from(WAYS), st.booleans(), st.integers(1, 5))
 @settings(max_examples=20, deadline=None)
 def test_saved_anywhere_and_asked_meanwhile_it_goes_on_to_the_same_bits(seed, params, lacks, stop):
@@ -110,14 +97,6 @@ def test_offline_is_one_chunk_with_all_rows(make):
     one_call = make(3, batch_size=7, random_state=0).partial_fit(blocks)
     assert learned(fitted_once) == learned(one_call)
     assert [info.n_rows for info in one_call.history_] == [40]
-
-
-@pytest.mark.parametrize(("make", "kind"), [(OMVFS, "csr_array"), (OMVFSPaper, "csr_matrix")])
-def test_sparse_and_dense_rows_give_the_same_ranking(make, kind):
-    expected = make(3, batch_size=30, random_state=0).fit(two_views(4, 90))
-    model = make(3, batch_size=30, random_state=0).fit(two_views(4, 90, kind=KINDS[kind]))
-    np.testing.assert_allclose(model.scores_, expected.scores_, rtol=1e-8)
-    np.testing.assert_array_equal(model.ranking_, expected.ranking_)
 
 
 # A model whose arrays joblib has mapped from a file, not to be written, learns as any other.

@@ -140,14 +140,6 @@ def test_what_is_counted_is_rolled_back_with_a_chunk_that_fails():
     assert everything(fitted) == before
 
 
-def test_a_view_that_is_not_there_is_told_before_anything_is_learned():
-    for prepare in ({"sound": "l2"}, ["sound:l2"]):
-        fresh = model(prepare=prepare)
-        with pytest.raises(ValueError, match=r"prepare for view 'sound'; the views are 'text'"):
-            fresh.fit(rows())
-        assert not hasattr(fresh, "schema_")
-
-
 # The steps themselves
 
 X = counts(np.random.default_rng(0), 40, 6)

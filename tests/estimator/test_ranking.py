@@ -10,7 +10,6 @@ from omvfs import OMVFS
 from omvfs.datasets import make_planted
 from omvfs.selector import rank
 from streams import every_dtype, learned, two_views
-from support import clustered
 
 
 def largest(V, masses, sums):
@@ -64,17 +63,6 @@ def test_scores_that_rank_nothing_are_refused():
             model.scores_  # noqa: B018
     with pytest.raises(ValueError, match="criterion='typo'"):
         model.set_params(criterion="typo").scores_  # noqa: B018
-
-
-def test_a_feature_that_repeats_a_better_one_ranks_below_it():
-    rng = np.random.default_rng(0)
-    X, _ = clustered(rng, 100, 12)
-    twin = np.hstack([X, X[:, :1]])
-    alone = OMVFS(3, random_state=0, diversity=0.0).fit(twin)
-    assert alone.scores_[0] == pytest.approx(alone.scores_[12])
-    diverse = OMVFS(3, random_state=0, diversity=2.0).fit(twin)
-    assert diverse.ranking_[12] == 13
-    assert diverse.ranking_[0] < 13
 
 
 def test_the_order_of_columns_decides_between_scores_equal_up_to_rounding():

@@ -66,15 +66,8 @@ def test_listeners_hear_of_every_chunk(tmp_path):
     assert {status.total for status in heard} == {230}
 
 
-def test_other_parameters_are_no_continuation(tmp_path):
+def test_a_model_that_no_run_has_left_is_not_gone_on_with(tmp_path):
     path = tmp_path / "model"
-    run(ArraySource(rows()), selector(), save_to=path)
-    with pytest.raises(CheckpointError, match=r"n_clusters=3, now 4"):
-        run(ArraySource(rows()), selector(n_clusters=4), save_to=path, resume=True)
-    with pytest.raises(CheckpointError, match=r"prepare=None, now \['l2'\]"):
-        run(ArraySource(rows()), selector(prepare=("l2",)), save_to=path, resume=True)
-    more = run(ArraySource(rows()), selector(n_features_per_view=2), save_to=path, resume=True)
-    assert more.selector.view_support_["text"].sum() == 2
     selector().fit(rows()).save(path)
     with pytest.raises(CheckpointError, match="no cursor"):
         run(ArraySource(rows()), selector(), save_to=path, resume=True)
