@@ -1,8 +1,6 @@
 """Whatever comes in is a sound block, or a clear error, and never a changed input."""
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -245,10 +243,12 @@ CORRUPT = {
         *({"indices": each} for each in ([0, 1, 10**6], [0, 1, -1], [0, 1])),
         *({"indptr": each} for each in ([0, 1, 2, 10**6], [0, 2, 1, 3], [1, 1, 2, 3], [0, 1, 3])),
         *({"indptr": each} for each in ([0, 10**6, 0, 0], [0, 1, 2, -1])),
+        # Differences that wrap around, which pass scipy's own check of all contents.
+        {"indptr": [0, 2**31 - 1, -(2**31), 3]},
         {"data": [1, 1]},
     ],
     "csc": [{"indices": [0, 1, -1]}, {"indptr": [0, 10**6, 0, 0]}],
-    "bsr": [{"indices": [0, 1, 10**6]}],
+    "bsr": [{"indices": [0, 1, 10**6]}, {"indptr": [0, 10**6, 0, 0]}],
     "coo": [{"row": [0, 1, 10**6]}, {"row": [0, 1, -1]}, {"col": [0, 1, -1]}, {"data": [1, 1]}],
     "dia": [{"offsets": [0, 1]}],
 }
@@ -281,35 +281,6 @@ def test_corrupt_matrices_of_python_objects_are_refused():
             as_views(X)
 
 
-# Pointers that pass scipy's own check of all contents, and what comes of all that read them.
-EVADING = """
-import numpy as np, scipy.sparse as sp
-from omvfs.data.read import as_views
-
-for ends in ([0, 2**30, 2**30, 2**30, 0], [0, 2**31 - 1, -(2**31), -1, 4],
-             [0, 2**63 - 1, -(2**63), -1, 4]):
-    dtype = np.int32 if max(ends) < 2**31 else np.int64
-    for kind in ("csr_array", "csr_matrix", "csc_array", "bsr_array"):
-        X = getattr(sp, kind)(np.eye(4))
-        X.indptr, X.indices = np.array(ends, dtype), np.arange(4, dtype=dtype)
-        for given in (X, {"t": X}):
-            print(ends, kind, end=": ", flush=True)
-            try:
-                print("taken", as_views(given))
-            except ValueError as error:
-                print("refused")
-"""
-
-
-def test_what_evades_the_check_of_scipy_is_refused_before_it_crashes():
-    command = [sys.executable, "-c", EVADING]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    printed = done.stdout.splitlines()
-    assert len(printed) == 24
-    assert [line for line in printed if not line.endswith("refused")] == []
-
-
 def naive(data, indices, indptr, shape):
     """Tell the same of lists, number by number."""
     n, width = shape
@@ -322,7 +293,8 @@ def naive(data, indices, indptr, shape):
     )
 
 
-extremes = st.sampled_from([-(2**31), -1, 0, 1, 2, 3, 4, 2**31 - 1])
+EXTREMES = [-(2**31), -1, 0, 1, 2, 3, 4, 2**31 - 1]
+extremes = st.sampled_from([*EXTREMES, -(2**63), 2**63 - 1])
 
 
 @given(
@@ -333,7 +305,8 @@ extremes = st.sampled_from([-(2**31), -1, 0, 1, 2, 3, 4, 2**31 - 1])
 )
 @settings(max_examples=200, deadline=None)
 def test_sound_is_what_is_sound_number_by_number(indptr, indices, n_values, shape):
-    parts = np.ones(n_values), np.array(indices, np.int32), np.array(indptr, np.int32)
+    dtype = np.int32 if set(indptr) <= set(EXTREMES) else np.int64
+    parts = np.ones(n_values), np.array(indices, dtype), np.array(indptr, dtype)
     if naive(parts[0].tolist(), indices, indptr, shape):
         check_compressed(*parts, shape)
         sp.csr_array(parts, shape=shape).toarray()

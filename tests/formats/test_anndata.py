@@ -67,18 +67,6 @@ def test_x_is_a_view_and_so_is_a_layer(h5ad):
         open_source(h5ad, layer="x")
 
 
-def test_modalities_are_views_in_their_order(h5mu):
-    with open_source(h5mu) as source:
-        assert source.schema.names == ("rna", "adt")
-        assert source.schema.feature_names[1] == ("é0", "é1", "é2", "é3")
-        chunks = list(source.chunks(15))
-        assert [chunk.start for chunk in chunks] == [0, 15, 30]
-        np.testing.assert_array_equal(chunks[1].views["adt"], ADT[15:30])
-        np.testing.assert_array_equal(dense(chunks[1].views["rna"]), dense(RNA)[15:30])
-    with open_source(h5mu, views=["adt"]) as source:
-        assert source.schema.names == ("adt",)
-
-
 def test_what_does_not_fit_is_told_with_the_remedy(tmp_path):
     annotated(RNA.tocsc(), "g").write_h5ad(tmp_path / "a.h5ad")
     with pytest.raises(SourceError, match=r"csc_matrix; expected .*csr_matrix.*tocsr"):

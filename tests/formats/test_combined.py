@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import os
 from itertools import pairwise
 
 import fsspec
@@ -30,8 +29,6 @@ from omvfs.formats import (
     open_source,
 )
 from omvfs.formats.opening import standard_input
-from omvfs.persistence import CheckpointError
-from omvfs.pipeline import run
 from omvfs.testing import check_source
 from support import counts, dense
 
@@ -276,25 +273,6 @@ def test_parts_are_found_from_afar(tmp_path):
         np.testing.assert_array_equal(read(place)["rows"], X)
     with pytest.raises(FileNotFoundError, match=r"like memory://afar/\*\.npy"):
         open_source("memory://afar/*.npy")
-
-
-def test_a_run_over_parts_is_a_run_over_the_whole_and_resumes(tmp_path):
-    whole, folder = put(frame(), tmp_path / "rows.parquet"), cut(tmp_path / "parts")
-    make = lambda: OMVFS(2, batch_size=9, random_state=0)  # noqa: E731
-    expected = run(open_source(whole), make()).selector.scores_
-    seen = iter([False, False, True])
-    save = tmp_path / "model"
-    first = run(open_source(folder), make(), save_to=save, should_stop=lambda: next(seen, True))
-    assert not first.finished
-    again = run(open_source(folder), make(), save_to=save, resume=True)
-    np.testing.assert_array_equal(again.selector.scores_, expected)
-    # One part more, and the run goes on; another order, and it is told.
-    put(frame(slice(0, 20)), folder / "part-11.parquet")
-    more = run(open_source(folder), make(), save_to=save, resume=True).selector
-    assert more.n_samples_seen_ == 80
-    os.rename(folder / "part-9.parquet", folder / "part-0.parquet")
-    with pytest.raises(CheckpointError, match=r"called 'part-0.parquet', and was 'part-1.parquet'"):
-        run(open_source(folder), make(), save_to=save, resume=True)
 
 
 def test_the_command_line_appends_parts_and_says_so(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, feather, ipc, parquet
 
-from omvfs import OMVFS
 from omvfs.data.schema import Schema
 from omvfs.formats import SourceError, open_source, open_writer
 from omvfs.formats.tables import LongSource
@@ -63,12 +62,6 @@ def test_the_header_is_read_once_to_open_a_table(tmp_path, monkeypatch, kind):
     assert len(opened) == 1
     assert sum(len(chunk.views) for chunk in source.chunks(1)) == 3
     assert len(opened) == 2
-
-
-def test_missing_values_are_refused_by_the_selector(tmp_path):
-    path = put(pa.table({"a": [1.0, None, 2.0], "b": [1.0, 1.0, 1.0]}), tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match=r"NaN.*'x'|'x'.*NaN"):
-        OMVFS(2).partial_fit(only(open_source(path)))
 
 
 def test_single_precision_is_kept(tmp_path):

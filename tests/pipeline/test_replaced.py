@@ -67,6 +67,8 @@ def test_parts_may_come_behind_the_last_and_nowhere_else(tmp_path):
     learn(open_source(parts[:2]), tmp_path)
     assert learn(open_source(parts), tmp_path).selector.n_samples_seen_ == 300
     refused(open_source(parts[:2]), tmp_path, "over 3 files, and there are 2")
+    turned = [parts[0], parts[2], parts[1]]
+    refused(open_source(turned), tmp_path, "called '2.csv', and was '1.csv'")
     write(parts[0], X[:150])
     refused(open_source(parts), tmp_path, r"0\.csv has changed since")
 
