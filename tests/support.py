@@ -31,6 +31,21 @@ def clustered(rng, n_rows, width, n_clusters=3, dtype=np.float64):
     return X.astype(dtype), labels
 
 
+def connected_graph(rng, n):
+    """Symmetric weights without any symmetry of the rows: its eigenvalues are all different."""
+    S = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.3), k=1)
+    S[np.arange(n - 1), np.arange(1, n)] += 0.1
+    return S + S.T
+
+
+def recovered(planted, scores):
+    """Return by view the share of planted features among as many of the best by score."""
+    return {
+        view: truth[np.argsort(-scores[view], kind="stable")[: truth.sum()]].mean()
+        for view, truth in planted.informative.items()
+    }
+
+
 def dense(block):
     return block.toarray() if sp.issparse(block) else np.asarray(block)
 

@@ -6,15 +6,7 @@ from sklearn.preprocessing import normalize
 
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import make_planted, planted_stream
-from support import dense, naive_objective, unit_indicator
-
-
-def recovered(data, scores):
-    """Return by view the share of planted features among as many of the best."""
-    return {
-        view: truth[np.argsort(-scores[view], kind="stable")[: truth.sum()]].mean()
-        for view, truth in data.informative.items()
-    }
+from support import dense, naive_objective, recovered, unit_indicator
 
 
 def test_planted_features_are_recovered():

@@ -7,10 +7,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Web:
-    """What a server has: files by name, and whether it answers with parts of them."""
+    """What a server has: files by name, whether it answers with parts, and what was asked for."""
 
     def __init__(self):
-        self.files, self.ranges = {}, True
+        self.files, self.ranges, self.asked = {}, True, []
 
     def url(self, name, user=""):
         """Return the address of a file."""
@@ -21,7 +21,7 @@ class _Handler(BaseHTTPRequestHandler):
     web: Web
 
     def log_message(self, *_):
-        pass
+        self.web.asked.append(self.path)
 
     def do_HEAD(self):
         self._answer(with_body=False)

@@ -84,17 +84,6 @@ def test_score_on_neighbours_is_the_textbooks(kind, weights, seed, n, k):
     np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-10)
 
 
-def test_smooth_features_beat_rough_ones():
-    angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
-    X = np.column_stack([np.sin(angle), np.sin(40 * angle), np.ones(200), np.cos(angle)])
-    ring = np.roll(np.eye(200), 1, axis=0)
-    selector = LaplacianScore(graph=ring + ring.T, n_features_per_view=2).fit(X)
-    # The neighbours of a wave of m periods are on average cos(2πm / n) times it.
-    smooth, rough = np.cos(np.pi / 100 * np.array([1, 40]))
-    np.testing.assert_allclose(selector.scores_, [smooth, rough, -2, smooth], rtol=1e-10)
-    assert list(selector.get_support(indices=True)) == [0, 3]
-
-
 def test_select_k_best_takes_the_function():
     X = counts(np.random.default_rng(0), 40, 9)
     expected = LaplacianScore(n_features_per_view=3).fit(X).get_support()

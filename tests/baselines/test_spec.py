@@ -6,16 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omvfs.baselines.spectral import SPEC, LaplacianScore
-from support import KINDS, counts
+from support import KINDS, connected_graph, counts
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 every_style = pytest.mark.parametrize("style", [1, 2, 3])
-
-
-def connected_graph(rng, n):
-    S = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.3), k=1)
-    S[np.arange(n - 1), np.arange(1, n)] += 0.1
-    return S + S.T
 
 
 def textbook(X, S, style, K):

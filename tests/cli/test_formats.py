@@ -24,6 +24,7 @@ from omvfs import OMVFS
 from omvfs.cli import commands
 from omvfs.cli.commands import run_app
 from omvfs.formats import open_source
+from reliability.files import write_matlab_7
 from support import counts, dense, reads_of_blocks
 from web import serving
 
@@ -83,16 +84,6 @@ def long_table():
 
 def matlab(path):
     savemat(path, {"text": sp.csc_array(TEXT), "image": IMAGE, "y": np.ones((60, 1))})
-
-
-def matlab_7(path):
-    with h5py.File(path, "w", userblock_size=512) as file:
-        file["image"] = IMAGE.T
-        X, group = sp.csc_array(TEXT), file.create_group("text")
-        group.attrs["MATLAB_sparse"] = np.uint64(60)
-        group["data"], group["ir"], group["jc"] = X.data, X.indices, X.indptr
-    with path.open("r+b") as raw:
-        raw.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
 
 
 def from_afar(path):
@@ -178,7 +169,7 @@ FORMATS = {
     ),
     "long.csv": partial(beside_image, "long.csv", lambda p: arrow_csv.write_csv(long_table(), p)),
     "rows.mat": partial(stored, "rows.mat", matlab),
-    "rows73.mat": partial(stored, "rows73.mat", matlab_7),
+    "rows73.mat": partial(stored, "rows73.mat", lambda p: write_matlab_7(p, TEXT, IMAGE)),
     "https://host/rows.parquet": from_the_web,
     "s3://bucket/rows.parquet": from_afar,
     "parts/part-*.parquet": in_parts,

@@ -9,7 +9,7 @@ from omvfs import OMVFS, OMVFSPaper, Views, as_views
 from omvfs.baselines import Variance
 from omvfs.datasets import make_planted
 from streams import WAYS, lacking, presence, two_views
-from support import KINDS, fingerprint
+from support import KINDS, fingerprint, recovered
 
 FEW = settings(max_examples=5, deadline=None)
 QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10}
@@ -154,21 +154,12 @@ def planted():
     )
 
 
-def scored(rows):
+def found_in(planted, rows):
+    """Return the share of planted features among as many of the best."""
     model = OMVFS(5, random_state=0)
     for start in range(0, len(rows), 200):
         model.partial_fit(rows[start : start + 200])
-    return model.view_scores_
-
-
-def recovery(planted, scores, part=1):
-    """Return the share of planted features among as many of the best, or a part of that."""
-    return np.mean(
-        [
-            truth[np.argsort(-scores[view], kind="stable")[: truth.sum() // part]].mean()
-            for view, truth in planted.informative.items()
-        ]
-    )
+    return np.mean(list(recovered(planted, model.view_scores_).values()))
 
 
 def test_planted_features_are_found_though_half_of_the_rows_lack_a_view(planted):
@@ -180,7 +171,7 @@ def test_planted_features_are_found_though_half_of_the_rows_lack_a_view(planted)
         known = Views(planted.views, present=told)
         zeros = Views({view: known[view] for view in names})
         dropped = Views(planted.views)[np.flatnonzero(present.all(axis=1))]
-        found.append([recovery(planted, scored(rows)) for rows in (known, zeros, dropped)])
+        found.append([found_in(planted, rows) for rows in (known, zeros, dropped)])
     of_known, of_zeros, of_dropped = np.mean(found, axis=0)
-    assert of_known >= 0.9 * recovery(planted, scored(Views(planted.views)))
+    assert of_known >= 0.9 * found_in(planted, Views(planted.views))
     assert of_known > max(of_zeros, of_dropped), found

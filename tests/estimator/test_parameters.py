@@ -94,6 +94,7 @@ BAD_PARAMETERS = [
     ("n_neighbors", [0, -1, 2.5, None]),
     ("scale_columns", ["no", None, 2]),
     ("negative", ["drop", "allow", None]),
+    ("view_weight", ["even", 0, -1, np.nan, np.inf, True, {"text": 1}, {"text": 0}]),
     ("n_init", [0, 1.5, None]),
     ("max_iter", [0, -1, 2.5, "5"]),
     ("tol", [-1e-3, np.nan, "1", None]),

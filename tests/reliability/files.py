@@ -79,12 +79,12 @@ def _packed_mat5(path: Path) -> None:
     savemat(path, {"X": cells, "name": "fox"}, do_compression=True)
 
 
-def _mat7(path: Path) -> None:
+def write_matlab_7(path: Path, text: Any, image: Any) -> None:
+    """Write a view with many zeros and one without, as MATLAB 7.3 does."""
     with h5py.File(path, "w", userblock_size=512) as file:
-        file["image"] = IMAGE.T
-        X = sp.csc_array(TEXT)
-        group = file.create_group("text")
-        group.attrs["MATLAB_sparse"] = np.uint64(N)
+        file["image"] = image.T
+        X, group = sp.csc_array(text), file.create_group("text")
+        group.attrs["MATLAB_sparse"] = np.uint64(X.shape[0])
         group["data"], group["ir"], group["jc"] = X.data, X.indices, X.indptr
     with path.open("r+b") as raw:
         raw.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
@@ -115,7 +115,7 @@ KINDS: dict[str, Callable[[Path], None]] = {
     "rows.h5mu": _by_writer,
     "rows.mat": _mat5,
     "packed/rows.mat": _packed_mat5,
-    "v7/rows.mat": _mat7,
+    "v7/rows.mat": lambda path: write_matlab_7(path, TEXT, IMAGE),
     "model.omvfs": _checkpoint,
 }
 

@@ -1,12 +1,8 @@
-"""Small files in the formats of the paper's sets, and a server of files on this machine."""
+"""Small files in the formats of the paper's sets."""
 
 import gzip
 import io
 import tarfile
-import threading
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import scipy.sparse as sp
@@ -85,24 +81,3 @@ def news_files(home, name="FOX", n_classes=4, n=9, **other):
     for end, variable in zip(ends, variables, strict=True):
         savemat(folder / f"{name}_{end}.mat", {variable: variables[variable]})
     return variables
-
-
-@contextmanager
-def serving(folder):
-    """Serve a folder over HTTP on a free port; yield its address, and the paths asked for."""
-    asked = []
-
-    class Handler(SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            asked.append(self.path)
-
-    handler = partial(Handler, directory=folder)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/reuters", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

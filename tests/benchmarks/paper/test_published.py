@@ -10,7 +10,6 @@ from originals import (
     news_files,
     reuters_archive,
     reuters_files,
-    serving,
     youtube_archive,
     youtube_files,
 )
@@ -23,6 +22,7 @@ from paper.published import (
     fetch_reuters_multilingual,
     fetch_youtube_games,
 )
+from web import serving
 
 ARCHIVE = "rcv1rcv2aminigoutte.tar.bz2"
 ROOT = "rcv1rcv2aminigoutte/"
@@ -42,13 +42,13 @@ def youtube(home, **options):
 
 
 def test_what_is_missing_is_fetched_once_or_not_at_all(tmp_path):
-    home, origin = tmp_path / "home", tmp_path / "origin"
-    origin.mkdir()
-    with serving(origin) as (url, asked):
+    home, origin = tmp_path / "home", reuters_archive(tmp_path / "origin")
+    with serving() as web:
+        url = web.url("reuters")
         options = {"data_home": home, "base_url": url}
         with pytest.raises(OSError, match=rf"{url}/{ARCHIVE} could not be fetched.*404"):
             fetch_reuters_multilingual(**options)
-        content = reuters_archive(origin).read_bytes()
+        content = web.files[f"reuters/{ARCHIVE}"] = origin.read_bytes()
         with pytest.raises(ValueError, match="hash"):
             fetch_reuters_multilingual(**options, known_hash={ARCHIVE: "sha256:" + "0" * 64})
         with pytest.raises(ValueError, match=r"known_hash of \['other.tar'\]"):
@@ -56,9 +56,9 @@ def test_what_is_missing_is_fetched_once_or_not_at_all(tmp_path):
         assert files_in(home) == []
         right = "sha256:" + hashlib.sha256(content).hexdigest()
         assert len(fetch_reuters_multilingual(**options, known_hash={ARCHIVE: right}).views) == 10
-        n_asked = len(asked)
+        n_asked = len(web.asked)
         assert len(fetch_reuters_multilingual(**options).views) == 10
-        assert len(asked) == n_asked
+        assert len(web.asked) == n_asked
     assert files_in(home) == [ARCHIVE]
 
 

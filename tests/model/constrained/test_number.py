@@ -26,12 +26,6 @@ def rows(seed, n, n_clusters, widths=(24, 18)):
     return found
 
 
-@pytest.mark.parametrize("n_clusters", [2, 3, 6])
-def test_as_many_clusters_are_found_as_there_are(n_clusters):
-    X = rows(n_clusters, 300, n_clusters)
-    assert cluster_curve(X, np.random.default_rng(0), ASKED).best == n_clusters
-
-
 @given(st.integers(0, 5000))
 def test_numbers_rise_to_the_root_of_the_rows(n):
     tried = numbers_to_try(n).tolist()

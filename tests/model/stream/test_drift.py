@@ -15,7 +15,7 @@ from omvfs.model.stream.drift import (
     share_places,
     worst_ranks,
 )
-from support import dense
+from support import dense, recovered
 
 CLASSES, MEMORY = 4, 600
 
@@ -33,12 +33,7 @@ def fitted(data, order=None, **params):
 
 def found(model, data):
     """Return the share of the words of the last segment among as many of the best."""
-    return np.mean(
-        [
-            truth[np.argsort(model.view_ranking_[view])[: truth.sum()]].mean()
-            for view, truth in data.informative.items()
-        ]
-    )
+    return np.mean(list(recovered(data, model.view_scores_).values()))
 
 
 def changed(model):
