@@ -14,6 +14,7 @@ from omvfs.model.state import ChunkInfo
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.selector import StreamSelector
 
+WORDS = [f"wörd {j}" for j in range(20)]
 KINDS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
 
@@ -44,6 +45,16 @@ def recovered(planted, scores):
         view: truth[np.argsort(-scores[view], kind="stable")[: truth.sum()]].mean()
         for view, truth in planted.informative.items()
     }
+
+
+def write_words(path, n_rows):
+    """Write a folder of a sparse view of 20 words and a dense one without names."""
+    rng = np.random.default_rng(0)
+    path.mkdir()
+    sp.save_npz(path / "view_0_text.npz", sp.csr_array(counts(rng, n_rows, 20)))
+    np.save(path / "view_1_image.npy", counts(rng, n_rows, 8))
+    (path / "features_0_text.txt").write_text("\n".join(WORDS), encoding="utf-8")
+    return path
 
 
 def dense(block):

@@ -5,26 +5,17 @@ import os
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from omvfs.datasets import load_folder
-from support import counts
-
-WORDS = [f"wörd {j}" for j in range(20)]
+from support import WORDS, counts, write_words
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    path = tmp_path / "data"
-    path.mkdir()
-    sp.save_npz(path / "view_0_text.npz", sp.csr_array(counts(rng, 120, 20)))
-    np.save(path / "view_1_image.npy", counts(rng, 120, 8))
-    (path / "features_0_text.txt").write_text("\n".join(WORDS), encoding="utf-8")
-    return "data"
+    return write_words(tmp_path / "data", 120).name
 
 
 def said_by(capsys, *arguments):

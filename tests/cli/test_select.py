@@ -15,19 +15,12 @@ from omvfs.cli.commands import run_app
 from omvfs.cli.output import Bar
 from omvfs.datasets import load_folder
 from omvfs.pipeline import Status
-from support import clustered, counts
+from support import clustered, write_words
 
 
 @pytest.fixture
 def folder(tmp_path):
-    rng = np.random.default_rng(0)
-    path = tmp_path / "data"
-    path.mkdir()
-    sp.save_npz(path / "view_0_text.npz", sp.csr_array(counts(rng, 300, 20)))
-    np.save(path / "view_1_image.npy", counts(rng, 300, 8))
-    names = "\n".join(f"wörd {j}" for j in range(20))
-    (path / "features_0_text.txt").write_text(names, encoding="utf-8")
-    return path
+    return write_words(tmp_path / "data", 300)
 
 
 def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):

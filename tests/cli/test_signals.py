@@ -1,5 +1,6 @@
 """Ctrl-C and SIGTERM, once and again: a sentence at most, and the code of the signal."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -7,40 +8,46 @@ import time
 
 import pytest
 
-from omvfs import cli
+from omvfs import OMVFS, cli
 from omvfs.cli.errors import Interrupted
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
 
-def begun(out, job):
-    """Wait until a run has its folder."""
-    until = time.monotonic() + 60
-    while not (out / ".omvfs.lock").exists() and job.poll() is None and time.monotonic() < until:
-        time.sleep(0.005)
-
-
-def start(tmp_path, n):
-    """Return a run that waits for more rows, and has its folder."""
-    out = tmp_path / str(n)
+def waiting(out):
+    """Return a run that has learned from two chunks, and waits for the rest of the third."""
     command = [sys.executable, "-m", "omvfs.cli", "select", "-", "-k", "2", "-o", str(out)]
+    command += ["--batch-size", "10", "--checkpoint-every", "1"]
     job = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True)
-    job.stdin.write("a,b\n" + "1,2\n" * 5)
+    job.stdin.write("a,b\n" + "1,2\n" * 25)
     job.stdin.flush()
-    return out, job
+    until = time.monotonic() + 60
+    while job.poll() is None and time.monotonic() < until:
+        with contextlib.suppress(OSError, ValueError):
+            if OMVFS.load(out / "model.omvfs").n_samples_seen_ == 20:
+                break
+        time.sleep(0.02)
+    return job
+
+
+def test_a_stream_that_waits_can_be_stopped(tmp_path):
+    job = waiting(tmp_path)
+    job.send_signal(signal.SIGTERM)
+    # Its input stays open: nothing but the signal ends it.
+    assert job.wait(60) == 128 + signal.SIGTERM
+    assert "Go on with --resume" in job.communicate()[1]
+    assert OMVFS.load(tmp_path / "model.omvfs").n_samples_seen_ == 20
 
 
 def test_a_second_signal_ends_at_once_and_quietly(tmp_path):
     given = [(signal.SIGINT, 0.1), (signal.SIGTERM, 0.0)]
-    runs = [start(tmp_path, n) for n in range(len(given))]
-    for (out, job), (number, gap) in zip(runs, given, strict=True):
-        begun(out, job)
-        time.sleep(0.2)
+    for n, (number, gap) in enumerate(given):
+        job = waiting(tmp_path / str(n))
         job.send_signal(number)
         time.sleep(gap)
         job.send_signal(number)
-    for (_, job), (number, _) in zip(runs, given, strict=True):
-        said = job.communicate(timeout=60)[1]
+        job.wait(60)
+        said = job.communicate()[1]
         assert "Traceback" not in said
         assert len(said.splitlines()) <= 1
         # A shell tells 128 + number of both: by its own exit, or by the signal as Python ends.

@@ -237,13 +237,6 @@ def test_any_delivery_of_rows_by_name_becomes_the_same_chunks(batches, size):
         assert np.count_nonzero(X) == np.count_nonzero(Y)
 
 
-def test_batches_of_other_names_are_put_together_by_name():
-    a, b = Views({"text": [{"x": 1.0}]}), Views({"text": [{"y": 2.0, "x": 3.0}]})
-    both = Views.concat([a, b], new_features="grow")
-    assert both.feature_names["text"].tolist() == ["x", "y"]
-    np.testing.assert_array_equal(both["text"].toarray(), [[1.0, 0.0], [3.0, 2.0]])
-
-
 # Columns that are hardly features
 
 FORMS = {"dense": np.asarray, "sparse": sp.csr_array}

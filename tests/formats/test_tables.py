@@ -39,17 +39,6 @@ def only(source):
     return chunk.views
 
 
-@every_table
-def test_text_is_named_and_can_be_left_out(tmp_path, name):
-    path = put(ROWS, tmp_path / name)
-    with pytest.raises(SourceError, match=r"string in column 'id'; expected numbers.*drop="):
-        open_source(path)
-    with pytest.raises(SourceError, match="no columns for view 'rows'"):
-        open_source(path, drop=["a", "b", "id"])
-    views = only(open_source(path, drop=["id"]))
-    np.testing.assert_array_equal(views["rows"], [[1, 1], [2, 2], [3, 3]])
-
-
 OPENS = {"parquet": (parquet, "ParquetFile"), "feather": (ipc, "open_file")}
 
 

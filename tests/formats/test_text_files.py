@@ -1,15 +1,12 @@
 """JSON Lines and svmlight, of files and of standard input: rows, and lines that mean nothing."""
 
-import contextlib
 import gzip
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -355,28 +352,6 @@ def test_a_run_over_words_goes_on_to_the_same_bits(tmp_path):
     second = run(growing(text), OMVFS(**params), save_to=path, resume=True).selector
     assert second.schema_ == whole.schema_
     np.testing.assert_array_equal(second.scores_, whole.scores_)
-
-
-def test_a_stream_that_waits_can_be_stopped(tmp_path):
-    command = [sys.executable, "-m", "omvfs.cli", "select", "-", "-k", "2", "-n", "2"]
-    job = subprocess.Popen(
-        [*command, "--batch-size", "10", "--checkpoint-every", "1", "-o", str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    # Rows of two chunks and a half, and no end.
-    job.stdin.write("".join(f"{line}\n" for line in KINDS["rows.jsonl"][:25]).encode())
-    job.stdin.flush()
-    for _ in range(600):
-        with contextlib.suppress(OSError, ValueError):
-            if OMVFS.load(tmp_path / "model.omvfs").n_samples_seen_ == 20:
-                break
-        time.sleep(0.1)
-    job.send_signal(signal.SIGTERM)
-    with job.stdin, job.stderr:
-        assert job.wait(60) == 128 + signal.SIGTERM
-        assert b"Go on with --resume" in job.stderr.read()
-    assert OMVFS.load(tmp_path / "model.omvfs").n_samples_seen_ == 20
 
 
 def test_nothing_stays_in_the_temporary_folder(tmp_path):
