@@ -90,13 +90,6 @@ def test_files_appear_together(tmp_path_factory, before, after):
     assert names(target.parent) == ["target"]
 
 
-def test_not_published_nothing_is_there(tmp_path):
-    for target in (tmp_path / "new", tmp_path):
-        with disk.Staging(target) as staging:
-            write_all(staging, {"a": b""})
-    assert names(tmp_path) == []
-
-
 def test_bytes_are_synced_before_their_name_and_the_name_after_it(tmp_path, monkeypatch):
     """So that after a failure of power the old is there, or the new, whole."""
     made = []

@@ -187,13 +187,19 @@ def test_any_rows_can_be_clustered(seed, n, n_views, dtype, sparse):
 
 
 def test_errors_name_what_was_got():
-    X = np.ones((5, 2))
-    with pytest.raises(ValueError, match="n_clusters=8 for n_samples=5"):
-        MultiViewSphericalKMeans().fit(X)
+    X, rng = np.ones((5, 2)), np.random.default_rng(0)
+    for params, message in [
+        ({"n_clusters": 6}, "n_clusters=6 for n_samples=5"),
+        ({"n_clusters": 0}, "n_clusters=0"),
+        ({"n_clusters": 2, "n_init": 0}, "n_init=0"),
+        ({"n_clusters": 2, "max_iter": 1.5}, r"max_iter=1\.5"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            MultiViewSphericalKMeans(**params).fit(X)
+        with pytest.raises(ValueError, match=message):
+            spherical_k_means(X, rng=rng, **params)
     with pytest.raises(ValueError, match="patience=-1"):
         MultiViewSphericalKMeans(2, patience=-1).fit(X)
-    with pytest.raises(ValueError, match="max_iter=0"):
-        MultiViewSphericalKMeans(2, max_iter=0).fit(X)
     with pytest.raises(NotFittedError):
         MultiViewSphericalKMeans(2).predict(X)
     model = MultiViewSphericalKMeans(2).fit({"text": X})
@@ -252,20 +258,6 @@ def test_a_zero_row_keeps_its_label_and_is_no_start():
     starts = kmeans._seeds(X, 2, np.random.default_rng(0), 20)
     assert (np.sort(starts.argmax(axis=2)) == [0, 1]).all()
     assert (starts.max(axis=2) == 1).all()
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_clusters": 6}, "n_clusters=6 for n_samples=5"),
-        ({"n_clusters": 0}, "n_clusters=0"),
-        ({"n_clusters": 2, "n_init": 0}, "n_init=0"),
-        ({"n_clusters": 2, "max_iter": 1.5}, r"max_iter=1\.5"),
-    ],
-)
-def test_errors_of_one_view_name_what_was_got(params, message):
-    with pytest.raises(ValueError, match=message):
-        spherical_k_means(np.ones((5, 2)), rng=np.random.default_rng(0), **params)
 
 
 @given(

@@ -56,11 +56,7 @@ def test_x_is_a_view_and_so_is_a_layer(h5ad):
     with open_source(h5ad) as source:
         assert source.schema.names == ("cells",)
         assert source.schema.feature_names[0][:2] == ("gene 0", "gene 1")
-        rows = np.vstack([dense(chunk.views["cells"]) for chunk in source.chunks(7)])
-        np.testing.assert_array_equal(rows, dense(RNA))
-        first = next(source.chunks(30))
-        *_, last = source.chunks(7, first.cursor)
-        np.testing.assert_array_equal(dense(last.views["cells"]), dense(RNA)[37:])
+        np.testing.assert_array_equal(dense(next(source.chunks(N)).views["cells"]), dense(RNA))
     with open_source(h5ad, layer="counts") as source:
         np.testing.assert_array_equal(dense(next(source.chunks(N)).views["cells"]), 2 * dense(RNA))
     with pytest.raises(SourceError, match="no layer 'x' of view 'cells'; it has 'counts'"):
