@@ -141,10 +141,10 @@ def follow(text, *, without_installing=False):
 
 
 def _python(code, names):
-    """Return what a block of Python prints, and whether it ends well."""
+    """Return what a block of Python prints (not the warnings of libraries), and if it ends well."""
     said = io.StringIO()
     invalidate_caches()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    with contextlib.redirect_stdout(said):
         try:
             exec(compile(code, "<block>", "exec"), names)
         except BaseException:

@@ -173,7 +173,7 @@ def climb(place: Place, part: str, data: str, rung: str, order: int, n_rows: int
         chunk = shuffled.take(slice(start, start + BATCH))
         first = start == 0
         U = _warm_start(model, chunk, rows.n_classes, order, first) if warm else None
-        model.partial_fit(chunk.views, start_U=U)
+        model.partial_fit(chunk.views, **({"start_U": U} if warm else {}))
     scores = model.view_scores_
     about = {}
     if informative:

@@ -151,7 +151,7 @@ def sweep(path: PathLike) -> None:
 
 @contextmanager
 def replacing(
-    path: PathLike, mode: int = 0o666, before: Callable[[], None] = lambda: None, sync: bool = True
+    path: PathLike, mode: int = 0o666, before: Callable[[], None] = lambda: None
 ) -> Iterator[int]:
     """Give the descriptor of a file that replaces the one at `path` when the block is left.
 
@@ -165,8 +165,6 @@ def replacing(
         Who may read and write it, but for what the process denies to all its files.
     before : callable
         Called when the new file is whole, before it takes the place of the old one.
-    sync : bool, default=True
-        Whether to wait until it is on disk, so that it is whole after a failure of power too.
 
     Examples
     --------
@@ -183,25 +181,17 @@ def replacing(
         part, descriptor = _new_part(path, stack, mode)
         try:
             yield descriptor
-            if sync:
-                os.fsync(descriptor)
+            os.fsync(descriptor)
         finally:
             os.close(descriptor)
         before()
         os.replace(part, path)
-        if sync:
-            sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 @contextmanager
-def replacing_text(path: PathLike, newline: str | None = None) -> Iterator[IO[str]]:
+def replacing_text(path: PathLike) -> Iterator[IO[str]]:
     r"""Give a file for text in UTF-8 that replaces the one at `path`, as `replacing` does.
-
-    Parameters
-    ----------
-    path : path
-    newline : str, default=None
-        As for `open`.
 
     Examples
     --------
@@ -214,7 +204,7 @@ def replacing_text(path: PathLike, newline: str | None = None) -> Iterator[IO[st
     """
     with (
         replacing(path) as descriptor,
-        open(descriptor, "w", newline=newline, encoding="utf-8", closefd=False) as file,
+        open(descriptor, "w", encoding="utf-8", closefd=False) as file,
     ):
         yield file
 

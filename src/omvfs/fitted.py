@@ -21,7 +21,7 @@ from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
 from omvfs.model.presence import Presence
 from omvfs.model.queries import SharingQueries
 from omvfs.model.ranking.request import Ranking
-from omvfs.model.settings import AUTO, Settings
+from omvfs.model.settings import Settings
 from omvfs.model.solvers import SOLVERS
 from omvfs.model.state import State, Update
 from omvfs.model.statistics import Statistics
@@ -213,22 +213,20 @@ class FittedState:
                 "Got start_U or start_V with rows that lack views; expected rows that have every "
                 "view. Leave the start out."
             )
-        if self.settings.n_clusters == AUTO and not (start_U is None and start_V is None):
-            raise ValueError(
-                "Got start_U or start_V with n_clusters='auto'; expected a number of clusters, as "
-                "both have a column for each. Give one, or leave the start out."
-            )
         state, raised = self.state, self.raised
         if raised is not None:
             raised = self._raised_for(blocks)
             delta = [now - was for now, was in zip(raised, self.raised or (), strict=True)]
             state = state.shift(delta, self.settings)
             blocks = raise_rows(blocks, raised, present)
-        U = None if start_U is None else self._start_u(start_U, len(chunk))
-        V = None if start_V is None else self._start_v(start_V)
+        starts: dict[str, Any] = {}
+        if start_U is not None:
+            starts["start_U"] = self._start_u(start_U, len(chunk))
+        if start_V is not None:
+            starts["start_V"] = self._start_v(start_V)
         with np.errstate(over="ignore", invalid="ignore"):
             step = SOLVERS[self.settings.solver].step
-            update = step(state, blocks, self.settings, U, V, present)
+            update = step(state, blocks, self.settings, present=present, **starts)
         after = replace(self, state=update.known, raised=raised, preparation=preparation)
         after.check_finite(None if update.patch is None else update.patch.after)
         info = update.info

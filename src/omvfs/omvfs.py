@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs import persistence
+from omvfs import codec, persistence
 from omvfs.constraints import (
     LEARNING,
     NegativeMode,
@@ -76,7 +76,7 @@ class OMVFS(StreamSelector[FittedState]):
     n_clusters : int or "auto", default=8
         Number of consensus clusters K. With "auto" the rows of the reservoir tell it: as many as
         views agree on, asked again as the stream grows and when something is asked.
-        Needs a reservoir, and takes no `start_U` nor `start_V`.
+        Needs a reservoir.
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
@@ -297,28 +297,6 @@ class OMVFS(StreamSelector[FittedState]):
         self.max_iter = max_iter
         self.detect_drift = detect_drift
         self.random_state = random_state
-
-    def partial_fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, *, start_U: Any = None, start_V: Any = None
-    ) -> Self:
-        """Learn from one more chunk; a call that fails changes nothing.
-
-        Parameters
-        ----------
-        X : anything `as_views` accepts
-            The chunk, of any number of rows. Use `rechunk` to cut a stream to equal chunks.
-        y : ignored
-            For compatibility with scikit-learn.
-        start_U : array of shape (n_rows, n_clusters), optional
-            Clusters of the chunk to start from, instead of what the solver would take.
-        start_V : mapping of str to array of shape (n_features_of_view, n_clusters), optional
-            Feature matrices to start from, by view name.
-
-        Returns
-        -------
-        self
-        """
-        return super().partial_fit(X, y, start_U=start_U, start_V=start_V)
 
     @property
     @on_one_thread
@@ -824,9 +802,9 @@ class OMVFS(StreamSelector[FittedState]):
             The file, replaced atomically. What was there moves to ``<path>.1``.
         extra : object, default=None
             What else to keep: anything that JSON can hold, such as where in a stream to go on.
-            `omvfs.persistence.read` returns it as ``tree["extra"]``.
+            `omvfs.codec.read` returns it as ``tree["extra"]``.
         """
-        persistence.write(path, persistence.content_of(self, os.fspath(path), extra))
+        codec.write(path, persistence.content_of(self, os.fspath(path), extra))
 
     def to_bytes(self) -> bytes:
         """Return what `save` would write, to be kept in memory or sent to another machine.
@@ -854,12 +832,12 @@ class OMVFS(StreamSelector[FittedState]):
 
         Raises
         ------
-        omvfs.persistence.CheckpointError
+        omvfs.codec.CheckpointError
             If they are damaged, of another version, or something else.
         """
         if not isinstance(content, bytes | bytearray | memoryview):
             raise TypeError(f"Got {type(content).__name__}; expected the bytes of a state.")
-        return persistence.selector_of(cls, *persistence.decoded(bytes(content)))
+        return persistence.selector_of(cls, *codec.decoded(bytes(content)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -871,7 +849,7 @@ class OMVFS(StreamSelector[FittedState]):
 
         Raises
         ------
-        omvfs.persistence.CheckpointError
+        omvfs.codec.CheckpointError
             If the file is damaged, of another version, or something else.
 
         Examples
@@ -883,7 +861,7 @@ class OMVFS(StreamSelector[FittedState]):
         >>> OMVFS.load(path).n_samples_seen_
         40
         """
-        return persistence.selector_of(cls, *persistence.read(path), path)
+        return persistence.selector_of(cls, *codec.read(path), path)
 
     def as_parts(self) -> tuple[Part, ...]:
         """Return what was learned as parts that can be merged; learning on does not change them."""
@@ -993,7 +971,7 @@ class OMVFS(StreamSelector[FittedState]):
     def _preparing(self, v: int) -> Preparing | None:
         known, view = self._known, self.schema_.names[v]
         steps, counted = known.preparation.steps[v], known.preparation.counted[v]
-        dtype, negative = known.state.statistics.dtype, self._later_negative_mode
+        dtype, negative = known.state.statistics.dtype.name, self._later_negative_mode
         return Preparing(view, steps, counted, dtype, negative) if steps else None
 
     # Learning

@@ -1,7 +1,7 @@
 """OMVFSPaper, the method as the paper prints it."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from omvfs.constraints import NegativeMode
 from omvfs.data.schema import NewFeatures
@@ -138,3 +138,25 @@ class OMVFSPaper(OMVFS):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, *, start_U: Any = None, start_V: Any = None
+    ) -> Self:
+        """Learn from one more chunk; a call that fails changes nothing.
+
+        Parameters
+        ----------
+        X : anything `as_views` accepts
+            The chunk, of any number of rows. Use `rechunk` to cut a stream to equal chunks.
+        y : ignored
+            For compatibility with scikit-learn.
+        start_U : array of shape (n_rows, n_clusters), optional
+            Clusters of the chunk to start from, instead of random ones.
+        start_V : mapping of str to array of shape (n_features_of_view, n_clusters), optional
+            Feature matrices to start from, by view name.
+
+        Returns
+        -------
+        self
+        """
+        return super().partial_fit(X, y, start_U=start_U, start_V=start_V)

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from omvfs import disk, persistence
+from omvfs import codec, disk, persistence
+from omvfs.codec import CheckpointError
 from omvfs.constraints import PARAMETERS
 from omvfs.data.schema import Vocabulary
 from omvfs.formats import Cursor, Source
 from omvfs.model.stream.event import DriftEvent
 from omvfs.omvfs import OMVFS
-from omvfs.persistence import CheckpointError, pack_params, unpack_params
+from omvfs.persistence import pack_params, unpack_params
 
 # Parameters that do not change what is learned.
 FREE = {name for name, each in PARAMETERS.items() if each.role in ("ranks", "reads")}
@@ -126,7 +127,7 @@ def run(
         # What cannot be saved is told now, not when the first checkpoint is due.
         pack_params(selector.get_params(deep=False))
         disk.sweep(save_to)
-    kept = persistence.kept(save_to) if resume and save_to is not None else None
+    kept = codec.kept(save_to) if resume and save_to is not None else None
     if kept is not None:
         selector, cursor = restore(kept, selector, source)
     # As they are now: what changes while they are read is told when the run goes on.
@@ -187,7 +188,7 @@ def restore(path: str | os.PathLike[str], selector: OMVFS, source: Source) -> tu
     source : Source
         Whose views, files and kind must be those of before.
     """
-    tensors, tree = persistence.read(path)
+    tensors, tree = codec.read(path)
     loaded, name = persistence.selector_of(OMVFS, tensors, tree, path), os.fspath(path)
     extra = tree.get("extra")
     if not isinstance(extra, dict) or not isinstance(extra.get("cursor"), dict):

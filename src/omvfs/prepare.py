@@ -1,7 +1,7 @@
 """What rows go through before they are learned from; what its steps count travels along."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 from zlib import crc32
@@ -413,7 +413,7 @@ class Preparing:
         Its name.
     steps : tuple of str
     counted : tuple of mapping of str to array
-    dtype : dtype
+    dtype : {"float32", "float64"}
         Precision in which rows are prepared.
     negative : {"error", "clip", "allow"}
         What happens to negative values before.
@@ -422,7 +422,7 @@ class Preparing:
     view: str
     steps: tuple[str, ...]
     counted: tuple[Counted, ...]
-    dtype: np.dtype[Any]
+    dtype: str
     negative: Negative
 
     @property
@@ -446,48 +446,16 @@ class Preparing:
         X, _ = _taken_through(self.view, own, self.steps, self.counted, counts=False)
         return as_views({self.view: X}, negative="allow")[self.view]
 
-    def plain(self) -> dict[str, Any]:
-        """Return it as values that JSON can hold."""
-        counted = [{name: a.tolist() for name, a in own.items()} for own in self.counted]
-        about = {"dtype": self.dtype.name, "negative": self.negative}
-        return {"steps": list(self.steps), "counted": counted, **about}
-
-    @classmethod
-    def of_plain(cls, held: Any, view: str) -> "Preparing":
-        """Return what `plain` gave, of which `facts_of_plain` are true."""
-        dtype = np.dtype(held["dtype"])
-        kinds = {"df": np.int64, _ROWS: np.int64, "largest": dtype}
-        counted = tuple(
-            {name: np.array(values, kinds[name]) for name, values in own.items()}
-            for own in held["counted"]
-        )
-        return cls(view, tuple(held["steps"]), counted, dtype, held["negative"])
-
-
-def facts_of_plain(held: Any, view: str, width: int) -> Iterator[tuple[Any, str]]:
-    """Yield what must be true of what `plain` gave, for so many columns, and what is said if not.
-
-    They come in an order in which each may rely on those before.
-    """
-    steps, counted, dtype, negative = (
-        held[key] for key in ("steps", "counted", "dtype", "negative")
-    )
-    named = type(steps) is list and steps and all(map(step_of, steps))
-    yield named, f"view {view!r} is prepared by {steps!r}"
-    yield dtype in ("float32", "float64"), f"view {view!r} is prepared in {dtype!r}"
-    known = negative in ("error", "clip", "allow")
-    yield known, f"negative values of view {view!r} are {negative!r}"
-    for step, own in zip(steps, counted, strict=True):
-        called = f"{step!r} of view {view!r}"
-        yield set(own) == set(known_step(step).merge), f"{called} has counted {sorted(own)}"
-        for name, values in own.items():
-            array, n = np.array(values), 1 if name == _ROWS else width
-            fits = array.shape == (n,) and array.dtype.kind == ("f" if name == "largest" else "i")
-            yield fits, f"{called} has counted no numbers of its columns"
-            sound = np.isfinite(array).all() and (array >= 0).all()
-            yield sound, f"{called} has counts below 0 or not finite"
-        if step == "tfidf":
-            yield max(own["df"]) <= own[_ROWS][0], f"{called} has counted more rows than there are"
+    def fits(self, width: int) -> bool:
+        """Tell whether its steps are known, and have counted so many columns."""
+        steps = [step_of(step) for step in self.steps]
+        shapes = [{name: a.shape for name, a in own.items()} for own in self.counted]
+        wanted = [
+            {name: (1 if name == _ROWS else width,) for name in step.merge} if step else None
+            for step in steps
+        ]
+        known = bool(steps) and all(steps) and self.dtype in ("float32", "float64")
+        return known and shapes == wanted
 
 
 def _taken_through(

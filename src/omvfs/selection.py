@@ -1,16 +1,14 @@
 """The selected features by themselves, frozen: what serving needs of a selector."""
 
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omvfs import codec
 from omvfs.data.blocks import (
     Block,
     are_mappings,
@@ -25,9 +23,8 @@ from omvfs.data.blocks import (
 from omvfs.data.read import as_views, select_columns
 from omvfs.data.schema import Names, listed
 from omvfs.data.views import Views, holds_views, named_blocks
-from omvfs.disk import replacing_text
 from omvfs.model.columns import place_columns
-from omvfs.prepare import Preparing, facts_of_plain, hash_bits, hashed, known_step
+from omvfs.prepare import Preparing, hash_bits, hashed
 
 
 def is_views(X: Any) -> bool:
@@ -135,42 +132,26 @@ class Chosen:
             return True
         return len(names) == self.width and tuple(names[self.columns]) == self.names
 
-    def plain(self) -> dict[str, Any]:
-        """Return it as values that JSON can hold."""
-        prepared = None
-        if self.preparing is not None:
-            needed = None if self.needed is None else self.needed.plain()
-            prepared = {"needed": needed, **self.preparing.plain()}
-        return {
-            "view": self.view,
-            "width": self.width,
-            "columns": self.columns.tolist(),
-            "names": self.names,
-            **({"may_lack": True} if self.may_lack else {}),
-            "prepared": prepared,
-        }
-
-    @classmethod
-    def of_plain(cls, held: Any) -> "Chosen":
-        """Return what `plain` gave, of which `_facts_of_view` are true."""
-        names, prepared = held["names"], held["prepared"]
-        chosen = cls(
-            held["view"],
-            held["width"],
-            np.array(held["columns"], np.intp),
-            None if names is None else tuple(names),
-            held.get("may_lack", False),
-        )
-        if prepared is None:
-            return chosen
-        needed = None if prepared["needed"] is None else cls.of_plain(prepared["needed"])
-        return replace(chosen, preparing=Preparing.of_plain(prepared, chosen.view), needed=needed)
+    def is_sound(self) -> bool:
+        """Tell whether its pieces fit each other: a file may have been made by anyone."""
+        columns, needed = self.columns, self.needed or self
+        rising = columns.ndim == 1 and len(columns) > 0 and bool((np.diff(columns) > 0).all())
+        if not rising or not 0 <= columns[0] <= columns[-1] < self.width < 1 << 31:
+            return False
+        named = not self.may_lack if self.names is None else len(self.names) == len(columns)
+        if self.preparing is None:
+            return named and self.needed is None
+        same = (needed.view, needed.width) == (self.view, self.width)
+        held = self.needed is None or (self.needed.preparing is None and self.needed.is_sound())
+        covered = held and same and set(columns) <= set(needed.columns)
+        alone = self.needed is not None or not self.preparing.needs_all
+        return named and covered and alone and self.preparing.fits(len(needed.columns))
 
 
-_KIND, _VERSION = "omvfs selection", 2
 _ONE = "X"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection:
     """The selected features of every view, and nothing of what was learned.
 
@@ -195,17 +176,18 @@ class Selection:
     (Selection(view_0: 1 of 3, view_1: 1 of 3), [[1.0, 3.0], [5.0, 3.0]])
     """
 
-    def __init__(self, chosen: tuple[Chosen, ...], of_one: bool, names_out: tuple[str, ...]):
-        self._chosen, self._of_one, self._names_out = chosen, of_one, names_out
+    chosen: tuple[Chosen, ...]
+    of_one: bool
+    names_out: tuple[str, ...]
 
     @property
     def columns(self) -> dict[str, NDArray[np.intp]]:
         """Selected columns by view name, in the view, or in X if that was one."""
-        return {each.view: each.columns.copy() for each in self._chosen}
+        return {each.view: each.columns.copy() for each in self.chosen}
 
     def get_feature_names_out(self) -> NDArray[Any]:
         """Return the names of the columns of `transform`."""
-        return np.array(self._names_out, dtype=object)
+        return np.array(self.names_out, dtype=object)
 
     def transform(self, X: Any) -> Block:
         """Return the selected features: of one 2-D X its columns, of views one after another.
@@ -222,10 +204,10 @@ class Selection:
         array or CSR matrix
             Sparse if any view is.
         """
-        if not self._of_one:
+        if not self.of_one:
             return hstack(list(self.transform_views(X).values()))
-        if any(each.preparing is not None for each in self._chosen):
-            order = np.argsort(np.concatenate([each.columns for each in self._chosen]))
+        if any(each.preparing is not None for each in self.chosen):
+            order = np.argsort(np.concatenate([each.columns for each in self.chosen]))
             return hstack(list(self.transform_views(X).values()))[:, order]
         return self._of_all_views().of(*self._one(X))
 
@@ -237,9 +219,9 @@ class Selection:
         X : anything `as_views` accepts
             As what was fitted: one 2-D X, or views by name.
         """
-        if self._of_one:
+        if self.of_one:
             block, names = self._one(X)
-            return {each.view: each.of(block, names) for each in self._chosen}
+            return {each.view: each.of(block, names) for each in self.chosen}
         if not is_views(X):
             raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
         batch = as_views(X, negative="allow", new_features="grow")
@@ -248,7 +230,7 @@ class Selection:
         known = batch.feature_names
         return {
             each.view: each.of(batch[each.view], known[each.view], each.view in batch.by_name)
-            for each in self._chosen
+            for each in self.chosen
         }
 
     def select(self, X: Any) -> Any:
@@ -278,9 +260,9 @@ class Selection:
         x  1
         y  5
         """
-        if any(each.hash_bits for each in self._chosen):
+        if any(each.hash_bits for each in self.chosen):
             raise ValueError("Features were hashed: no column of X is one of them. Use transform.")
-        if self._of_one:
+        if self.of_one:
             self._check_one(X)
             return _taken(X, self._of_all_views())
         if not is_views(X):
@@ -291,7 +273,7 @@ class Selection:
             raise ValueError(f"Got views {listed(by_view)}; expected {listed(self.columns)}.")
         if isinstance(X, Views):
             return self._kept_views(X)
-        chosen = {each.view: each for each in self._chosen}
+        chosen = {each.view: each for each in self.chosen}
         if modalities_of(X) is not None:
             taken = {v: chosen[v].places(column_names(m), m.shape[1]) for v, m in by_view.items()}
             return with_columns_of_modalities(X, taken)
@@ -303,7 +285,7 @@ class Selection:
     def _kept_views(self, X: Views) -> Views:
         found = {
             each.view: each.places(X.feature_names[each.view], X.widths[each.view])
-            for each in self._chosen
+            for each in self.chosen
         }
         names = {
             view: own[found[view]].tolist()
@@ -315,11 +297,11 @@ class Selection:
 
     def _of_all_views(self) -> Chosen:
         """Return what is selected of one 2-D X, of all views together."""
-        columns = np.concatenate([each.columns for each in self._chosen])
+        columns = np.concatenate([each.columns for each in self.chosen])
         order = np.argsort(columns)
-        names = [name for each in self._chosen for name in each.names or ()]
+        names = [name for each in self.chosen for name in each.names or ()]
         named = tuple(names[i] for i in order) if names else None
-        return Chosen(_ONE, self._chosen[0].width, columns[order], named)
+        return Chosen(_ONE, self.chosen[0].width, columns[order], named)
 
     def _check_one(self, X: Any) -> None:
         if is_views(X):
@@ -330,20 +312,17 @@ class Selection:
         batch = as_views(X, negative="allow")
         return batch[_ONE], batch.feature_names[_ONE]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file of JSON, whole or not at all.
+    def save(self, path: codec.PathLike) -> None:
+        """Write it to a small file, whole or not at all.
 
         Parameters
         ----------
         path : path
         """
-        views = [each.plain() for each in self._chosen]
-        about = {"kind": _KIND, "version": _VERSION, "of_one": self._of_one}
-        with replacing_text(path) as file:
-            json.dump({**about, "views": views, "names_out": self._names_out}, file)
+        codec.write(path, self._content())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Selection":
+    def load(cls, path: codec.PathLike) -> "Selection":
         """Return what `save` wrote.
 
         Parameters
@@ -355,82 +334,50 @@ class Selection:
         >>> import tempfile
         >>> from omvfs.baselines import Variance
         >>> X = {"text": [[1.0, 0.0], [5.0, 1.0]]}
-        >>> path = tempfile.mkdtemp() + "/selection.json"
+        >>> path = tempfile.mkdtemp() + "/selection.omvfs"
         >>> Variance(n_features_per_view=1).fit(X).selection().save(path)
         >>> Selection.load(path)
         Selection(text: 1 of 2)
         """
+        tensors, tree = codec.read(path)
         try:
-            held = json.loads(Path(path).read_text(encoding="utf-8"))
-            for holds, why in _facts(held):
-                if not holds:
-                    raise ValueError(why)
-            chosen = tuple(map(Chosen.of_plain, held["views"]))
-            return cls(chosen, held["of_one"], tuple(held["names_out"]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{os.fspath(path)} holds no selection: {error}.") from error
+            decoder = codec.Decoder(tensors)
+            found: Selection = decoder.value(tree["selection"], cls)
+            decoder.end()
+            if not found._is_sound():
+                raise ValueError("its pieces do not fit each other")
+        except codec.UNSOUND as error:
+            raise codec.CheckpointError(
+                f"{os.fspath(path)} holds no selection: {error}."
+            ) from error
+        return found
+
+    def _content(self) -> bytes:
+        encoder = codec.Encoder()
+        tree = {"selection": encoder.node(self)}
+        return codec.encoded(encoder.tensors, tree)
+
+    def _is_sound(self) -> bool:
+        names, sizes = {each.view for each in self.chosen}, {each.width for each in self.chosen}
+        n_columns = sum(len(each.columns) for each in self.chosen)
+        if not 0 < len(names) == len(self.chosen) or len(self.names_out) != n_columns:
+            return False
+        if self.of_one and (
+            len(sizes) > 1 or len({each.names is None for each in self.chosen}) > 1
+        ):
+            return False
+        return all(each.is_sound() for each in self.chosen)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Selection) and self._plain() == other._plain()
+        return isinstance(other, Selection) and self._content() == other._content()
 
     def __hash__(self) -> int:
-        return hash(self._names_out)
-
-    def _plain(self) -> tuple[Any, ...]:
-        return [each.plain() for each in self._chosen], self._of_one, self._names_out
+        return hash(self.names_out)
 
     def __repr__(self) -> str:
-        parts = [f"{each.view}: {len(each.columns):,} of {each.width:,}" for each in self._chosen]
+        parts = [f"{each.view}: {len(each.columns):,} of {each.width:,}" for each in self.chosen]
         return f"Selection({', '.join(parts)})"
 
 
 def _taken(X: Any, chosen: Chosen) -> Any:
     return with_columns(X, chosen.places(column_names(X), n_columns(X), are_mappings(X)))
-
-
-def _facts(held: Any) -> Iterator[tuple[Any, str]]:
-    """Yield what must be true of a file, in an order in which each may rely on those before."""
-    kind, version = held["kind"], held["version"]
-    yield (kind, version) == (_KIND, _VERSION), f"it is {kind!r} of version {version!r}"
-    views, names, of_one = held["views"], held["names_out"], held["of_one"]
-    for own in views:
-        yield from _facts_of_view(own)
-    n_columns = sum(len(own["columns"]) for own in views)
-    forms = {(own["width"], own["names"] is None) for own in views}
-    differ = len({own["view"] for own in views}) == len(views) > 0
-    yield differ, "its views do not fit each other"
-    fit = _all_are(str, names) and len(names) == n_columns
-    yield fit, f"it has {len(names):,} names for {n_columns:,} columns"
-    yield type(of_one) is bool, "it does not tell of what it is"
-    yield len(forms) == 1 or not of_one, "its views are not of one X"
-
-
-def _facts_of_view(held: Any) -> Iterator[tuple[Any, str]]:
-    view, width, columns, names = (held[key] for key in ("view", "width", "columns", "names"))
-    lack, prepared = held.get("may_lack", False), held["prepared"]
-    sound = type(view) is str and type(width) is int and 1 <= width < 2**31
-    yield sound, f"a view is {view!r} of {width!r} features"
-    called = f"view {view!r}"
-    inside = _all_are(int, columns) and all(0 <= j < width for j in columns)
-    yield inside, f"the columns of {called} are not numbers from 0 to {width - 1:,}"
-    rise = columns and all(a < b for a, b in pairwise(columns))
-    yield rise, f"the columns of {called} do not rise"
-    fit = names is None or (_all_are(str, names) and len(names) == len(columns))
-    yield fit, f"{called} has names that do not fit its columns"
-    told = type(lack) is bool and not (lack and names is None)
-    yield told, f"{called} does not tell what its rows may lack"
-    if prepared is not None:
-        every = held
-        if prepared["needed"] is not None:
-            every = prepared["needed"]
-            yield from _facts_of_view(every)
-        fits = (every["view"], every["width"]) == (view, width)
-        fits = fits and set(columns) <= set(every["columns"])
-        yield fits, f"{called} is prepared with other columns"
-        yield from facts_of_plain(prepared, view, len(every["columns"]))
-        alone = not any(known_step(step).whole_rows for step in prepared["steps"])
-        yield alone or every is not held, f"{called} is prepared with too few columns"
-
-
-def _all_are(kind: type, values: Any) -> bool:
-    return type(values) is list and all(type(each) is kind for each in values)

@@ -155,8 +155,6 @@ def test_what_cannot_be_told_is_refused():
         OMVFS("auto", sample_size=0).fit(views)
     with pytest.raises(ValueError, match=r"n_clusters='many'; expected a whole number .* 'auto'"):
         OMVFS("many").fit(views)
-    with pytest.raises(ValueError, match=r"start_U or start_V with n_clusters='auto'"):
-        OMVFS("auto").partial_fit(views, start_U=np.ones((40, 3)))
     model = OMVFS("auto", **QUICK).fit(views)
     before = fingerprint(model._known)
     with pytest.raises(ValueError, match=r"n_clusters=3, but .* n_clusters='auto'"):

@@ -6,13 +6,13 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults import every_solver, everything, good
-from omvfs import OMVFS, fitted
+from faults import everything, good
+from omvfs import OMVFS, OMVFSPaper, fitted
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy, normalized_mutual_information
 from omvfs.model.graph.neighbours import neighbours
 from streams import few
-from support import clustered, counts, recovered
+from support import counts, recovered
 
 
 def planted(**params):
@@ -90,21 +90,9 @@ def test_clusters_do_not_follow_hubs(cells):
 # Starts that are given to `partial_fit`
 
 
-def test_the_constrained_solver_starts_where_it_is_told():
-    X, labels = clustered(np.random.default_rng(0), 60, 12)
-    wanted = (labels + 1) % 3  # other numbers than it would give
-    U = np.eye(3)[wanted]
-    V = {"X": X.T @ U}
-    for start in ({"start_U": U}, {"start_V": V}, {"start_U": U, "start_V": V}):
-        model = OMVFS(3, random_state=0).partial_fit(X, **start)
-        np.testing.assert_array_equal(model.window_labels_, wanted)
-    np.testing.assert_array_equal(model.partial_fit(X, start_U=U).predict(X), wanted)
-
-
-@every_solver
-def test_bad_starts_are_refused_and_change_nothing(make):
+def test_bad_starts_are_refused_and_change_nothing():
     text, image = np.ones((8, 3)), np.ones((5, 3))
-    model = make(3, random_state=0)
+    model = OMVFSPaper(3, random_state=0)
     for seed in range(2):
         before = everything(model)
         for start, message in (

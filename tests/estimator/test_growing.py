@@ -173,8 +173,8 @@ def test_selections_go_by_name_and_stay_as_wide_as_they_are(tmp_path):
     model, new = grown(chunks[:4], n_features_per_view=5), chunks[5]
     chosen, selection = model.transform(new), model.selection()
     assert chosen.shape == (40, 5 + 4)
-    selection.save(tmp_path / "selection.json")
-    for frozen in (selection, type(selection).load(tmp_path / "selection.json")):
+    selection.save(tmp_path / "selection.omvfs")
+    for frozen in (selection, type(selection).load(tmp_path / "selection.omvfs")):
         assert abs(frozen.transform(new) - chosen).max() == 0
     names = np.array(model.schema_.feature_names[0])[model.view_support_["text"]]
     expected = [[(row or {}).get(name, 0.0) for name in names] for row in new["text"]]

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from faults import everything, good
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import Variance
+from omvfs.codec import CheckpointError
 from omvfs.constraints import PARAMETERS, check_all, checked
 from omvfs.formats import ArraySource
 from omvfs.model.ranking.request import Ranking
 from omvfs.model.state import Settings
 from omvfs.parameters import GONE, number, one_of
-from omvfs.persistence import CheckpointError
 from omvfs.pipeline import run
 from streams import every_solver, two_views
 from support import clustered, fingerprint

@@ -1,6 +1,6 @@
 """Selected columns: as an array, as the kind they came as, or frozen to take them later."""
 
-import json
+from dataclasses import replace
 
 import narwhals
 import numpy as np
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from omvfs import OMVFS, Views
 from omvfs.baselines import ColumnSum, Variance
+from omvfs.codec import CheckpointError
 from omvfs.selection import Selection
 from streams import two_views
 from support import counts, dense
@@ -203,33 +204,41 @@ def test_columns_with_names_are_taken_by_name_wherever_they_are():
 def test_it_comes_back_from_its_file(tmp_path):
     for rows in (words(), two_views(0, 30), two_views(0, 30)["text"]):
         frozen = Variance(n_features_per_view=3).fit(rows).selection()
-        frozen.save(tmp_path / "selection.json")
-        back = Selection.load(tmp_path / "selection.json")
+        frozen.save(tmp_path / "selection.omvfs")
+        back = Selection.load(tmp_path / "selection.omvfs")
         assert back == frozen
         assert hash(back) == hash(frozen)
         np.testing.assert_array_equal(back.transform(rows), frozen.transform(rows))
 
 
 def test_a_file_that_is_no_selection_is_refused(tmp_path):
-    path = tmp_path / "selection.json"
-    Variance(n_features_per_view=3).fit(words()).selection().save(path)
-    sound = path.read_text()
-    for other, said in (
-        ({"columns": [0, 1, 99]}, "numbers from 0 to 11"),
-        ({"columns": [2, 1, 0]}, "do not rise"),
-        ({"columns": [0, 1, 1.5]}, "numbers from 0"),
-        ({"columns": []}, "do not rise"),
-        ({"names": ["a"]}, "names that do not fit"),
-        ({"names": [1, 2, 3]}, "names that do not fit"),
-        ({"width": 2**40}, "of 1099511627776 features"),
-        ({"view": "image"}, "views do not fit"),
+    path = tmp_path / "selection.omvfs"
+    sound = Variance(n_features_per_view=3).fit(words()).selection()
+    first, *others = sound.chosen
+    for other in (
+        {"columns": np.array([0, 1, 99])},
+        {"columns": np.array([2, 1, 0])},
+        {"columns": np.array([-1, 0, 1])},
+        {"columns": np.array([], int)},
+        {"columns": np.array([0.0, 1.0, 2.0])},
+        {"names": ("a",)},
+        {"names": (1, 2, 3)},
+        {"names": None, "may_lack": True},
+        {"width": 2**40},
+        {"view": "image"},
+        {"needed": first},
     ):
-        held = json.loads(sound)
-        held["views"][0] |= other
-        path.write_text(json.dumps(held))
-        with pytest.raises(ValueError, match=rf"selection.json holds no selection: .*{said}"):
+        replace(sound, chosen=(replace(first, **other), *others)).save(path)
+        with pytest.raises(CheckpointError, match=r"selection.omvfs holds no selection"):
             Selection.load(path)
-    for text in ("", "[]", "{}", '{"kind": "x", "version": 1}', "[" * 100_000):
+    for other in ({"names_out": ("a",)}, {"of_one": 1}, {"of_one": True}, {"chosen": ()}):
+        replace(sound, **other).save(path)
+        with pytest.raises(CheckpointError, match="holds no selection"):
+            Selection.load(path)
+    OMVFS(n_clusters=2, random_state=0).fit(words()).save(path)
+    with pytest.raises(CheckpointError, match="holds no selection"):
+        Selection.load(path)
+    for text in ("", "[]", "{}", "[" * 100_000):
         path.write_text(text)
-        with pytest.raises(ValueError, match="holds no selection"):
+        with pytest.raises(CheckpointError, match="no checkpoint"):
             Selection.load(path)

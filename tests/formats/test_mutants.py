@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
+from omvfs.codec import CheckpointError
 from omvfs.formats import SourceError
 from omvfs.formats.registry import FORMATS
-from omvfs.persistence import CheckpointError
 from reliability import files as mutants
 
 COUNT = 8

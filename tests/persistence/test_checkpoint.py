@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
 
-from omvfs import OMVFS, OMVFSPaper, Views, persistence
+from omvfs import OMVFS, OMVFSPaper, Views, codec
+from omvfs.codec import CheckpointError
 from omvfs.formats import ArraySource
-from omvfs.persistence import CheckpointError
 from omvfs.pipeline import run
 from support import counts, fingerprint
 
 
 def write(path, arrays, tree):
-    persistence.write(path, persistence.encoded(arrays, tree))
+    codec.write(path, codec.encoded(arrays, tree))
 
 
 def two_views(n=60, seed=0, dtype=np.float64):
@@ -105,7 +105,7 @@ def test_bytes_of_any_kind_are_a_state():
 def test_any_reader_of_the_format_reads_it_and_extra_comes_back(tmp_path):
     OMVFS(2, random_state=0).fit(two_views()).save(tmp_path / "model", extra={"row": 60})
     assert "tree" in load_file(tmp_path / "model")
-    assert persistence.read(tmp_path / "model")[1]["extra"] == {"row": 60}
+    assert codec.read(tmp_path / "model")[1]["extra"] == {"row": 60}
 
 
 def test_very_many_names_come_back(tmp_path):
@@ -134,8 +134,8 @@ def test_the_file_is_private_and_the_one_before_is_kept(tmp_path):
     for n in (1, 2, 3):
         write(path, {"a": np.arange(n)}, {"n": n})
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert persistence.read(path)[1] == {"n": 3}
-    assert persistence.read(persistence.previous(path))[1] == {"n": 2}
+    assert codec.read(path)[1] == {"n": 3}
+    assert codec.read(codec.previous(path))[1] == {"n": 2}
     assert sorted(os.listdir(path.parent)) == ["model", "model.1"]
 
 
@@ -152,7 +152,7 @@ def test_nothing_unfitted_is_saved(tmp_path):
 @pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()])
 def test_a_fault_in_any_call_leaves_the_old_or_the_new(tmp_path, monkeypatch, call, fault):
     path = tmp_path / "model"
-    monkeypatch.setattr(persistence, "_PIECE", 256)
+    monkeypatch.setattr(codec, "_PIECE", 256)
     write(path, {"a": np.zeros(100)}, {"n": 0})
     write(path, {"a": np.zeros(100)}, {"n": 1})
     genuine = getattr(os, call)
@@ -174,21 +174,21 @@ def test_a_fault_in_any_call_leaves_the_old_or_the_new(tmp_path, monkeypatch, ca
         except type(fault):
             failures += 1
         monkeypatch.setattr(os, call, genuine)
-        arrays, meta = persistence.read(path)
+        arrays, meta = codec.read(path)
         assert (meta["n"], arrays["a"][0]) in ((1, 0.0), (2, 1.0))
-        assert persistence.read(persistence.previous(path))[1]["n"] in (0, 1, 2)
+        assert codec.read(codec.previous(path))[1]["n"] in (0, 1, 2)
         assert sorted(os.listdir(tmp_path)) == ["model", "model.1"]
         if left[0] > 0:
             break
     assert failures >= (call != "link")
-    assert persistence.read(path)[1] == {"n": 2}
+    assert codec.read(path)[1] == {"n": 2}
 
 
 def test_short_writes_are_gone_on_with(tmp_path, monkeypatch):
     genuine = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: genuine(fd, data[: max(1, len(data) // 3)]))
     write(tmp_path / "model", {"a": np.arange(1000)}, {})
-    np.testing.assert_array_equal(persistence.read(tmp_path / "model")[0]["a"], np.arange(1000))
+    np.testing.assert_array_equal(codec.read(tmp_path / "model")[0]["a"], np.arange(1000))
 
 
 # Files that are not what they seem
@@ -248,22 +248,22 @@ def test_a_damaged_file_is_refused(whole, scratch, data):
 def test_something_else_is_refused(tmp_path, content):
     (tmp_path / "model").write_bytes(content)
     with pytest.raises(CheckpointError, match="model"):
-        persistence.read(tmp_path / "model")
+        codec.read(tmp_path / "model")
 
 
 def test_a_foreign_or_later_file_is_refused(tmp_path, whole):
     save_file({"a": np.zeros(3)}, tmp_path / "foreign")
     with pytest.raises(CheckpointError, match="no checkpoint of this library"):
-        persistence.read(tmp_path / "foreign")
-    meta = {"format": persistence.FORMAT, "version": "99"}
+        codec.read(tmp_path / "foreign")
+    meta = {"format": codec.FORMAT, "version": "99"}
     save_file({"a": np.zeros(3)}, tmp_path / "later", meta)
     with pytest.raises(
-        CheckpointError, match=rf"format 99.*reads format {persistence.VERSION}; fit again"
+        CheckpointError, match=rf"format 99.*reads format {codec.VERSION}; fit again"
     ):
-        persistence.read(tmp_path / "later")
+        codec.read(tmp_path / "later")
     (tmp_path / "model").write_bytes(whole)
     with pytest.raises(FileNotFoundError):
-        persistence.read(tmp_path / "nowhere")
+        codec.read(tmp_path / "nowhere")
 
 
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
@@ -298,11 +298,11 @@ def test_a_callable_is_not_saved(tmp_path):
 def test_a_model_with_parameters_of_before_says_what_to_do(tmp_path):
     path = tmp_path / "model"
     OMVFS(3, random_state=0).fit(two_views()).save(path)
-    arrays, meta = persistence.read(path)
+    arrays, meta = codec.read(path)
     params = meta["params"]
     params["score"] = params.pop("criterion")
-    persistence.write(path, persistence.encoded(arrays, meta))
-    with pytest.raises(persistence.CheckpointError, match=r"parameters 'score'.*fit again"):
+    codec.write(path, codec.encoded(arrays, meta))
+    with pytest.raises(codec.CheckpointError, match=r"parameters 'score'.*fit again"):
         OMVFS.load(path)
 
 

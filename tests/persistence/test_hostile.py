@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from omvfs import OMVFS, persistence
-from omvfs.persistence import CheckpointError
+from omvfs import OMVFS, codec
+from omvfs.codec import CheckpointError
 from reliability import checkpoints
 
 
@@ -15,7 +15,7 @@ def known(tmp_path_factory):
     path, known = tmp_path_factory.mktemp("known") / "model", []
     for model in checkpoints.models():
         model.save(path)
-        known.append(persistence.read(path))
+        known.append(codec.read(path))
     return known
 
 

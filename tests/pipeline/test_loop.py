@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS
+from omvfs.codec import CheckpointError
 from omvfs.formats import ArraySource, IteratorSource
-from omvfs.persistence import CheckpointError
 from omvfs.pipeline import run
 from support import counts, fingerprint
 

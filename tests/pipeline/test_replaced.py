@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS, Views
+from omvfs.codec import CheckpointError
 from omvfs.formats import IteratorSource, open_source, open_writer
 from omvfs.formats.opening import standard_input
-from omvfs.persistence import CheckpointError
 from omvfs.pipeline import run
 from support import counts
 

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from safetensors.numpy import save
 
-from omvfs import OMVFS, OMVFSPaper, persistence
-from omvfs.persistence import CheckpointError, Decoder, Encoder
+from omvfs import OMVFS, OMVFSPaper, codec
+from omvfs.codec import CheckpointError, Decoder, Encoder
 from reliability.attempts import (
     MOST_SECONDS,
     Outcome,
@@ -75,8 +75,8 @@ def written(path: Path, arrays: Arrays, text: str) -> None:
     """Write a file of which everything is true but what it says."""
     solid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     solid["tree"] = np.frombuffer(text.encode(), np.uint8)
-    about = {"format": persistence.FORMAT, "version": str(persistence.VERSION)}
-    about["sha256"] = persistence._digest(solid)
+    about = {"format": codec.FORMAT, "version": str(codec.VERSION)}
+    about["sha256"] = codec._digest(solid)
     path.write_bytes(save(solid, {"omvfs": json.dumps(about)}))
 
 
@@ -250,7 +250,7 @@ def hostile(numbers: range, seed: int) -> Iterator[Outcome]:
         known, path = [], here / "model"
         for model in models():
             model.save(path, {"cursor": {"row": 20}, "source": {"kind": "any"}})
-            known.append(persistence.read(path))
+            known.append(codec.read(path))
         for number in numbers:
             rng = np.random.default_rng([seed, number, 9])
             arrays, tree = spoilt(*known[number % len(known)], rng)

@@ -19,8 +19,8 @@ from pyarrow import feather, parquet
 from scipy.io import savemat
 
 from omvfs import OMVFS, Views
+from omvfs.codec import CheckpointError
 from omvfs.formats import SourceError, open_source, open_writer
-from omvfs.persistence import CheckpointError
 from reliability.attempts import (
     MOST_BYTES,
     MOST_SECONDS,

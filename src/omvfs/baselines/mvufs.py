@@ -408,7 +408,7 @@ def descend(
     return lowest
 
 
-def local_residual(X: Block, k: int, ridge: float = _RIDGE) -> sp.csr_array:
+def local_residual(X: Block, k: int) -> sp.csr_array:
     """Return I − A, where (A y)_i is what the neighbours of row i predict of y_i.
 
     Kernel ridge regression with the cosine kernel: a_i = k_iᵀ (K_i + λI)⁻¹, over the k nearest
@@ -420,8 +420,6 @@ def local_residual(X: Block, k: int, ridge: float = _RIDGE) -> sp.csr_array:
     X : array or CSR matrix of shape (n, D)
     k : int
         Neighbours of a row.
-    ridge : float
-        λ, above 0.
 
     Returns
     -------
@@ -431,10 +429,10 @@ def local_residual(X: Block, k: int, ridge: float = _RIDGE) -> sp.csr_array:
     Examples
     --------
     >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    >>> local_residual(X, 1, ridge=0.25).toarray()
-    array([[ 1. , -0.8,  0. ],
-           [-0.8,  1. ,  0. ],
-           [ 0. ,  0. ,  0. ]])
+    >>> local_residual(X, 1).toarray().round(2)
+    array([[ 1.  , -0.91,  0.  ],
+           [-0.91,  1.  ,  0.  ],
+           [ 0.  ,  0.  ,  0.  ]])
     """
     n = X.shape[0]
     unit = unit_rows(X)
@@ -442,7 +440,7 @@ def local_residual(X: Block, k: int, ridge: float = _RIDGE) -> sp.csr_array:
     for row in (slice(*ends) for ends in pairwise(A.indptr)):
         near = unit[A.indices[row]]
         K = dense(near @ near.T)
-        K[np.diag_indices(len(K))] = 1 + ridge
+        K[np.diag_indices(len(K))] = 1 + _RIDGE
         A.data[row] = np.linalg.solve(K, A.data[row])
     return sp.csr_array(sp.diags_array((np.diff(A.indptr) > 0).astype(np.float64)) - A)
 

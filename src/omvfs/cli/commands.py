@@ -176,7 +176,11 @@ def select(
         stack.enter_context(leaving_no_folder(out))
         _check_out(to, reading, write_data)
         stack.enter_context(locked(out))
-        kept = _kept_in(to) if many or (out / PARTS).exists() else None
+        kept = None
+        if many or (out / PARTS).exists():
+            from omvfs.distributed import shards
+
+            kept = shards.Kept(out / PARTS)
         _check_free(to, resume, overwrite, [PARTS, *pages] if kept else pages)
         if resume:
             _check_same_kind(to, kept, many)
@@ -274,8 +278,6 @@ def merge(
 
     to: Destination = context.with_resource(destination(out))
     here = to.here
-    if here.is_dir():
-        raise typer.BadParameter(f"{to} is a folder; expected a file, as {to / 'all.omvfs'}.")
     given: set[Path] = set()
     for model in models:
         if model.resolve() in given:
@@ -283,10 +285,7 @@ def merge(
         given.add(model.resolve())
     if here.resolve() in given:
         raise typer.BadParameter(f"{to} is one of the parts: take another file for -o.")
-    if not overwrite:
-        to.check_free()
-        if here.exists():
-            raise typer.BadParameter(f"{to} is there already: take another file, or --overwrite.")
+    _check_file(to, "all.omvfs", overwrite)
     with leaving_no_folder(here.parent):
         _check_writable(here.parent)
         to.check_writable()
@@ -365,14 +364,7 @@ def report(
     _pages_for(True)
     page, values = (context.with_resource(each) for each in out)
     for each in (page, values):
-        if each.here.is_dir():
-            raise typer.BadParameter(f"{each} is a folder; expected a file, as {each / PAGE}.")
-        if not overwrite:
-            each.check_free()
-            if each.here.exists():
-                raise typer.BadParameter(
-                    f"{each} is there already: take another file, or --overwrite."
-                )
+        _check_file(each, PAGE, overwrite)
     selector = _loaded(context, model)
     with leaving_no_folder(page.here.parent):
         _check_writable(page.here.parent, str(page))
@@ -432,12 +424,12 @@ def _learned_here(
     listeners: Sequence["Listener"],
 ) -> "Result":
     """Return what was learned from all rows, one after another, in this process."""
-    from omvfs import persistence
+    from omvfs import codec
     from omvfs.formats import Joined
     from omvfs.pipeline import run
 
     given, model = context.params, to.here / MODEL
-    if given["resume"] and persistence.kept(model) == persistence.previous(model):
+    if given["resume"] and codec.kept(model) == codec.previous(model):
         there = to / MODEL
         say(f"There is no {there}; going on from the one before it, {there}.1.", err=True)
     wanted: NewFeatures = table_of(context).get("new_features", "grow")
@@ -548,6 +540,15 @@ def _pages_for(asked: bool) -> list[str]:
 # What can be told to be wrong with a command before anything is read
 
 
+def _check_file(to: "Destination", example: str, overwrite: bool) -> None:
+    if to.here.is_dir():
+        raise typer.BadParameter(f"{to} is a folder; expected a file, as {to / example}.")
+    if not overwrite:
+        to.check_free()
+        if to.here.exists():
+            raise typer.BadParameter(f"{to} is there already: take another file, or --overwrite.")
+
+
 def _check_one_size(context: typer.Context) -> None:
     if is_given(context, "features") and is_given(context, "total"):
         raise typer.BadParameter(
@@ -646,13 +647,6 @@ def _telling_end(told: StatusFile, inputs: Sequence[str]) -> Iterator[StatusFile
 # Many files at a time: workers of this machine, or of a cluster that is there
 
 
-def _kept_in(out: "Destination") -> "Kept":
-    """Return the finished parts of a run."""
-    from omvfs.distributed.shards import Kept
-
-    return Kept(out.here / PARTS)
-
-
 def _check_workers(given: Mapping[str, Any], reading: Reading, out: "Destination") -> bool:
     """Tell whether workers were asked for, and refuse what they cannot do."""
     if given["workers"] is None and given["scheduler"] is None:
@@ -694,10 +688,10 @@ def _check_same_kind(out: "Destination", kept: "Kept | None", workers: bool) -> 
 
 def _is_begun(model: Path) -> bool:
     """Tell whether a model is the checkpoint of a run without workers."""
-    from omvfs import persistence
+    from omvfs import codec
 
     try:
-        _, meta = persistence.read(model)
+        _, meta = codec.read(model)
     except (OSError, ValueError):
         return False
     extra = meta.get("extra") if isinstance(meta, dict) else None

@@ -351,7 +351,6 @@ def rechunk(
     batches: Iterable[Any],
     batch_size: int,
     *,
-    like: Schema | None = None,
     negative: Negative = "error",
     views: Columns | None = None,
     missing: Missing = "error",
@@ -369,8 +368,8 @@ def rechunk(
         chunks made from it have been consumed.
     batch_size : int
         Rows of a chunk; the last one may have fewer.
-    like, negative, views, missing, new_features
-        As for `as_views`. Without `like`, every batch must match the first.
+    negative, views, missing, new_features
+        As for `as_views`. Every batch must match the first.
 
     Yields
     ------
@@ -388,7 +387,8 @@ def rechunk(
         raise ValueError(f"Got batch_size={batch_size}; expected at least 1.")
     read = partial(as_views, negative=negative, missing=missing, new_features=new_features)
 
-    def chunks(like: Schema | None) -> Iterator[Views]:
+    def chunks() -> Iterator[Views]:
+        like: Schema | None = None
         pending: list[Views] = []
         needed = batch_size
         for X in batches:
@@ -407,7 +407,7 @@ def rechunk(
         if pending:
             yield read(Views.concat(pending, new_features))
 
-    return chunks(like)
+    return chunks()
 
 
 # Fewer rows tell nothing; of so many, the first tell which columns to look at.

@@ -31,6 +31,8 @@ _TOPICS = "sport", "music", "food", "travel", "film", "health", "money", "scienc
 # Rows are drawn in blocks of this size whatever the batch size is, so that the batch size never
 # changes a bit of the data and a shorter stream is the beginning of a longer one.
 _BLOCK_ROWS = 2048
+# The larger, the less frequent are the most frequent words.
+_OFFSET = 0.17
 
 
 @dataclass(frozen=True)
@@ -226,8 +228,6 @@ def make_planted(
     drift_at: Sequence[int] = (),
     missing: float | Sequence[float] = 0.0,
     class_weights: Sequence[float] | None = None,
-    exponent: float = 1.0,
-    offset: float = 0.17,
     informative_ranks: float = 1.0,
     view_names: Sequence[str] | None = None,
     dtype: DTypeLike = np.float32,
@@ -236,7 +236,7 @@ def make_planted(
     """Draw a multi-view data set of word counts with known informative features.
 
     The r-th most frequent feature of a view with D features has base frequency proportional to
-    (r + offset D)^-exponent. The ranks are cut into as many strata of neighbours as there are
+    1 / (r + 0.17 D). The ranks are cut into as many strata of neighbours as there are
     informative features, and one feature of each stratum is informative: informative and noise
     features follow the same law. A row is `row_length` independent words. A word is informative
     with the total base frequency of the informative features; an informative word is, with
@@ -268,8 +268,6 @@ def make_planted(
         Fraction of rows that are empty, in all views or each, independently between views.
     class_weights : sequence of float, optional
         Relative sizes of the classes; equal by default.
-    exponent, offset : float
-        Shape of the law of frequencies. A larger offset makes frequent words less frequent.
     informative_ranks : float
         Share of the frequency ranks, from the most frequent, that informative features come from.
         Below 1 the rarest features are all noise, and column sums do carry a hint.
@@ -310,8 +308,6 @@ def make_planted(
         drift_at=drift_at,
         missing=missing,
         class_weights=class_weights,
-        exponent=exponent,
-        offset=offset,
         informative_ranks=informative_ranks,
         view_names=view_names,
         dtype=dtype,
@@ -332,8 +328,6 @@ def planted_stream(
     drift_at: Sequence[int] = (),
     missing: float | Sequence[float] = 0.0,
     class_weights: Sequence[float] | None = None,
-    exponent: float = 1.0,
-    offset: float = 0.17,
     informative_ranks: float = 1.0,
     view_names: Sequence[str] | None = None,
     dtype: DTypeLike = np.float32,
@@ -346,7 +340,7 @@ def planted_stream(
     batch_size : int
         Rows in a chunk; the last may be smaller. It does not change the rows.
     n_rows, n_features, n_informative, n_classes, concentration, row_length, noise, drift_at, \
-missing, class_weights, exponent, offset, informative_ranks, view_names, dtype, random_state
+missing, class_weights, informative_ranks, view_names, dtype, random_state
         As in `make_planted`.
 
     Returns
@@ -385,7 +379,7 @@ missing, class_weights, exponent, offset, informative_ranks, view_names, dtype, 
     for v, name in enumerate(names):
         check_positive(f"row_length of view {name!r}", lengths[v])
         check_fraction(f"missing of view {name!r}", gone[v])
-        base = base_law(widths[v], exponent, offset)
+        base = base_law(widths[v])
         n_ranks = int(informative_ranks * widths[v])
         check_informative(name, planted[v], n_ranks, drifts=len(bounds) > 1)
         columns = rng.permutation(widths[v])
@@ -442,10 +436,10 @@ def _generator(entropy: Any, purpose: str) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(key,)))
 
 
-def base_law(n_features: int, exponent: float, offset: float) -> FloatArray:
+def base_law(n_features: int) -> FloatArray:
     """Return frequencies by rank, the most frequent first, summing to 1."""
     ranks = np.arange(1, n_features + 1, dtype=np.float64)
-    p: FloatArray = (ranks + offset * n_features) ** -exponent
+    p: FloatArray = 1 / (ranks + _OFFSET * n_features)
     p /= p.sum()
     return p
 
@@ -530,11 +524,6 @@ def draw_rows(
 def topic(label: int) -> str:
     """Return what a class is about; -1 is about nothing.
 
-    Parameters
-    ----------
-    label : int
-        Of the class.
-
     Examples
     --------
     >>> topic(0), topic(-1), topic(12)
@@ -547,11 +536,6 @@ def topic(label: int) -> str:
 
 def names_of_features(classes: IntArray) -> list[str]:
     """Return a name for every feature of a view: what its class is about, and its number.
-
-    Parameters
-    ----------
-    classes : int array
-        Class of every feature, -1 for noise.
 
     Examples
     --------

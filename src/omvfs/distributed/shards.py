@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 from sklearn.base import clone
 
 from omvfs import disk
+from omvfs.codec import CheckpointError
 from omvfs.data.schema import Schema
 from omvfs.distributed.steps import PartState, naming, state_of
 from omvfs.formats import Source, SourceError, open_source
 from omvfs.formats.files import without_secrets
 from omvfs.formats.opening import ROWS, Given, Input, read_input
 from omvfs.omvfs import OMVFS
-from omvfs.persistence import CheckpointError
 from omvfs.pipeline import check_same, run
 
 # What a finished part is called: by its key; the second is one without rows.

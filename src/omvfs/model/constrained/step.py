@@ -63,8 +63,6 @@ def step(
     state: State,
     X: Sequence[Block],
     settings: Settings,
-    start_U: Array | None = None,
-    start_V: Sequence[Array] | None = None,
     present: Presence = None,
 ) -> Update[State]:
     """Learn from one chunk.
@@ -76,12 +74,8 @@ def step(
     X : sequence of array or CSR matrix of shape (m, D_v)
         The chunk, per view.
     settings : Settings
-    start_U : array of shape (m, K), optional
-        Clusters of the chunk to start from.
-    start_V : sequence of array of shape (D_v, K), optional
-        Directions to start from.
     present : array of shape (m, n_views), optional
-        Which rows have which views; by default all. Not with clusters or directions to start from.
+        Which rows have which views; by default all.
 
     Returns
     -------
@@ -109,8 +103,8 @@ def step(
     off_chunk = _off_chunk_sq_norms(state, before, rho, settings)
     prior = _prior(part, scales, off_chunk, present)
 
-    if not state.statistics.masses.any() or start_U is not None or start_V is not None:
-        U, info = _solved(draft, scaled, prior, settings, columns, start_U, start_V, present)
+    if not state.statistics.masses.any():
+        U, info = _solved(draft, scaled, prior, settings, present)
     else:
         U, info = _placed(draft, scaled, prior, settings, columns, present)
 
@@ -195,34 +189,17 @@ def _solved(
     X: Sequence[Block],
     prior: PriorStatistics,
     settings: Settings,
-    columns: Sequence[Columns],
-    start_U: Array | None,
-    start_V: Sequence[Array] | None,
     present: Presence,
 ) -> tuple[Indicator, ChunkInfo]:
-    """Cluster the rows of a chunk, with V fitted to all rows so far."""
-    if start_V is not None:
-        whole = unit_directions(start_V)
-        directions = [V_v[c] for V_v, c in zip(whole, columns, strict=True)]
-    elif prior.A.any():
-        directions = Directions.of(prior, settings.sparsity).written_out()
-    elif start_U is None:
-        little = settings.sample_size > 0
-        directions = fresh_start(X, draft.rng, settings, little, present)
-    else:
-        directions = unit_directions([X_v.T @ start_U for X_v in X])
-    U = None
-    if start_U is not None:
-        P = project(X, directions)
-        U = in_clusters(P, start_U.argmax(axis=1))
-    n = X[0].shape[0]
+    """Cluster the rows of the first chunk."""
+    little = settings.sample_size > 0
+    directions = fresh_start(X, draft.rng, settings, little, present)
     # The reservoir is soon clustered anew: no graph, and little effort.
-    first = not prior.A.any() and start_U is None and start_V is None
-    soon_anew = first and n < settings.sample_size
+    soon_anew = X[0].shape[0] < settings.sample_size
     graph = no_graph if soon_anew or present is not None else graph_term(X, settings)
     max_iter = min(settings.max_iter, ITERATIONS) if soon_anew else settings.max_iter
     beta = settings.sparsity
-    found = solve(X, directions, prior, graph, beta=beta, max_iter=max_iter, U=U, present=present)
+    found = solve(X, directions, prior, graph, beta=beta, max_iter=max_iter, present=present)
     A = prior.A + found.U.masses
     sq_norms = prior.V_sq_norms(found.V, A)
     unit = unit_directions(found.V, sq_norms)
