@@ -7,7 +7,7 @@ from paper import version_of_code
 
 FORMAT = 2
 # What a pass runs.
-CODE = "data", "selectors", "model", "baselines"
+CODE = "data", "model", "baselines"
 
 
 class Results:

@@ -14,7 +14,7 @@ from paper.base import Experiment, Place, Row, Task
 from paper.store import Store
 
 # Rooms of the package that learn, select and judge, with all that is in them.
-_ROOMS = "data", "selectors", "model", "persistence", "pipeline", "baselines", "evaluation"
+_ROOMS = "data", "model", "baselines", "evaluation"
 
 
 def rows_of(
@@ -92,7 +92,7 @@ def store_file(experiment: Experiment, place: Place, store: Path) -> Path:
 def write_csv(rows: Sequence[Row], path: Path) -> None:
     """Write rows as a tidy table: one a line, a column a key."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    with replacing_text(path, newline="") as file:
+    with replacing_text(path) as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         for row in rows:
