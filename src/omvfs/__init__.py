@@ -24,7 +24,7 @@ __all__ = [
 ]
 __version__ = "0.2.0"
 
-# Read when they are asked for: what tells the version, or takes rows apart, needs no estimator.
+# Imported on first use, so that `import omvfs` stays fast.
 _HOMES = {
     "OMVFS": "omvfs",
     "OMVFSPaper": "paper",
@@ -36,7 +36,7 @@ _HOMES = {
     "rechunk": "data.read",
 }
 
-# Rooms by a shorter name.
+# Modules that have a shorter name.
 _DOORS = {"river": "integrations.river", "scverse": "integrations.scverse"}
 
 

@@ -55,6 +55,10 @@ class CheckpointError(ValueError):
     """A file that is no checkpoint of ours, or not whole."""
 
 
+class OtherVersionError(CheckpointError):
+    """A checkpoint of another version of the library."""
+
+
 # Files
 
 
@@ -81,20 +85,23 @@ def kept(path: PathLike) -> Path | None:
     return next((each for each in (Path(path), previous(path)) if each.exists()), None)
 
 
-def write(path: PathLike, content: bytes) -> None:
-    """Replace the file at `path` by a new checkpoint, and keep the one before beside it.
+def write(path: PathLike, content: bytes, has_rows: bool = True) -> None:
+    """Replace the file at `path` by a new one.
 
-    At any moment, whatever interrupts, `path` holds the old checkpoint or the new one, whole.
+    At any moment, whatever interrupts, `path` holds the old file or the new one, whole.
 
     Parameters
     ----------
     path : path
         The file. Its folder is made if missing.
     content : bytes
+    has_rows : bool, default=True
+        Whether it is a checkpoint, with rows that may be private: then nobody else may read it, and
+        the one before it is kept beside it.
     """
     path, left = Path(path), memoryview(content)
-    # Of mode 0600: the rows in it may be private.
-    with disk.replacing(path, 0o600, before=lambda: _keep(path)) as descriptor:
+    mode, before = (0o600, lambda: _keep(path)) if has_rows else (0o666, lambda: None)
+    with disk.replacing(path, mode, before=before) as descriptor:
         while left:
             left = left[os.write(descriptor, left[:_PIECE]) :]
 
@@ -126,10 +133,6 @@ def _keep(path: Path) -> None:
 def read(path: PathLike) -> tuple[Tensors, Any]:
     """Return the arrays and the JSON of a checkpoint, whole but otherwise unchecked.
 
-    Parameters
-    ----------
-    path : path
-
     Raises
     ------
     CheckpointError
@@ -143,6 +146,8 @@ def read(path: PathLike) -> tuple[Tensors, Any]:
         content = file.read(size)
     try:
         return decoded(content, name)
+    except OtherVersionError:
+        raise
     except CheckpointError as error:
         raise CheckpointError(f"{error}{older(path)}") from error
 
@@ -211,10 +216,10 @@ def decoded(content: bytes, name: str = GIVEN) -> tuple[Tensors, Any]:
         if told.get("format") != FORMAT:
             raise CheckpointError(f"{name} is no checkpoint of this library.")
         if told.get("version") != str(VERSION):
-            raise CheckpointError(
-                f"{name} was written by omvfs {told.get('omvfs', 'before 0.3')} in format "
-                f"{str(told.get('version'))[:20]}, and this one reads format {VERSION}; fit again "
-                "or load it with that version."
+            raise OtherVersionError(
+                f"{name} was written by another version of omvfs, in format "
+                f"{str(told.get('version'))[:20]}; this one reads format {VERSION}. Fit again, or "
+                "load it with that version."
             )
         tensors = dict(sorted(load(content).items()))
         if _digest(tensors) != told.get("sha256"):

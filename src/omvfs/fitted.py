@@ -148,13 +148,13 @@ class FittedState:
 
     @cached_property
     def key(self) -> bytes:
-        """By what it is known as a part of a stream: its rows."""
+        """Digest of its rows, which identifies it as a part."""
         return key_of_rows(self.state)
 
     def after(
         self, chunk: Views, start_U: Any = None, start_V: Any = None
     ) -> Update["FittedState"]:
-        """Return what a chunk changes, started from clusters of it or matrices by view if given."""
+        """Return what a chunk changes, with `start_U` and `start_V` as the start, if given."""
         if not self.grows:
             return self._after(chunk, start_U, start_V)
         known, matched = self._grown_for(chunk)
@@ -221,7 +221,7 @@ class FittedState:
             blocks = raise_rows(blocks, raised, present)
         starts: dict[str, Any] = {}
         if start_U is not None:
-            starts["start_U"] = self._start_u(start_U, len(chunk))
+            starts["start_U"] = self._start("start_U", start_U, (len(chunk), self.settings.K))
         if start_V is not None:
             starts["start_V"] = self._start_v(start_V)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -356,36 +356,25 @@ class FittedState:
             return True
         return any(sp.issparse(blocks[v]) for blocks in self.state.window.chunks)
 
-    def _start_u(self, U: Any, n: int) -> Array:
-        K = self.settings.K
-        U = _numbers("start_U", U, self.state.statistics.dtype)
-        if U.shape != (n, K) or not np.isfinite(U).all() or (U < 0).any():
-            raise ValueError(
-                f"Got start_U of shape {U.shape}; expected nonnegative values of shape {(n, K)}: "
-                "rows of the chunk by clusters."
-            )
-        start: Array = U
-        return start
-
     def _start_v(self, V: Any) -> list[Array]:
-        K, dtype = self.settings.K, self.state.statistics.dtype
-        names, widths = self.schema.names, self.schema.widths
+        names, K = self.schema.names, self.settings.K
         if not isinstance(V, Mapping) or set(V) != set(names):
             got = f"views {listed(V)}" if isinstance(V, Mapping) else type(V).__name__
             raise ValueError(f"Got start_V for {got}; expected arrays by view, {listed(names)}.")
-        arrays = [_numbers("start_V", V[name], dtype) for name in names]
-        for name, width, V_v in zip(names, widths, arrays, strict=True):
-            if V_v.shape != (width, K) or not np.isfinite(V_v).all() or (V_v < 0).any():
-                raise ValueError(
-                    f"Got start_V of shape {V_v.shape} for view {name!r}; expected nonnegative "
-                    f"values of shape {(width, K)}: features by clusters."
-                )
-        return arrays
+        return [
+            self._start("start_V", V[name], (width, K), f" for view {name!r}")
+            for name, width in zip(names, self.schema.widths, strict=True)
+        ]
 
-
-def _numbers(name: str, values: Any, dtype: Any) -> Array:
-    check_unmasked(values, name)
-    try:
-        return np.array(values, dtype)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"Got {name}={values!r}; expected an array of numbers.") from error
+    def _start(self, name: str, values: Any, shape: tuple[int, int], where: str = "") -> Array:
+        check_unmasked(values, name)
+        try:
+            found: Array = np.array(values, self.state.statistics.dtype)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Got {name}={values!r}; expected an array of numbers.") from error
+        if found.shape != shape or not np.isfinite(found).all() or (found < 0).any():
+            raise ValueError(
+                f"Got {name} of shape {found.shape}{where}; expected nonnegative values of shape "
+                f"{shape}, a column for each cluster."
+            )
+        return found

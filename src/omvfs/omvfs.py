@@ -83,8 +83,8 @@ class OMVFS(StreamSelector[FittedState]):
     n_features_to_select : int, float or None, default=None
         Features to select in all: so many, or a share of all features; at least one of each view.
         The same part of each view, unless rows of the reservoir prove that views should share by
-        what they tell of the clusters. More in all are those and others. Then
-        `n_features_per_view` is not looked at. None for numbers by view.
+        what they tell of the clusters. A larger selection contains every smaller one.
+        `n_features_per_view` is then not looked at. None for numbers by view.
     views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
         for each view, see `as_views`; every column is in one. Not for input that comes as views
@@ -124,8 +124,8 @@ class OMVFS(StreamSelector[FittedState]):
         s: chunks whose rows `window_labels_` tells of; None never drops one.
     sample_size : int, default=2000
         Rows of the reservoir, a uniform sample of the stream, which is clustered anew as the
-        stream grows and when something is asked, and repetition is measured; with 0 neither is
-        done. Half as many of the most recent rows are held beside.
+        stream grows and when something is asked, and by which repetition is measured; with 0
+        neither is done. Half as many of the most recent rows are held beside.
     half_life : float or None, default=None
         Rows after which a row counts half, a quarter after twice as many, and so on: a chunk of m
         rows leaves ρ = ½^(m / half_life) of all before it. By default no row fades.
@@ -155,9 +155,10 @@ class OMVFS(StreamSelector[FittedState]):
     max_iter : int, default=20
         Most iterations of the first chunk and whenever the reservoir is clustered, at most 10,000.
     detect_drift : bool, default=False
-        Tell when the stream changes, see `drift_`. If it never does, it is said to with a chance of
-        1 %, however long it is. Begins after half of `sample_size` rows, and as many after a
-        change; not for a sample below 80. What is learned and ranked stays the same.
+        Tell when the stream changes, see `drift_`. A stream that never changes is reported as
+        changed with a chance of at most 1 %, however long it is. Begins after half of
+        `sample_size` rows, and as many after a change; not for a sample below 80. What is learned
+        and ranked stays the same.
     random_state : int, RandomState instance or None, default=None
         Seed of every random choice.
 

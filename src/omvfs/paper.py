@@ -139,7 +139,7 @@ class OMVFSPaper(OMVFS):
         self.tol = tol
         self.random_state = random_state
 
-    def partial_fit(  # type: ignore[override]
+    def partial_fit(
         self, X: Any, y: Any = None, *, start_U: Any = None, start_V: Any = None
     ) -> Self:
         """Learn from one more chunk; a call that fails changes nothing.
@@ -159,4 +159,4 @@ class OMVFSPaper(OMVFS):
         -------
         self
         """
-        return super().partial_fit(X, y, start_U=start_U, start_V=start_V)
+        return self._partial_fit(X, start_U=start_U, start_V=start_V)

@@ -19,7 +19,7 @@ GONE = {
     "which puts them into 2**20 columns.",
     "drift_detector": "Pass detect_drift=True (--detect-drift) for the test of the library, or "
     "give history_ to a detector of your own.",
-    "on_drift": "Look at drift_ after partial_fit: an event of the last chunk has its number.",
+    "on_drift": "Look at history_[-1].drift after partial_fit: the event of that chunk, or None.",
     "remainder": "Leave the columns that are in no view out of X.",
 }
 
@@ -114,7 +114,7 @@ def select_size(name: str, value: Any, also: str = "") -> int | float | None:
     if isinstance(value, numbers.Real) and not is_whole and 0 < float(value) <= 1:
         return float(value)
     sizes = "a whole number of at least 1, a share above 0.0 and at most 1.0"
-    raise refusal(name, value, f"{sizes}{also}, or None for all")
+    raise refusal(name, value, f"{sizes}{also}, or None for all (-n all)")
 
 
 def or_none(check: Check) -> Check:

@@ -327,6 +327,8 @@ def selector_of(
     It was read from a path, or from bytes.
     """
     try:
+        if "selection" in tree:
+            raise ValueError("it is a selection; load it with Selection.load")
         kinds: dict[str, Any] = {own.__name__: own for own in (*asked.__subclasses__(), asked)}
         if (kind := kinds.get(tree["class"])) is None:
             raise ValueError(f"it is of class {tree['class']!r}")

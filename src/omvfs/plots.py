@@ -186,7 +186,7 @@ def plot_n_clusters(selector: Any, ax: Any = None) -> Any:
     return ax
 
 
-def plot_stream(selector: Any, ax: Any = None) -> Any:
+def plot_stream(selector: Any, *, ax: Any = None) -> Any:
     """Draw the objective a row along the stream, chunk by chunk.
 
     Dashed lines are changes of the stream, if `detect_drift` is on; squares are chunks after which

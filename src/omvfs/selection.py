@@ -319,7 +319,7 @@ class Selection:
         ----------
         path : path
         """
-        codec.write(path, self._content())
+        codec.write(path, self._content(), has_rows=False)
 
     @classmethod
     def load(cls, path: codec.PathLike) -> "Selection":
@@ -341,6 +341,8 @@ class Selection:
         """
         tensors, tree = codec.read(path)
         try:
+            if "class" in tree:
+                raise ValueError(f"it is a model; load it with {tree['class']}.load")
             decoder = codec.Decoder(tensors)
             found: Selection = decoder.value(tree["selection"], cls)
             decoder.end()

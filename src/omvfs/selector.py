@@ -614,8 +614,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
                 raise
         return self
 
-    @on_one_thread
-    def partial_fit(self, X: Any, y: Any = None, **starts: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from one more chunk; a call that fails changes nothing.
 
         Parameters
@@ -629,6 +628,10 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         -------
         self
         """
+        return self._partial_fit(X)
+
+    @on_one_thread
+    def _partial_fit(self, X: Any, **starts: Any) -> Self:
         if "_known" in vars(self):
             self._learn_chunk(self._read_chunk(X), **starts)
             return self

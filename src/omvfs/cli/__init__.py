@@ -21,6 +21,9 @@ def main() -> None:
 
         code = run_app(sys.argv[1:])
         let_go()
+    except MemoryError:
+        sys.stderr.write("omvfs: There is not enough memory.\n")
+        code = 1
     except Interrupted as interrupted:
         sys.stderr.write("omvfs: Interrupted.\n")
         code = interrupted.code

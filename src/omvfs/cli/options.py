@@ -161,14 +161,18 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     if unknown := sorted(values.keys() - known):
         expected = listed(sorted({*known, _TABLE}))
         raise typer.BadParameter(f"{path} has {listed(unknown)}; expected {expected}.")
-    from omvfs.parameters import GONE
+    from omvfs.parameters import check_not_gone
 
     own = _own_parameters()
-    if not isinstance(parameters, dict) or (unknown := sorted(parameters.keys() - own)):
-        got = listed(unknown) if isinstance(parameters, dict) else repr(parameters)
-        gone = "".join(f" Of {name}: {GONE[name]}" for name in GONE if name in unknown)
-        expected = f"expected {listed(sorted(own))}.{gone}"
-        raise typer.BadParameter(f"{path} has {_TABLE} {got}; {expected}")
+    if not isinstance(parameters, dict):
+        raise typer.BadParameter(f"{path} has {_TABLE} {parameters!r}; expected a table.")
+    if unknown := sorted(parameters.keys() - own):
+        try:
+            check_not_gone(unknown)
+        except ValueError as error:
+            raise typer.BadParameter(f"{path}: {error}") from error
+        expected = listed(sorted(own))
+        raise typer.BadParameter(f"{path} has {_TABLE} {listed(unknown)}; expected {expected}.")
     context.default_map = values
     context.meta[_TABLE] = parameters
     return path

@@ -521,29 +521,18 @@ def draw_rows(
     )
 
 
-def topic(label: int) -> str:
-    """Return what a class is about; -1 is about nothing.
-
-    Examples
-    --------
-    >>> topic(0), topic(-1), topic(12)
-    ('sport', 'noise', 'topic12')
-    """
-    if label < 0:
-        return "noise"
-    return _TOPICS[label] if label < len(_TOPICS) else f"topic{label}"
-
-
 def names_of_features(classes: IntArray) -> list[str]:
     """Return a name for every feature of a view: what its class is about, and its number.
 
     Examples
     --------
     >>> import numpy as np
-    >>> names_of_features(np.array([2, -1]))
-    ['food_0000', 'noise_0001']
+    >>> names_of_features(np.array([2, -1, 12]))
+    ['food_0000', 'noise_0001', 'topic12_0002']
     """
-    return [f"{topic(label)}_{j:04d}" for j, label in enumerate(classes.tolist())]
+    topics = dict(enumerate(_TOPICS)) | {-1: "noise"}
+    numbered = enumerate(classes.tolist())
+    return [f"{topics.get(c, f'topic{c}')}_{j:04d}" for j, c in numbered]
 
 
 def segment_bounds(drift_at: Sequence[int], n_rows: int) -> list[tuple[int, int]]:

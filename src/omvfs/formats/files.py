@@ -184,10 +184,10 @@ class File:
             return f"it is called {now['name']!r}, and was {name!r}"
         if all(before.get(key) == value for key, value in now.items() if key != "end"):
             return ""
-        if size == now.get("size") or self.remote:
+        if size == now.get("size") or self.remote or type(size) is not int:
             return "it was written anew since"
-        if type(size) is not int or size > now["size"]:
-            return f"it has {now['size']:,} bytes, and had {size!r}"
+        if size > now["size"]:
+            return f"it has {now['size']:,} bytes, and had {size:,}"
         if not self.grows:
             return (
                 f"it has {now['size']:,} bytes, and had {size:,}; rows can be added to text alone"
@@ -304,7 +304,9 @@ def errors_of_storage(file: File, what: str) -> Iterator[None]:
             + (f": pip install 'omvfs[{extra}]'" if extra else "")
         ) from error
     except Exception as error:  # each kind of storage has errors of its own
-        said = str(error).replace(file.text, str(file)) or type(error).__name__
+        # fsspec's http says the address alone, and why it failed in the cause.
+        told = error.__cause__ if str(error) == file.text and error.__cause__ else error
+        said = str(told).replace(file.text, str(file)) or type(told).__name__
         if isinstance(error, OSError) and str(file) in said and file.text not in str(error):
             raise
         kinds = FileNotFoundError, PermissionError

@@ -208,6 +208,8 @@ class _Member:
     def __init__(self, archive: zipfile.ZipFile, name: str, path: File, stack: ExitStack) -> None:
         self._path, self._name = path, name
         with reading(path):
+            if f"{name}.npy" not in archive.namelist():
+                raise ValueError("it holds no matrix of scipy.sparse.save_npz")
             self._file = stack.enter_context(archive.open(f"{name}.npy"))
         shape, _, self.dtype = read_header(self._file, path)
         self.length = math.prod(shape)
