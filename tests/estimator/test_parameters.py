@@ -1,5 +1,6 @@
 """Parameters reach the model as they are meant, and bad ones are named."""
 
+import re
 import shutil
 from dataclasses import fields
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from faults import everything, good
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.baselines import Variance
+from omvfs.baselines import FSDS, Variance
 from omvfs.codec import CheckpointError
 from omvfs.constraints import PARAMETERS, check_all, checked
 from omvfs.formats import ArraySource
@@ -175,8 +176,15 @@ def test_every_parameter_stands_in_the_table():
 def test_a_parameter_that_is_gone_is_refused_with_what_to_do_instead(name):
     assert name not in PARAMETERS
     for each in (OMVFS(), Variance()):
-        with pytest.raises(ValueError, match=f"no parameter {name} any more. {GONE[name][:20]}"):
+        said = re.escape(f"no parameter {name} any more. {GONE[name][:20]}")
+        with pytest.raises(ValueError, match=said):
             each.set_params(**{name: None})
+
+
+def test_partial_fit_takes_no_other_keywords():
+    for each in (OMVFS(2), FSDS()):
+        with pytest.raises(TypeError, match="start_U"):
+            each.partial_fit(two_views(0, 20), start_U=None)
 
 
 def test_defaults_pass_their_own_checks():

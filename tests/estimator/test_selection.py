@@ -208,7 +208,12 @@ def test_it_comes_back_from_its_file(tmp_path):
         back = Selection.load(tmp_path / "selection.omvfs")
         assert back == frozen
         assert hash(back) == hash(frozen)
+        with pytest.raises(CheckpointError, match=r"it is a selection; load it with Selection"):
+            OMVFS.load(tmp_path / "selection.omvfs")
         np.testing.assert_array_equal(back.transform(rows), frozen.transform(rows))
+    # No rows are in it: others may read it, and none before it is kept.
+    assert [file.name for file in tmp_path.iterdir()] == ["selection.omvfs"]
+    assert (tmp_path / "selection.omvfs").stat().st_mode & 0o044
 
 
 def test_a_file_that_is_no_selection_is_refused(tmp_path):
@@ -236,7 +241,7 @@ def test_a_file_that_is_no_selection_is_refused(tmp_path):
         with pytest.raises(CheckpointError, match="holds no selection"):
             Selection.load(path)
     OMVFS(n_clusters=2, random_state=0).fit(words()).save(path)
-    with pytest.raises(CheckpointError, match="holds no selection"):
+    with pytest.raises(CheckpointError, match=r"it is a model; load it with OMVFS\.load"):
         Selection.load(path)
     for text in ("", "[]", "{}", "[" * 100_000):
         path.write_text(text)

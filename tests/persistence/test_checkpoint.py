@@ -258,7 +258,7 @@ def test_a_foreign_or_later_file_is_refused(tmp_path, whole):
     meta = {"format": codec.FORMAT, "version": "99"}
     save_file({"a": np.zeros(3)}, tmp_path / "later", meta)
     with pytest.raises(
-        CheckpointError, match=rf"format 99.*reads format {codec.VERSION}; fit again"
+        CheckpointError, match=rf"format 99.*reads format {codec.VERSION}. Fit again"
     ):
         codec.read(tmp_path / "later")
     (tmp_path / "model").write_bytes(whole)

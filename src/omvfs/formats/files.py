@@ -306,6 +306,7 @@ def errors_of_storage(file: File, what: str) -> Iterator[None]:
     except Exception as error:  # each kind of storage has errors of its own
         # fsspec's http says the address alone, and why it failed in the cause.
         told = error.__cause__ if str(error) == file.text and error.__cause__ else error
+        told = getattr(told, "message", told)  # not with the address, which may have secrets
         said = str(told).replace(file.text, str(file)) or type(told).__name__
         if isinstance(error, OSError) and str(file) in said and file.text not in str(error):
             raise
