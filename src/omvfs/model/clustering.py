@@ -199,7 +199,7 @@ def k_means(F: FloatArray, n_clusters: int, seed: int, n_starts: int) -> IntArra
     return labels
 
 
-def reclustered(found: Clustering, seeds: Sequence[int]) -> list[IntArray]:
+def other_clusterings(found: Clustering, seeds: Sequence[int]) -> list[IntArray]:
     """Return other clusterings of the same filtered rows: k-means from single starts."""
     return [k_means(found.filtered, found.n_clusters, seed, 1) for seed in seeds]
 

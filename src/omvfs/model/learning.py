@@ -3,17 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block
-from omvfs.model.clustering import Clustering, EmbeddedView, cluster, embedded, reclustered
+from omvfs.model.clustering import (
+    Clustering,
+    EmbeddedView,
+    cluster,
+    embedded,
+    other_clusterings,
+)
 from omvfs.model.sample import Sample
 from omvfs.model.separation import discounted, mean_separation, repetition
 from omvfs.model.sums import Columns, ViewSums, added, fit_to_clusters
 
+Known = TypeVar("Known")
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Presence = NDArray[np.bool_] | None
@@ -69,6 +76,11 @@ class State:
     n_rows: int = 0
     cluster_at: int = 0
 
+    def grow(self, widths: Sequence[int]) -> "State":
+        """Return the state with columns that no row had so far."""
+        pairs = zip(self.views, widths, strict=True)
+        return replace(self, views=tuple(view.grow(width) for view, width in pairs))
+
     @classmethod
     def empty(cls, widths: Sequence[int], settings: Settings) -> "State":
         """Return what is known of no rows: one cluster, until there are rows to find more in."""
@@ -76,41 +88,89 @@ class State:
         return cls(views, Sample.empty(settings.sample_size, len(widths)), np.ones(len(widths)))
 
 
-@dataclass(frozen=True)
-class Update:
-    """What a chunk changes: nothing, until it is committed.
+@dataclass(frozen=True, slots=True)
+class ChunkInfo:
+    """What happened in one chunk.
 
-    The state after the chunk shares S and Q with the state before it, so that a chunk costs what
-    its own columns cost. `commit` writes these columns, `rollback` writes back what was there.
+    Attributes
+    ----------
+    n_rows : int
+    fit : float
+        Weighted cosine of its rows with the clusters they were put into, mean of the rows.
+    reclustered : bool
+        Whether the sample was clustered anew after it.
+    seconds : float
+    drift : DriftEvent or None
+        The change of the stream that was noticed in it, if any.
     """
 
-    state: State
+    n_rows: int
+    fit: float
+    reclustered: bool = False
+    seconds: float = 0.0
+    drift: Any = None
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Columns of sums that a chunk changes, and what is in them before and after."""
+
+    views: tuple[ViewSums, ...]
     columns: tuple[Columns, ...]
     before: tuple[ViewSums, ...]
     after: tuple[ViewSums, ...]
 
-    def commit(self) -> State:
-        """Make the state true, and return it."""
-        self._write(self.after)
-        return self.state
-
-    def rollback(self) -> None:
-        """Make the state before true again."""
-        self._write(self.before)
-
-    def _write(self, values: Sequence[ViewSums]) -> None:
-        for view, columns, own in zip(self.state.views, self.columns, values, strict=True):
+    def write(self, values: Sequence[ViewSums]) -> None:
+        """Put what was before, or is after, into the sums."""
+        for view, columns, own in zip(self.views, self.columns, values, strict=True):
             view.S[columns], view.Q[columns] = own.S, own.Q
 
 
+@dataclass(frozen=True)
+class Update(Generic[Known]):
+    """What a chunk changes: nothing, until it is committed.
+
+    What is known after a chunk shares S and Q with what is known before it, so that a chunk costs
+    what its own columns cost. `commit` writes these columns, `rollback` writes back what was there;
+    both may be done again after an interruption.
+
+    Attributes
+    ----------
+    known : object
+        What is known after the chunk.
+    info : object
+        What happened in it; None if nothing is told.
+    patch : Patch or None
+        None if nothing is shared.
+    """
+
+    known: Known
+    info: Any = None
+    patch: Patch | None = None
+
+    @property
+    def infos(self) -> tuple[Any, ...]:
+        """What happened in the chunk, as entries of a history."""
+        return () if self.info is None else (self.info,)
+
+    def commit(self) -> Known:
+        """Make what is known true, and return it."""
+        if self.patch is not None:
+            self.patch.write(self.patch.after)
+        return self.known
+
+    def rollback(self) -> None:
+        """Make what was known before true again."""
+        if self.patch is not None:
+            self.patch.write(self.patch.before)
+
+
 def step(
-    state: State,
-    X: Sequence[Block],
-    settings: Settings,
-    rng: np.random.Generator,
-    present: Presence = None,
-) -> Update:
+    state: State, X: Sequence[Block], settings: Settings, present: Presence = None
+) -> Update[State]:
     """Learn from a chunk: put its rows into clusters, add them to the sums, offer them the sample.
+
+    Now and then the sample is then clustered anew, and the sums move along.
 
     Parameters
     ----------
@@ -118,36 +178,49 @@ def step(
     X : sequence of array or CSR matrix of shape (m, D_v)
         Rows by view, zero where they lack it.
     settings : Settings
-    rng : Generator
-        Draws the keys of the rows.
     present : bool array of shape (m, n_views), optional
         Which rows have which views; by default all.
     """
     m = X[0].shape[0]
-    rho = settings.decay(m)
-    views = tuple(view.decay(rho) for view in state.views)
-    labels = fit_to_clusters(X, views, state.weights).argmax(axis=1)
+    views = tuple(view.decay(settings.decay(m)) for view in state.views)
+    fit = fit_to_clusters(X, views, state.weights)
+    labels = fit.argmax(axis=1)
     found = [
         added(view, *_having(X_v, labels, present, v))
         for v, (view, X_v) in enumerate(zip(views, X, strict=True))
     ]
-    after = tuple(own for _, own in found)
-    columns = tuple(where for where, _ in found)
+    columns, after = tuple(where for where, _ in found), tuple(own for _, own in found)
+    known = State(
+        tuple(
+            replace(view, n=own.n, norms=own.norms) for view, own in zip(views, after, strict=True)
+        ),
+        state.sample.offered(X, _keys(state.n_rows, m, settings), labels, present),
+        state.weights,
+        state.n_rows + m,
+        state.cluster_at,
+    )
+    info = ChunkInfo(m, float(fit.max(axis=1).mean()))
     before = tuple(view.on(own) for view, own in zip(views, columns, strict=True))
-    shared = tuple(
-        replace(view, n=own.n, norms=own.norms) for view, own in zip(views, after, strict=True)
-    )
-    # Of exponential waiting times, so that a row of twice the weight is kept twice as likely.
-    keys = -np.log(rng.exponential(size=m))
+    patch = Patch(known.views, columns, before, after)
+    if known.n_rows < known.cluster_at:
+        return Update(known, info, patch)
+    whole = tuple(replace(view, S=view.S.copy(), Q=view.Q.copy()) for view in known.views)
+    replace(patch, views=whole).write(after)
+    sample = known.sample.compact().grow([len(view.Q) for view in whole])
+    clustered = Answers(replace(known, views=whole, sample=sample), settings)
+    return Update(clustered.reclustered, replace(info, reclustered=True))
+
+
+def _keys(n_before: int, m: int, settings: Settings) -> FloatArray:
+    """Return the keys of rows that follow so many: they depend on the seed and the place alone.
+
+    With a half-life, of two rows the later is kept as much more likely as it counts more.
+    """
+    rng = np.random.default_rng([settings.seed, n_before])
+    keys: FloatArray = -np.log(rng.exponential(size=m))
     if settings.half_life is not None:
-        keys += (state.n_rows + np.arange(m)) * np.log(2) / settings.half_life
-    known = replace(
-        state,
-        views=shared,
-        sample=state.sample.offered(X, keys, labels, present),
-        n_rows=state.n_rows + m,
-    )
-    return Update(known, columns, before, after)
+        keys += (n_before + np.arange(m)) * (np.log(2) / settings.half_life)
+    return keys
 
 
 def _having(X: Block, labels: IntArray, present: Presence, v: int) -> tuple[Block, IntArray]:
@@ -156,25 +229,6 @@ def _having(X: Block, labels: IntArray, present: Presence, v: int) -> tuple[Bloc
         return X, labels
     has = np.flatnonzero(present[:, v])
     return X[has], labels[has]
-
-
-def due(state: State) -> bool:
-    """Tell whether the sample is to be clustered anew."""
-    return state.n_rows >= state.cluster_at
-
-
-def clustered(state: State, settings: Settings) -> tuple[State, "Answers"]:
-    """Return the state with its sample clustered anew and its sums moved along, and the answers."""
-    answers = Answers(replace(state, sample=state.sample.compact()), settings)
-    found = answers.clustering
-    moved = replace(
-        state,
-        views=answers.moved(found.labels),
-        sample=state.sample.relabel(found.labels),
-        weights=answers.weights,
-        cluster_at=_GROWTH * state.n_rows,
-    )
-    return moved, answers
 
 
 @dataclass(frozen=True)
@@ -190,6 +244,24 @@ class Answers:
 
     state: State
     settings: Settings
+
+    @cached_property
+    def reclustered(self) -> State:
+        """The state with its sample clustered anew, and its sums moved along."""
+        state, labels = self.state, self.clustering.labels
+        return State(
+            self.moved(labels),
+            state.sample.relabel(labels),
+            self.weights,
+            state.n_rows,
+            _GROWTH * state.n_rows,
+        )
+
+    def place(self, X: Sequence[Block]) -> IntArray:
+        """Return the cluster of every row."""
+        known = self.reclustered
+        labels: IntArray = fit_to_clusters(X, known.views, known.weights).argmax(axis=1)
+        return labels
 
     @property
     def rows(self) -> tuple[Block, ...]:
@@ -226,7 +298,7 @@ class Answers:
     def separations(self) -> list[FloatArray]:
         """Separation of every feature by view, averaged over clusterings of the sample."""
         seeds = [self.settings.seed + i for i in range(1, N_CLUSTERINGS + 1)]
-        each = [self.moved(labels) for labels in reclustered(self.clustering, seeds)]
+        each = [self.moved(labels) for labels in other_clusterings(self.clustering, seeds)]
         return [mean_separation(views) for views in zip(*each, strict=True)]
 
     @cached_property
@@ -239,8 +311,3 @@ class Answers:
         """Scores of all features by view: separation, discounted for repetition."""
         pairs = zip(self.separations, self.repetitions, strict=True)
         return [discounted(s, r_squared) for s, (r_squared, _) in pairs]
-
-
-def predict(state: State, X: Sequence[Block]) -> Any:
-    """Return the cluster of every row."""
-    return fit_to_clusters(X, state.views, state.weights).argmax(axis=1)

@@ -115,6 +115,14 @@ class Sample:
         present, labels = self.present[kept], self.labels[kept]
         return Sample(self.size, (tuple(blocks),), self.keys[kept], labels, present)
 
+    def grow(self, widths: Sequence[int]) -> "Sample":
+        """Return the sample, in one piece, with columns that its rows did not have yet."""
+        pieces = tuple(
+            tuple(_widened(X, width) for X, width in zip(piece, widths, strict=True))
+            for piece in self.pieces
+        )
+        return replace(self, pieces=pieces)
+
     def relabel(self, labels: IntArray) -> "Sample":
         """Return the sample, in one piece, in other clusters."""
         return replace(self.compact(), labels=labels)
