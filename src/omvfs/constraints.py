@@ -1,16 +1,12 @@
 """The parameters of OMVFS: how each is checked, what it decides, what the model makes of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal, get_args
 
 from omvfs.data.schema import NewFeatures, Schema
-from omvfs.model.constrained.recluster import ROWS_PER_CLUSTER
-from omvfs.model.constrained.view_weights import FEWEST_ROWS
-from omvfs.model.ranking.criteria import Named
-from omvfs.model.ranking.request import Ranking
-from omvfs.model.settings import AUTO, FEWEST_SAMPLED, Graph, Settings, Weight
+from omvfs.model.learning import Settings
 from omvfs.parameters import (
     Check,
     by_view,
@@ -23,17 +19,10 @@ from omvfs.parameters import (
     whole,
 )
 from omvfs.prepare import steps_of
-from omvfs.selector import sizes_by_view
 
-NegativeMode = Literal["error", "clip", "shift"]
 Role = Literal["learns", "ranks", "reads", "seeds"]
-
-# Every view has the same say.
-BALANCED: Literal["balanced"] = "balanced"
-# Features per view that are taken one after another when repetition is discounted.
-_GREEDY_STEPS = 1000
-# Starts and iterations at most: of more a call would hardly come to an end.
-_MOST_STARTS, _MOST_ITERATIONS = 1000, 10_000
+AUTO: Literal["auto"] = "auto"
+CRITERIA = "separation", "norm"
 
 
 @dataclass(frozen=True)
@@ -49,17 +38,16 @@ class Parameter:
 
 
 def _criterion(name: str, value: Any) -> Any:
-    return value if callable(value) else one_of(name, value, get_args(Named))
+    return value if callable(value) else one_of(name, value, CRITERIA)
 
 
-def _n_clusters(name: str, value: Any) -> Any:
+def _number_or_auto(name: str, value: Any) -> Any:
     if isinstance(value, str) and value == AUTO:
         return AUTO
     try:
         return whole(name, value, least=1)
     except ValueError:
-        expected = f"a whole number of at least 1, or {AUTO!r}"
-        raise refusal(name, value, expected) from None
+        raise refusal(name, value, f"a whole number of at least 1, or {AUTO!r}") from None
 
 
 def _size(name: str, value: Any) -> Any:
@@ -68,47 +56,30 @@ def _size(name: str, value: Any) -> Any:
     return select_size(name, value, also=f", {AUTO!r}")
 
 
-def _weight(name: str, value: Any) -> Weight:
-    if value is None or (isinstance(value, str) and value == BALANCED):
-        return None if value is None else 1.0
+def _weight(name: str, value: Any) -> Any:
     if isinstance(value, str) and value == AUTO:
         return AUTO
     try:
         return number(name, value, least=0.0, above=True)
     except ValueError:
-        weights = f"{BALANCED!r}, {AUTO!r}, a weight above 0 for each view"
-        raise refusal(name, value, f"{weights}, or None to take them as they come") from None
+        raise refusal(name, value, f"{AUTO!r}, or a weight above 0 for each view") from None
 
 
-_nonnegative = partial(number, least=0.0)
 _at_least_1 = partial(whole, least=1)
 
 PARAMETERS = {
-    "n_clusters": Parameter(_n_clusters, "learns"),
+    "n_clusters": Parameter(_number_or_auto, "learns"),
     "n_features_per_view": Parameter(_size, "ranks", per_view=True),
     "n_features_to_select": Parameter(or_none(select_size), "ranks"),
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
     "prepare": Parameter(steps_of, "learns"),
-    "solver": Parameter(partial(one_of, allowed=("constrained", "paper")), "learns"),
     "criterion": Parameter(_criterion, "ranks"),
-    "diversity": Parameter(_nonnegative, "ranks"),
-    "recency": Parameter(partial(number, least=0.0, most=1.0), "ranks"),
-    "graph_weight": Parameter(_nonnegative, "learns", per_view=True),
-    "sparsity": Parameter(_nonnegative, "learns", per_view=True),
-    "orthogonality": Parameter(_nonnegative, "learns"),
-    "batch_size": Parameter(_at_least_1, "learns"),
-    "window": Parameter(or_none(_at_least_1), "learns"),
-    "sample_size": Parameter(partial(whole, least=0), "learns"),
-    "half_life": Parameter(or_none(partial(number, least=0.0, above=True)), "learns"),
-    "graph": Parameter(partial(one_of, allowed=get_args(Graph)), "learns"),
-    "n_neighbors": Parameter(_at_least_1, "learns"),
-    "scale_columns": Parameter(partial(one_of, allowed=(True, False)), "learns"),
     "view_weight": Parameter(_weight, "learns", per_view=True),
-    "negative": Parameter(partial(one_of, allowed=get_args(NegativeMode)), "learns"),
-    "n_init": Parameter(partial(whole, least=1, most=_MOST_STARTS), "learns"),
-    "max_iter": Parameter(partial(whole, least=1, most=_MOST_ITERATIONS), "learns"),
-    "tol": Parameter(_nonnegative, "learns"),
+    "n_neighbors": Parameter(_at_least_1, "learns"),
+    "sample_size": Parameter(_at_least_1, "learns"),
+    "batch_size": Parameter(_at_least_1, "learns"),
+    "half_life": Parameter(or_none(partial(number, least=0.0, above=True)), "learns"),
     "new_features": Parameter(partial(one_of, allowed=get_args(NewFeatures)), "learns"),
     "detect_drift": Parameter(partial(one_of, allowed=(True, False)), "learns"),
     "random_state": Parameter(seed, "seeds"),
@@ -126,7 +97,7 @@ def checked(name: str, value: Any, views: Sequence[str] | None = None) -> Any:
 
     Examples
     --------
-    >>> checked("sparsity", 1, ["text", "image"])
+    >>> checked("view_weight", 1, ["text", "image"])
     (1.0, 1.0)
     >>> checked("half_life", 0)
     Traceback (most recent call last):
@@ -140,73 +111,6 @@ def check_all(params: Mapping[str, Any], views: Sequence[str] | None = None) -> 
     """Check every parameter that is given, as `checked` does."""
     for name, value in params.items():
         checked(name, value, views)
-
-
-def check_together(params: Mapping[str, Any], views: Sequence[str] | None = None) -> None:
-    """Refuse parameters that do not go together, each of them checked by itself.
-
-    Rows of the reservoir decide what is "auto", how many features of which view there are among
-    `n_features_to_select`, and whether the stream has changed: there must be enough of them.
-
-    Examples
-    --------
-    >>> check_together({"n_features_per_view": "auto", "n_clusters": 8, "sample_size": 0})
-    Traceback (most recent call last):
-    ValueError: Got n_features_per_view='auto' with sample_size=0; expected a number, or a sample \
-of at least 80 rows, 10 for each cluster.
-    """
-    n_clusters, sample_size = params["n_clusters"], params["sample_size"]
-    paper = params.get("solver") == "paper"
-
-    def needs_sample(asked: str, instead: str, least: int, why: str = "") -> None:
-        if sample_size < least:
-            raise ValueError(
-                f"Got {asked} with sample_size={sample_size}; expected {instead}a sample of at "
-                f"least {least:,} rows{why}."
-            )
-
-    if n_clusters == AUTO:
-        if paper:
-            raise ValueError(
-                "Got n_clusters='auto'; expected a number of clusters: OMVFSPaper keeps no rows "
-                "that could tell it."
-            )
-        needs_sample("n_clusters='auto'", "a number of clusters, or ", 1)
-    least = ROWS_PER_CLUSTER * (1 if n_clusters == AUTO else n_clusters)
-    each, total = f", {ROWS_PER_CLUSTER} for each cluster", params.get("n_features_to_select")
-    if total is not None:
-        asked = f"n_features_to_select={total!r}"
-        needs_sample(asked, "a number for each view, or ", least, each)
-    elif AUTO in checked("n_features_per_view", params["n_features_per_view"], views):
-        needs_sample("n_features_per_view='auto'", "a number, or ", least, each)
-    if AUTO in checked("view_weight", params.get("view_weight"), views):
-        if paper:
-            raise ValueError(
-                "Got view_weight='auto' for OMVFSPaper, which keeps no rows that could decide it; "
-                "expected 'balanced', a weight above 0 for each view, or None."
-            )
-        needs_sample("view_weight='auto'", "weights, or ", FEWEST_ROWS)
-    if params.get("detect_drift"):
-        _check_watched(params, needs_sample)
-
-
-def _check_watched(params: Mapping[str, Any], needs_sample: Callable[..., None]) -> None:
-    """Refuse to look for changes of the stream where they cannot be noticed."""
-    watched = "detect_drift=True"
-    why = ", half of which are the recent ones that a change is told by"
-    needs_sample(watched, "", FEWEST_SAMPLED, why)
-    if params["n_clusters"] == AUTO:
-        raise ValueError(
-            f"Got {watched} with n_clusters='auto'; expected a number of clusters: what is "
-            "measured by one number of them cannot be compared with another. Leave one of the two "
-            "out."
-        )
-    if params.get("new_features") == "grow":
-        raise ValueError(
-            f"Got {watched} with new_features='grow'; expected one of them: what is measured by "
-            "features of one time cannot be compared with others. Hash the features with "
-            "prepare='hash:20' (--prepare hash:20), or leave one out."
-        )
 
 
 def check_unchanged(learned: Settings, asked: Settings) -> None:
@@ -232,10 +136,18 @@ def plain(value: Any) -> Any:
     return value[0] if isinstance(value, tuple) and len(set(value)) == 1 else value
 
 
-def resolve(params: Mapping[str, Any], views: Sequence[str]) -> Settings:
-    """Return what decides what is learned, checked, and for every view its own."""
-    names = [field.name for field in fields(Settings)]
-    return Settings(**{name: checked(name, params[name], views) for name in names})
+def resolve(params: Mapping[str, Any], views: Sequence[str], seed: int) -> Settings:
+    """Return what decides what is learned, checked."""
+    weights = checked("view_weight", params["view_weight"], views)
+    return Settings(
+        n_clusters=checked("n_clusters", params["n_clusters"]),
+        sample_size=checked("sample_size", params["sample_size"]),
+        n_neighbors=checked("n_neighbors", params["n_neighbors"]),
+        half_life=checked("half_life", params["half_life"]),
+        view_weights=weights,
+        detect_drift=checked("detect_drift", params["detect_drift"]),
+        seed=seed,
+    )
 
 
 def total_of(asked: Any, schema: Schema) -> int:
@@ -260,18 +172,3 @@ def total_of(asked: Any, schema: Schema) -> int:
             "view."
         )
     return int(min(size, every))
-
-
-def resolve_ranking(params: Mapping[str, Any], schema: Schema) -> Ranking:
-    """Return what decides how features are ranked, checked."""
-    asked = checked("n_features_per_view", params["n_features_per_view"], schema.names)
-    if params.get("n_features_to_select") is not None:
-        asked = (1,) * len(schema.names)  # not looked at
-    # What is enough is found among fewer features than are taken one after another in any case.
-    given = dict(zip(schema.names, (1 if size == AUTO else size for size in asked), strict=True))
-    sizes = sizes_by_view(given, schema).values()
-    # Of a view that is kept whole the order changes nothing.
-    most = max((n for n, width in zip(sizes, schema.widths, strict=True) if n < width), default=0)
-    names = [field.name for field in fields(Ranking) if field.name in PARAMETERS]
-    own = {name: checked(name, params[name]) for name in names}
-    return Ranking(**own, n_steps=max(most, _GREEDY_STEPS))

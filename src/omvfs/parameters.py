@@ -21,6 +21,16 @@ GONE = {
     "give history_ to a detector of your own.",
     "on_drift": "Look at history_[-1].drift after partial_fit: the event of that chunk, or None.",
     "remainder": "Leave the columns that are in no view out of X.",
+    "diversity": "Repetition is always discounted; pass criterion='norm' to leave it out.",
+    "recency": "Pass half_life to forget old rows.",
+    "graph_weight": "Clusters are filtered over the graph of neighbours; see n_neighbors.",
+    "sparsity": "It did not select; OMVFSPaper has it.",
+    "window": "Rows are kept in a sample of sample_size rows; OMVFSPaper has a window.",
+    "graph": "Pass n_neighbors; OMVFSPaper has the Gaussian graph.",
+    "scale_columns": "Pass prepare='scale'.",
+    "negative": "Values of any sign are taken as they come; OMVFSPaper needs nonnegative ones.",
+    "n_init": "Clusters are averaged over several starts always.",
+    "max_iter": "k-means runs until it settles.",
 }
 
 

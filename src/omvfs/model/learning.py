@@ -1,9 +1,9 @@
 """Learn from a chunk, and answer: the state of a stream, its steps, and what follows from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,14 @@ from omvfs.model.clustering import (
     other_clusterings,
 )
 from omvfs.model.sample import Sample
-from omvfs.model.separation import discounted, mean_separation, repetition
+from omvfs.model.separation import discounted, mean_separation, norm, repetition
 from omvfs.model.sums import Columns, ViewSums, added, fit_to_clusters
 
 Known = TypeVar("Known")
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Presence = NDArray[np.bool_] | None
+Criterion = Literal["separation", "norm"] | Callable[[Any, Any, Any], Any]
 # The sample is clustered anew when the stream is so many times as long as at the last time.
 _GROWTH = 4
 # Clusterings of the sample over which separation is averaged.
@@ -39,8 +40,9 @@ class Settings:
     n_clusters : int or "auto"
     sample_size, n_neighbors : int
     half_life : float or None
-    view_weights : tuple of float, or None
-        None to weigh views by the holdout agreement of the clusters.
+    view_weights : tuple of float or "auto"
+        By view; "auto" for the holdout agreement of the clusters by that view.
+    detect_drift : bool
     seed : int
     """
 
@@ -48,7 +50,8 @@ class Settings:
     sample_size: int = 2000
     n_neighbors: int = 20
     half_life: float | None = None
-    view_weights: tuple[float, ...] | None = None
+    view_weights: tuple[float | str, ...] = ()
+    detect_drift: bool = False
     seed: int = 0
 
     def decay(self, n_rows: int) -> float:
@@ -282,8 +285,9 @@ class Answers:
     @property
     def weights(self) -> FloatArray:
         """How much every view weighs."""
-        given = self.settings.view_weights
-        return self.clustering.view_weights if given is None else np.array(given)
+        given, found = self.settings.view_weights, self.clustering.view_weights
+        pairs = zip(given or ("auto",) * len(found), found, strict=True)
+        return np.array([own if weight == "auto" else weight for weight, own in pairs], float)
 
     def moved(self, labels: IntArray) -> tuple[ViewSums, ...]:
         """Return the sums of all rows, with the sample in other clusters."""
@@ -306,8 +310,19 @@ class Answers:
         """By how much every feature repeats a better one, and which, by view."""
         return [repetition(X, s) for X, s in zip(self.rows, self.separations, strict=True)]
 
-    @cached_property
-    def scores(self) -> list[FloatArray]:
-        """Scores of all features by view: separation, discounted for repetition."""
-        pairs = zip(self.separations, self.repetitions, strict=True)
-        return [discounted(s, r_squared) for s, (r_squared, _) in pairs]
+    def scores(self, criterion: Criterion = "separation") -> list[FloatArray]:
+        """Return the scores of all features by view; larger is better.
+
+        Parameters
+        ----------
+        criterion : {"separation", "norm"} or callable
+            Separation, discounted for repetition; the paper's ‖B_j‖; or what ``f(S, Q, n)`` makes
+            of the sums of a view.
+        """
+        if criterion == "separation":
+            pairs = zip(self.separations, self.repetitions, strict=True)
+            return [discounted(s, r_squared) for s, (r_squared, _) in pairs]
+        views = self.reclustered.views
+        if criterion == "norm":
+            return [norm(view) for view in views]
+        return [np.asarray(criterion(view.S, view.Q, view.n), float) for view in views]

@@ -50,6 +50,13 @@ def separation(between: FloatArray, total: FloatArray) -> FloatArray:
     return np.divide(between, np.sqrt(total), out=np.zeros_like(total), where=total > 0)
 
 
+def norm(view: ViewSums) -> FloatArray:
+    """Return ‖B_j‖, the paper's importance: how much of a feature the clusters reconstruct."""
+    B = np.divide(view.S, np.sqrt(view.n), out=np.zeros_like(view.S), where=view.n > 0)
+    found: FloatArray = np.linalg.norm(B, axis=1)
+    return found
+
+
 def mean_separation(clusterings: Sequence[ViewSums]) -> FloatArray:
     """Return the separation of every feature, averaged over some clusterings of the same rows."""
     found = [variances(each) for each in clusterings]
