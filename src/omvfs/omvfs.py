@@ -8,59 +8,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs import codec, persistence
-from omvfs.constraints import (
-    LEARNING,
-    NegativeMode,
-    check_all,
-    check_together,
-    check_unchanged,
-    checked,
-    resolve,
-    resolve_ranking,
-    total_of,
-)
+from omvfs.constraints import AUTO, LEARNING, check_all, check_unchanged, checked, resolve, total_of
 from omvfs.data.blocks import Missing, Negative
 from omvfs.data.read import as_views, warn_of
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.views import Views
 from omvfs.fitted import FittedState
-from omvfs.model.constrained.number import ClusterCurve
-from omvfs.model.ranking.criteria import Criterion
-from omvfs.model.ranking.explanation import displaced_by, place_of
-from omvfs.model.ranking.request import Ranking
-from omvfs.model.settings import AUTO, Graph
-from omvfs.model.state import ChunkInfo, Update
-from omvfs.model.stream.event import DriftEvent
-from omvfs.parameters import number, seed_of, whole
+from omvfs.model.learning import Answers, ChunkInfo, Criterion, Update
+from omvfs.parameters import seed_of
 from omvfs.parts import Part, merge_models
 from omvfs.prepare import Preparing, bits_of, hash_bits, hashed_views, steps_of
 from omvfs.report import Report, report_on
-from omvfs.results import (
-    ClusterFeature,
-    Explanation,
-    FeatureNotes,
-    SelectionQuality,
-    SelectionStability,
-    TooFewRowsError,
-    sizes_to_judge,
-)
 from omvfs.selection import is_views
 from omvfs.selector import SelectSize, StreamSelector, sizes_by_view
 from omvfs.threads import on_one_thread
 
-# Of this correlation, squared, a better feature tells half of the variance of another.
-_REPEATS = 0.5
-# Features that are named as displaced.
-_DISPLACED = 5
 # Names among which one like a misspelt one is looked for.
 _LIKE = 20_000
 
@@ -69,96 +39,49 @@ class OMVFS(StreamSelector[FittedState]):
     """Online unsupervised multi-view feature selection.
 
     Reads a stream of chunks of multi-view data once, keeps consensus clusters of the rows, and
-    ranks the features of each view by what they tell of them.
+    ranks the features of each view by how well they tell the clusters apart.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of consensus clusters K. With "auto" the rows of the reservoir tell it: as many as
-        views agree on, asked again as the stream grows and when something is asked.
-        Needs a reservoir.
+        Number of consensus clusters K. With "auto", the number whose clusters are best foretold by
+        each view alone on rows held out. Selections depend little on it.
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
     n_features_to_select : int, float or None, default=None
-        Features to select in all: so many, or a share of all features; at least one of each view.
-        The same part of each view, unless rows of the reservoir prove that views should share by
-        what they tell of the clusters. A larger selection contains every smaller one.
-        `n_features_per_view` is then not looked at. None for numbers by view.
+        Features to select in all: so many, or a share of all features; at least one of each view,
+        and the best of all views by the variance they explain. A larger selection contains every
+        smaller one. `n_features_per_view` is then not looked at.
     views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
-        for each view, see `as_views`; every column is in one. Not for input that comes as views
-        already.
-    prepare : str, sequence of str, or mapping of str to any of them, default=None
-        What rows go through before they are learned from: "l2" (rows of unit norm), "log1p",
-        "tfidf", "scale" (columns by their largest size), several of them in order, for all views or
-        by view name; ``"view:step"`` in a sequence is for one view. What "tfidf" and "scale" count
-        over the rows so far is part of what is learned. "hash:20", before all others, puts features
-        into 2**20 columns by a hash of their names, so that the view has as many from the start.
-        `predict`, `explained_share`, `score` and `transform` take rows as they come and prepare
-        them.
-    criterion : {"auto", "separation", "signal", "balanced", "information", "contrast", "norm"} \
-            or callable, default="auto"
-        What makes features good. See ``docs/method.md``. "separation" asks it of each by itself,
-        "signal" of all together, and "auto" takes the second where its features reproduce clearly
-        more of the clusters, on rows it was not fitted to. These ask the rows of the reservoir;
-        where there is none, "balanced" stands in, and for "signal" "separation" when recent rows
-        have drifted. A callable
-        f(V, masses, sums) gives a view's features their scores, finite and at least 0: V of shape
-        (n_features, n_clusters), masses and sums the Σ u² and Σ u of each cluster. It is not saved.
-    diversity : float, default=4.0
-        How strongly a feature that repeats a better one is discounted; 0 for not at all. Needs the
-        reservoir, so without effect for ``sample_size=0``.
-    recency : float, default=0.5
-        Share of the places, between 0 and 1, that the most recent rows have if they have changed:
-        of any number of best features, so many at most are chosen by what they tell of recent rows
-        alone, as two halves of these agree, and the others by all rows. Looked at once more rows
-        have come than the reservoir holds; not for a sample below 80.
-    graph_weight : float or mapping of str to float, default=3.0
-        α: how much neighbouring rows pull each other into one cluster, for all views or by view.
-    sparsity : float or mapping of str to float, default=0.1
-        β: weight of ‖V‖_{2,1}, for all views or by view.
-    batch_size : int, default=200
-        m: rows of a chunk in `fit`. Each call of `partial_fit` is one chunk, of any size.
-    window : int or None, default=2
-        s: chunks whose rows `window_labels_` tells of; None never drops one.
-    sample_size : int, default=2000
-        Rows of the reservoir, a uniform sample of the stream, which is clustered anew as the
-        stream grows and when something is asked, and by which repetition is measured; with 0
-        neither is done. Half as many of the most recent rows are held beside.
-    half_life : float or None, default=None
-        Rows after which a row counts half, a quarter after twice as many, and so on: a chunk of m
-        rows leaves ρ = ½^(m / half_life) of all before it. By default no row fades.
-    graph : {"neighbors", "gaussian", "none"}, default="neighbors"
-        Similarity of rows: nearest neighbours by cosine, the dense Gaussian kernel of the paper, or
-        none.
+        for each view, see `as_views`; every column is in one. Not for input that comes as views.
+    prepare : str, sequence of str or mapping of str to such, default=None
+        What rows go through first, in order, such as ``["tfidf", "l2"]``, ``"text:tfidf"`` for one
+        view, or by view name: "l2", "log1p", "tfidf", "scale", "hash:20".
+    criterion : {"separation", "norm"} or callable, default="separation"
+        How features are scored. "separation": the share of a feature's variance that lies between
+        clusters, times its standard deviation, averaged over several clusterings of the sample, and
+        discounted if it repeats a better feature. "norm": as in the paper, the norm of the
+        feature's sums by cluster. A callable ``f(S, Q, n)`` gets the sums of a view by cluster
+        (D × K), the sums of squares (D) and the rows by cluster (K), and returns D scores.
+    view_weight : "auto", float or mapping of str to either, default="auto"
+        How much each view weighs in the clusters. With "auto", a view weighs as much as it foretells
+        the clusters of rows held out: a view of noise hardly counts.
     n_neighbors : int, default=20
-        Neighbours of a row in the graph.
-    scale_columns : bool, default=False
-        Scale every column to unit norm over all rows so far.
-    view_weight : "balanced", "auto", mapping of str to float or "auto", or None, default="balanced"
-        Say of the views. Balanced, each is divided by the root mean square norm of its rows so far
-        that are not empty, so that its units do not matter; with weights, a view's squares count by
-        its own; None takes views as they come, and those of larger numbers decide. "auto" is
-        balanced, but that a view loses its say if the rows of the reservoir make certain that it
-        tells nothing: it has nothing to do with any other view, while others have, or, where no
-        view has to do with another, no structure of its own. Its features are ranked all the same.
-    negative : {"error", "clip", "shift"}, default="error"
-        Refuse negative values, set them to 0, or raise each column by its lowest value.
-    new_features : {"error", "grow"}, default="error"
-        Refuse a chunk of other features than the first, or match features by name: those that are
-        new are taken in behind the others, those that a chunk lacks are zero. Views without names
-        do not grow. With "grow", attributes by feature stand view after view, also of one X; rows
-        for `predict`, `transform` and `score` may have unknown features, which are passed over.
-    n_init : int, default=24
-        Random starts whenever the reservoir is clustered, at most 1,000.
-    max_iter : int, default=20
-        Most iterations of the first chunk and whenever the reservoir is clustered, at most 10,000.
+        Neighbours of a row in the graphs over which the sample is filtered.
+    sample_size : int, default=2000
+        Rows of the random sample that is kept: clusters are found in it.
+    batch_size : int, default=200
+        Rows of a chunk in `fit`.
+    half_life : float or None, default=None
+        Rows after which a row counts half, a quarter after twice as many, and so on. By default no
+        row fades.
+    new_features : {"error", "ignore", "grow"}, default="error"
+        What to do with features that earlier chunks did not have, where features have names.
     detect_drift : bool, default=False
-        Tell when the stream changes, see `drift_`. A stream that never changes is reported as
-        changed with a chance of at most 1 %, however long it is. Begins after half of
-        `sample_size` rows, and as many after a change; not for a sample below 80. What is learned
-        and ranked stays the same.
+        Whether to tell when the stream changes, see `drift_`. A stream that never changes is
+        reported as changed with a chance of at most 1 %, however long it is.
     random_state : int, RandomState instance or None, default=None
         Seed of every random choice.
 
@@ -166,51 +89,29 @@ class OMVFS(StreamSelector[FittedState]):
     ----------
     view_scores_ : dict of str to ndarray of shape (n_features_of_view,)
         Score of every feature by view; larger is better.
-    scores_ : ndarray of shape (`n_features_in_`,)
-        The same in the order of the columns of X; of several views, view after view.
-    ranking_ : ndarray of shape (`n_features_in_`,)
-        Rank of every feature within its view, in the same order; 1 is the best.
+    scores_, ranking_ : ndarray of shape (`n_features_in_`,)
+        Scores, and ranks within views from 1 = best, in the order of the columns of X; of several
+        views, view after view.
     view_ranking_, view_support_ : dict of str to ndarray of shape (n_features_of_view,)
         Rank of every feature, and whether it is selected, by view.
-    selection_quality_ : SelectionQuality
-        How much of the clusters the best features alone reproduce, by their number, all views
-        together and each alone; ``print`` shows a table.
     n_clusters_ : int
-        Number of consensus clusters in force: `n_clusters`, or what the rows have told.
-    n_clusters_curve_ : ClusterCurve
-        With ``n_clusters="auto"``, the numbers tried and how far views agree on each;
-        ``print`` shows a table.
-    V_ : dict of str to ndarray of shape (n_features_of_view, n_clusters)
-        Feature matrices.
+        Number of consensus clusters.
     labels_ : ndarray of shape (n_rows,)
-        Consensus cluster of every row that `fit` was given, as `predict` tells it. Not there after
-        `partial_fit`, `load` or `merge`: rows are not kept.
-    window_labels_ : ndarray
-        Consensus cluster of every row in the window.
-    cluster_shares_ : ndarray of shape (n_clusters,), or None
-        Share of rows of each cluster, estimated on the reservoir; None without one.
+        Cluster of every row that `fit` was given. Not there after `partial_fit`, `load` or `merge`:
+        rows are not kept.
+    cluster_shares_ : ndarray of shape (n_clusters,)
+        Share of the rows in each cluster.
     view_weights_ : dict of str to float
-        What the squares of each view count by in the clusters, after balancing; None for a view
-        that is taken as it comes.
+        How much each view weighs in the clusters.
     history_ : list of ChunkInfo
-        One entry a chunk: terms of the objective, iterations, seconds, orthogonality error, and the
-        change of the stream if one was noticed. The last 10,000 chunks are kept.
-    drift_ : list of DriftEvent
-        Changes of the stream, in order, if `detect_drift` is on; the last 1,000 are kept.
-    n_iter_ : int
-        Iterations done for the last chunk.
-    n_samples_seen_ : int
-        Rows seen.
-    n_features_in_ : int
-        Features of all views together.
+        What happened in every chunk; the last 10,000 are kept.
+    n_samples_seen_, n_features_in_ : int
+        Rows seen, and features of all views together.
     feature_names_in_ : ndarray
         Column names, where one X with such names was given.
 
     Notes
     -----
-    Rows are taken as they come; texts and images are best given rows of unit norm
-    (``prepare="l2"``), so that every row and every view has the same say.
-
     The same calls give the same bits on one machine, whatever number of threads BLAS is set to: it
     has one in here. An estimator is not thread-safe while it learns: give each thread its own copy.
 
@@ -234,13 +135,6 @@ class OMVFS(StreamSelector[FittedState]):
     is_multi_view = True
     embeds_directly = True
     _missing: Missing = "allow"
-    # Of what decides what is learned, what is not for the user to choose.
-    _fixed: ClassVar[Mapping[str, Any]] = {
-        "solver": "constrained",
-        "orthogonality": 0.0,
-        "tol": 0.0,
-    }
-
     # Parts that it was merged from, as long as nothing was learned since.
     _parts: tuple[Part, ...]
     # Clusters of the rows that `fit` was given, as long as nothing was learned since.
@@ -254,23 +148,13 @@ class OMVFS(StreamSelector[FittedState]):
         n_features_to_select: int | float | None = None,
         views: Any = None,
         prepare: Any = None,
-        criterion: Criterion = "auto",
-        diversity: float = 4.0,
-        recency: float = 0.5,
-        graph_weight: float | Mapping[str, float] = 3.0,
-        sparsity: float | Mapping[str, float] = 0.1,
-        batch_size: int = 200,
-        window: int | None = 2,
-        sample_size: int = 2000,
-        half_life: float | None = None,
-        graph: Graph = "neighbors",
+        criterion: Criterion = "separation",
+        view_weight: Any = "auto",
         n_neighbors: int = 20,
-        scale_columns: bool = False,
-        view_weight: Any = "balanced",
-        negative: NegativeMode = "error",
+        sample_size: int = 2000,
+        batch_size: int = 200,
+        half_life: float | None = None,
         new_features: NewFeatures = "error",
-        n_init: int = 24,
-        max_iter: int = 20,
         detect_drift: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -280,47 +164,28 @@ class OMVFS(StreamSelector[FittedState]):
         self.views = views
         self.prepare = prepare
         self.criterion = criterion
-        self.diversity = diversity
-        self.recency = recency
-        self.graph_weight = graph_weight
-        self.sparsity = sparsity
-        self.batch_size = batch_size
-        self.window = window
-        self.sample_size = sample_size
-        self.half_life = half_life
-        self.graph = graph
-        self.n_neighbors = n_neighbors
-        self.scale_columns = scale_columns
         self.view_weight = view_weight
-        self.negative = negative
+        self.n_neighbors = n_neighbors
+        self.sample_size = sample_size
+        self.batch_size = batch_size
+        self.half_life = half_life
         self.new_features = new_features
-        self.n_init = n_init
-        self.max_iter = max_iter
         self.detect_drift = detect_drift
         self.random_state = random_state
 
+    # Results
+
+    @property
+    def _answers(self) -> Answers:
+        check_is_fitted(self)
+        return self._known.answers
+
     @property
     @on_one_thread
-    def view_scores_(self) -> dict[str, NDArray[Any]]:
+    def view_scores_(self) -> dict[str, NDArray[np.float64]]:
         """Scores by view name; larger is better."""
-        check_is_fitted(self)
-        return self._by_view(self._known.queries.scores(self._ranking))
-
-    @property
-    @on_one_thread
-    def V_(self) -> dict[str, NDArray[Any]]:
-        """Feature matrices by view name."""
-        check_is_fitted(self)
-        return self._by_view(self._known.queries.V)
-
-    def _by_view(self, arrays: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return copies of what the model keeps, by view name."""
-        return {name: each.copy() for name, each in zip(self.schema_.names, arrays, strict=True)}
-
-    @property
-    def n_iter_(self) -> int:
-        """Iterations done for the last chunk."""
-        return self.history_[-1].n_iter
+        scores = self._answers.scores(checked("criterion", self.criterion))
+        return {name: each.copy() for name, each in zip(self.schema_.names, scores, strict=True)}
 
     @property
     def history_(self) -> list[ChunkInfo]:
@@ -329,10 +194,23 @@ class OMVFS(StreamSelector[FittedState]):
         return list(self._history)
 
     @property
-    def drift_(self) -> list[DriftEvent]:
-        """Changes of the stream, in order, the last 1,000 of them."""
-        check_is_fitted(self)
-        return list(self._known.drift)
+    @on_one_thread
+    def n_clusters_(self) -> int:
+        """Number of consensus clusters."""
+        return self._answers.clustering.n_clusters
+
+    @property
+    @on_one_thread
+    def view_weights_(self) -> dict[str, float]:
+        """How much each view weighs in the clusters."""
+        return dict(zip(self.schema_.names, self._answers.weights.tolist(), strict=True))
+
+    @property
+    @on_one_thread
+    def cluster_shares_(self) -> NDArray[np.float64]:
+        """Share of the rows in each cluster, as the sample has them."""
+        found = self._answers.clustering
+        return np.bincount(found.labels, minlength=found.n_clusters) / len(found.labels)
 
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
         """Learn from X anew, and return the consensus cluster of every row.
@@ -353,10 +231,7 @@ class OMVFS(StreamSelector[FittedState]):
 
     @on_one_thread
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return the consensus cluster of new rows, by their fit in all views and their neighbours.
-
-        Neighbours are asked among the rows kept in the reservoir; without it or a graph the fit
-        alone decides.
+        """Return the consensus cluster of new rows: the one they lie along most.
 
         Parameters
         ----------
@@ -368,21 +243,7 @@ class OMVFS(StreamSelector[FittedState]):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
-        return self._known.predict(self._read_next(X, self._later_negative_mode))
-
-    @on_one_thread
-    def explained_share(self, X: Any, y: Any = None) -> float:
-        """Return the share of ‖X‖² that the consensus clusters explain, between 0 and 1.
-
-        Parameters
-        ----------
-        X : anything `as_views` accepts
-            Rows with the views that were fitted.
-        y : ignored
-            For compatibility with scikit-learn.
-        """
-        check_is_fitted(self)
-        return self._known.explained(self._read_next(X, self._later_negative_mode))
+        return self._known.predict(self._read_next(X))
 
     @property
     def labels_(self) -> NDArray[np.intp]:
@@ -392,320 +253,20 @@ class OMVFS(StreamSelector[FittedState]):
         if labels is None:
             raise AttributeError(
                 "labels_ is of the rows of fit(); after partial_fit(), load() or merge() they are "
-                "not known any more. Use predict(X), or window_labels_ for the last chunks."
+                "not known any more. Use predict(X)."
             )
         return labels.copy()
-
-    @property
-    @on_one_thread
-    def window_labels_(self) -> NDArray[np.intp]:
-        """Consensus cluster of every row in the window."""
-        check_is_fitted(self)
-        return self._known.queries.window_labels()
-
-    @property
-    @on_one_thread
-    def view_weights_(self) -> dict[str, float | None]:
-        """What the squares of each view count by in the clusters; 0.01 if it is not heard."""
-        check_is_fitted(self)
-        weights = (1.0 if w == AUTO else w for w in self._known.queries.told.view_weight)
-        return dict(zip(self.schema_.names, weights, strict=True))
-
-    @property
-    @on_one_thread
-    def n_clusters_(self) -> int:
-        """Number of consensus clusters in force."""
-        check_is_fitted(self)
-        return self._known.queries.K
-
-    @property
-    @on_one_thread
-    def n_clusters_curve_(self) -> ClusterCurve:
-        """How far views agree on clusters, by their number."""
-        check_is_fitted(self)
-        curve = self._known.queries.cluster_curve
-        if curve is None:
-            raise AttributeError(
-                "n_clusters_curve_ is of rows that are asked how many clusters there are, by "
-                "n_clusters='auto'; here a number was given, or all rows are forgotten."
-            )
-        return curve
-
-    @on_one_thread
-    def explain(self, view: str, feature: str | int) -> Explanation:
-        """Return why a feature has the rank it has.
-
-        Parameters
-        ----------
-        view : str
-            Name of the view.
-        feature : str or int
-            Name of the feature, or its number in the view.
-
-        Returns
-        -------
-        Explanation
-
-        Examples
-        --------
-        >>> from omvfs import OMVFS
-        >>> rows = [[3, 1, 0, 0, 1], [2, 1, 0, 0, 1], [0, 0, 3, 0, 1], [0, 0, 3, 1, 1]] * 10
-        >>> selector = OMVFS(2, n_features_per_view=2, random_state=0).fit({"text": rows})
-        >>> selector.explain("text", 2)
-        Feature 2 of view 'text': rank 1 of 5, score 0.4867, selected
-          stands for  cluster 0 (1.90 × even)
-          found in    50.0% of the rows
-          displaced   0, 1, 3
-          by itself   separation 1, balanced 1, information 1, contrast 1, norm 1
-        >>> why = selector.explain("text", 0)
-        >>> why.repeats, round(why.correlation, 2), why.selected
-        (2, -0.96, False)
-        """
-        check_is_fitted(self)
-        v = self.schema_.number_of(view)
-        j = _number_of_feature(self.schema_, v, feature)
-        known, ranking = self._known, self._ranking
-        queries, found = known.queries, known.queries.repetition(ranking)[v]
-        rank = place_of(found.scores, j)
-        shares = queries.shares_of_rows(v, known.zeros(v))
-        repeated, own = int(found.repeated[j]), np.array([j])
-        displaced = displaced_by(found, j, _DISPLACED).tolist()
-        cluster = int(queries.leading_clusters(v, own)[0])
-        return Explanation(
-            view=view,
-            feature=_name(self.schema_, v, j),
-            number=j,
-            rank=rank,
-            n_features=self.schema_.widths[v],
-            score=float(found.scores[j]),
-            selected=rank <= self._sizes()[view],
-            strengths=tuple(queries.strengths(v, own)[0].tolist()),
-            cluster=None if cluster < 0 else cluster,
-            share_of_rows=None if shares is None else float(shares[j]),
-            repeats=None if repeated < 0 else _name(self.schema_, v, repeated),
-            correlation=None if repeated < 0 else float(found.correlations[j]),
-            displaced=tuple(_name(self.schema_, v, i) for i in displaced),
-            ranks=queries.ranks(v, j, ranking),
-            is_recent=queries.is_recent(v, j, float(found.own[j]), ranking),
-        )
-
-    @on_one_thread
-    def cluster_features(
-        self, k: int | None = None, n: int = 10, *, view: str | None = None
-    ) -> list[ClusterFeature] | dict[int, list[ClusterFeature]]:
-        """Return what clusters are about: the selected features that stand for them most.
-
-        Of the selected features of all views, those that rows of the cluster have more of than
-        others, by their correlation with being in it, over the rows of the reservoir. A feature
-        that all rows have correlates with no cluster, one that hardly any row has with none by
-        much, and units do not matter, so that views compare. Without a reservoir, by how far the
-        mean in the cluster is above that of all rows, relative to it, times the root of p/(1 − p)
-        for a cluster of a share p.
-
-        Parameters
-        ----------
-        k : int or None, default=None
-            The cluster, as `predict` numbers it; None for all.
-        n : int, default=10
-            Features of a cluster at most.
-        view : str or None, default=None
-            Of this view only; None for the best of all views.
-
-        Returns
-        -------
-        list of ClusterFeature, or dict of int to such a list
-            Best first; of all clusters by their numbers.
-
-        Examples
-        --------
-        >>> from omvfs import OMVFS
-        >>> rows = [[3, 1, 0, 0, 1], [2, 1, 0, 0, 1], [0, 0, 3, 0, 1], [0, 0, 3, 1, 1]] * 10
-        >>> selector = OMVFS(2, n_features_per_view=3, random_state=0).fit({"text": rows})
-        >>> about = selector.cluster_features()
-        >>> {k: [each.feature for each in own] for k, own in about.items()}
-        {0: [2, 3], 1: [0]}
-        >>> selector.cluster_shares_
-        array([0.5, 0.5])
-        """
-        check_is_fitted(self)
-        K, n = self._known.queries.K, whole("n", n, least=1)
-        views = [view] if view is not None else list(self.schema_.names)
-        if k is None:
-            return self._about(range(K), n, views)
-        if not _is_number(k, below=K):
-            raise ValueError(f"Got k={k!r}; expected a cluster from 0 to {K - 1}, or None for all.")
-        return self._about([int(k)], n, views)[int(k)]
-
-    @property
-    @on_one_thread
-    def cluster_shares_(self) -> NDArray[np.float64] | None:
-        """Share of rows of each cluster, estimated on the reservoir; None without one."""
-        check_is_fitted(self)
-        return self._known.queries.cluster_shares()
-
-    @on_one_thread
-    def feature_notes(self) -> dict[str, FeatureNotes]:
-        """Return what a table tells of every feature beside its rank, by view name.
-
-        Worked out for all features at once; `explain` tells more of one.
-
-        Returns
-        -------
-        dict of str to FeatureNotes
-
-        Examples
-        --------
-        >>> from omvfs import OMVFS
-        >>> rows = [[3, 1, 0, 0, 1], [2, 1, 0, 0, 1], [0, 0, 3, 0, 1], [0, 0, 3, 1, 1]] * 10
-        >>> notes = OMVFS(2, random_state=0).fit({"text": rows}).feature_notes()["text"]
-        >>> notes.cluster.tolist(), notes.share_of_rows.tolist(), notes.repeats.tolist()
-        ([1, 1, 0, 0, -1], [0.5, 0.5, 0.5, 0.25, 1.0], [2, 2, -1, -1, -1])
-        """
-        check_is_fitted(self)
-        known, ranking = self._known, self._ranking
-        notes = {}
-        for v, (name, found) in enumerate(
-            zip(self.schema_.names, known.queries.repetition(ranking), strict=True)
-        ):
-            worth_telling = np.square(found.correlations) >= _REPEATS
-            notes[name] = FeatureNotes(
-                known.queries.leading_clusters(v),
-                known.queries.shares_of_rows(v, known.zeros(v)),
-                np.where(worth_telling, found.repeated, -1),
-            )
-        return notes
-
-    def _more_columns(self, order: Mapping[str, NDArray[np.intp]]) -> dict[str, Any]:
-        notes = self.feature_notes()
-        clusters: list[int | None] = []
-        shares: list[float | None] = []
-        repeats: list[str | None] = []
-        for view, places in order.items():
-            own, names = notes[view], self.schema_.names_of(view)
-            clusters += [None if k < 0 else k for k in own.cluster[places].tolist()]
-            known = own.share_of_rows
-            shares += [None] * len(places) if known is None else known[places].tolist()
-            repeats += [None if j < 0 else names[j] for j in own.repeats[places].tolist()]
-        return {"cluster": clusters, "share_of_rows": shares, "repeats": repeats}
-
-    @property
-    def selection_quality_(self) -> SelectionQuality:
-        """How much of the consensus clusters the best features alone reproduce, by their number.
-
-        The rows of the reservoir are halved, twice. Features are ranked by one half; the rows of
-        the other are clustered on the best features alone, and the clusters compared with the
-        consensus clusters by normalised mutual information. With `n_features_to_select` numbers are
-        of all views, shared between them as the selection is.
-
-        Examples
-        --------
-        >>> from omvfs import OMVFS
-        >>> from omvfs.datasets import make_planted
-        >>> planted = make_planted(600, n_features=(300, 200), random_state=0)
-        >>> selector = OMVFS(n_clusters=5, random_state=0).fit(planted.views)
-        >>> quality = selector.selection_quality_
-        >>> bool(quality.at(40) > quality.at(2))
-        True
-        >>> list(quality.views)
-        ['view_0', 'view_1']
-        """
-        return self._judged()
-
-    def suggest_n_features(self, view: str | None = None) -> int:
-        """Return how many features are enough: where `selection_quality_` levels off.
-
-        More than so many gain no more than judgements differ by.
-
-        Parameters
-        ----------
-        view : str, default=None
-            Judge this view alone; by default, all views together, so many features of each, or,
-            with `n_features_to_select`, in all.
-        """
-        if view is None:
-            return self._judged(alone=False).levels_off_at
-        check_is_fitted(self)
-        self.schema_.number_of(view)
-        return self._judged().views[view].levels_off_at
-
-    @on_one_thread
-    def stability(
-        self, n_resamples: int = 20, *, share: float = 0.5, quick: bool = False
-    ) -> SelectionStability:
-        """Return how much of the selection stays under other rows and other seeds.
-
-        Each time some rows of the reservoir are drawn, clustered from another seed into as many
-        clusters, and the features ranked by them alone. What was learned is not changed, and the
-        answer is the same every time.
-
-        Parameters
-        ----------
-        n_resamples : int, default=20
-            How often rows are drawn, at least twice.
-        share : float, default=0.5
-            Of the rows of the reservoir, those that are drawn, above 0 and at most 1. With 1 only
-            the seed differs.
-        quick : bool, default=False
-            Whether the rows that are drawn are clustered with little effort, from few starts and
-            without a graph, as the first rows of a stream are. It takes a fifth of the time, and on
-            the whole tells of less stability than there is.
-
-        Returns
-        -------
-        SelectionStability
-            By view the share of the resamples in which each feature is selected, and the stability
-            of Nogueira, Sechidis and Brown (2018): 1 if they select the same, about 0 if they agree
-            no more than by chance. Its interval takes resamples for independent, which those of one
-            reservoir are only in part.
-
-        Examples
-        --------
-        >>> from omvfs import OMVFS
-        >>> from omvfs.datasets import make_planted
-        >>> planted = make_planted(600, n_features=(300, 200), random_state=0)
-        >>> selector = OMVFS(5, n_features_per_view=20, random_state=0).fit(planted.views)
-        >>> found = selector.stability(5)
-        >>> found.index.value > 0.5, found.views["view_0"].frequencies.shape
-        (True, (300,))
-        """
-        check_is_fitted(self)
-        n_resamples = whole("n_resamples", n_resamples, least=2)
-        share = number("share", share, least=0.0, most=1.0, above=True)
-        sizes, known = self._sizes(), self._known
-        order = [sizes[view] for view in self.schema_.names]
-        found = known.queries.selections(self._ranking, order, n_resamples, share, quick)
-        if found is None:
-            n, K = len(known.queries.sample), known.queries.K
-            raise TooFewRowsError(
-                f"Got {n:,} rows to draw from, those of the reservoir that are not forgotten, and "
-                f"share={share:g} of them; expected to draw at least {max(2, K):,}, one for each "
-                "cluster. Learn from more rows, or with a larger sample."
-            )
-        return SelectionStability.of(dict(zip(self.schema_.names, found, strict=True)))
-
-    @on_one_thread
-    def _judged(self, alone: bool = True) -> SelectionQuality:
-        """Return `selection_quality_`; without views alone in less than half of the time."""
-        check_is_fitted(self)
-        in_all = self.n_features_to_select is not None
-        sizes = sizes_to_judge(self.schema_.widths, in_all)
-        return self._known.quality(self._ranking, sizes, in_all, alone)
 
     def _sizes(self) -> dict[str, int]:
         """Return how many features are selected by view name, ``"auto"`` being what is enough."""
         names = self.schema_.names
         if self.n_features_to_select is not None:
-            return dict(zip(names, self._shared(), strict=True))
+            total = total_of(self.n_features_to_select, self.schema_)
+            return dict(zip(names, self._answers.budget(total), strict=True))
         asked = checked("n_features_per_view", self.n_features_per_view, names)
         enough = self.suggest_n_features() if AUTO in asked else None
         sizes: list[Any] = [enough if size == AUTO else size for size in asked]
         return sizes_by_view(dict(zip(names, sizes, strict=True)), self.schema_)
-
-    @on_one_thread
-    def _shared(self) -> tuple[int, ...]:
-        """Return how many features of each view are selected, of so many in all."""
-        total = total_of(self.n_features_to_select, self.schema_)
-        return self._known.budget(self._ranking, total)
 
     def report(
         self,
@@ -744,6 +305,8 @@ class OMVFS(StreamSelector[FittedState]):
         <Report on 300 rows in 5 clusters; save(path), open() or html() shows it>
         """
         return report_on(self, n_resamples, examples=examples, run=run)
+
+    # Merging, saving
 
     def merge(self, *others: Self, order: bool = False) -> Self:
         """Return an estimator of the rows of this one and of others, none of which is changed.
@@ -870,18 +433,17 @@ class OMVFS(StreamSelector[FittedState]):
             return ()
         if self._parts:
             return self._parts
-        known = self._known
         # Whoever goes on learning takes a copy first.
-        known.state.statistics.freeze()
+        known = self._known = copy.deepcopy(self._known)
         columns = None if self._columns is None else self._columns.astype("<i8").tobytes()
-        params = self.get_params(deep=False)
-        own = {name: params[name] for name in LEARNING if not hasattr(known.settings, name)}
+        own = asdict(known.settings)
+        del own["seed"]
+        own |= {name: getattr(self, name) for name in ("batch_size", "new_features")}
         # The steps that rows went through, in whatever form they were asked for.
         own["prepare"] = known.preparation.asked_for(known.schema.names)
         reading = "one X that is not split" if self._plain else "views"
         if columns is not None:
             reading = f"one X of {self.n_features_in_:,} columns, split into views"
-        own |= asdict(known.settings)
         return (Part(known, self._history, own, reading, columns),)
 
     def with_learned(self, known: FittedState, history: Sequence[ChunkInfo]) -> Self:
@@ -895,17 +457,6 @@ class OMVFS(StreamSelector[FittedState]):
         return merged
 
     # Reading rows
-
-    @property
-    def _negative_mode(self) -> Any:
-        """How `as_views` is to take negative values of the first chunk."""
-        negative = checked("negative", self.negative)
-        return "allow" if negative == "shift" else negative
-
-    @property
-    def _later_negative_mode(self) -> Any:
-        """The same, for rows after the first chunk."""
-        return "allow" if self._known.raised is not None else self.negative
 
     @property
     def _new_features(self) -> NewFeatures:  # type: ignore[override]
@@ -931,65 +482,53 @@ class OMVFS(StreamSelector[FittedState]):
         self._plain = False
 
     def _read_first(self, X: Any) -> Views:
-        negative = self._negative_mode
-        return self._by_names(X, negative) if self._goes_by_names else self._split(X, negative)
+        return self._by_names(X) if self._goes_by_names else self._split(X, "allow")
 
     def _read_chunk(self, X: Any) -> Views:
         self._check_unchanged()
-        return self._read_later(X, self._later_negative_mode)
+        return self._read_later(X)
 
     def _read_next(self, X: Any, negative: Negative = "allow") -> Views:
         """Validate later rows, with the features that are known."""
-        batch = self._read_later(X, negative)
+        batch = self._read_later(X)
         return self._known.matched(batch) if self._known.grows else batch
 
-    def _read_later(self, X: Any, negative: Negative) -> Views:
+    def _read_later(self, X: Any) -> Views:
         known = self._known
         if not known.grows and not known.preparation.hashes:
-            return super()._read_next(X, negative)
+            return super()._read_next(X, "allow")
         return as_views(
-            self._by_names(X, negative),
+            self._by_names(X),
             like=self.schema_,
-            negative=negative,
+            negative="allow",
             missing=self._missing,
             new_features="grow" if known.grows else "error",
         )
 
-    def _by_names(self, X: Any, negative: Negative) -> Views:
+    def _by_names(self, X: Any) -> Views:
         """Read a batch as it is, but for what is hashed."""
         views = None if is_views(X) else self.views
         batch = as_views(
-            X, views=views, negative=negative, missing=self._missing, new_features="grow"
+            X, views=views, negative="allow", missing=self._missing, new_features="grow"
         )
         bits = bits_of(self.prepare, batch.names)
         return hashed_views(batch, bits) if any(bits) else batch
 
     def _read_as_learned(self, X: Any) -> Views:
-        if not self._known.preparation:
-            return self._read_next(X)
-        return self._known.prepared(self._read_next(X, self._later_negative_mode))
+        return self._known.prepared(self._read_next(X))
 
     def _preparing(self, v: int) -> Preparing | None:
         known, view = self._known, self.schema_.names[v]
         steps, counted = known.preparation.steps[v], known.preparation.counted[v]
-        dtype, negative = known.state.statistics.dtype.name, self._later_negative_mode
-        return Preparing(view, steps, counted, dtype, negative) if steps else None
+        return Preparing(view, steps, counted, known.dtype, "allow") if steps else None
 
     # Learning
 
-    @property
-    def _all_params(self) -> dict[str, Any]:
-        """The parameters, with those that are not for the user to choose."""
-        return {**self._fixed, **self.get_params(deep=False)}
-
     def _empty(self, first: Views) -> FittedState:
-        params = self._all_params
+        params = self.get_params(deep=False)
         check_all(params, first.names)
-        check_together(params, first.names)
-        rng = np.random.default_rng(seed_of(self.random_state))
-        settings = resolve(params, first.names)
-        shift, grows = self.negative == "shift", self._new_features == "grow"
-        return FittedState.empty(first, settings, rng, shift, self.prepare, grows)
+        settings = resolve(params, first.names, seed_of(self.random_state))
+        return FittedState.empty(first, settings, self.prepare, self._new_features == "grow")
 
     def _check_unchanged(self) -> None:
         """Refuse to learn on with parameters that are not those of the rows so far.
@@ -1001,25 +540,20 @@ class OMVFS(StreamSelector[FittedState]):
         settings, before = own.get("_checked", (None, None))
         if settings is known.settings and before == given:
             return
-        views, start_anew = known.schema.names, "Set it back, or call fit() to start anew."
-        check_unchanged(known.settings, resolve(self._all_params, views))
+        views = known.schema.names
+        asked = resolve(self.get_params(deep=False), views, known.settings.seed)
+        check_unchanged(known.settings, asked)
         known.preparation.check_unchanged(self.prepare, views)
-        if (checked("negative", self.negative) == "shift") != (known.raised is not None):
-            raise ValueError(
-                f"Got negative={self.negative!r}, and another for the rows so far; it cannot "
-                f"change to or from 'shift' after the first chunk. {start_anew}"
-            )
         if (self._new_features == "grow") != known.grows:
             raise ValueError(
                 f"Got new_features={self.new_features!r}, and another for the rows so far; "
-                f"expected the same for all rows. {start_anew}"
+                "expected the same for all rows. Set it back, or call fit() to start anew."
             )
         self._checked = known.settings, copy.deepcopy(given)
 
     def _advance(self, known: FittedState, chunk: Views, **starts: Any) -> Update[FittedState]:
         started = time.perf_counter()
-        update = known.after(chunk, **starts)
-        assert update.info is not None
+        update = known.after(chunk)
         if not known.n_rows:
             warn_of(update.known.suspects(chunk))
         return replace(update, info=replace(update.info, seconds=time.perf_counter() - started))
@@ -1033,47 +567,6 @@ class OMVFS(StreamSelector[FittedState]):
         if known.grows:
             learned |= {"schema_": known.schema, "n_features_in_": sum(known.schema.widths)}
         return learned
-
-    # Ranking
-
-    @property
-    def _ranking(self) -> Ranking:
-        """How features are ranked, by the parameters as they are now."""
-        return resolve_ranking(self._all_params, self.schema_)
-
-    def _about(
-        self, clusters: Sequence[int], n: int, views: Sequence[str]
-    ) -> dict[int, list[ClusterFeature]]:
-        """Return the features of some views that stand for clusters most, n of each at most."""
-        entries: list[tuple[str, str | int]] = []
-        parts, sizes = [], self._sizes()
-        scores = self._known.queries.scores(self._ranking)
-        for view in views:
-            v = self.schema_.number_of(view)
-            # The better ranked first, so that it stays before others that stand as high.
-            features = np.argsort(-scores[v], kind="stable")[: sizes[view]]
-            entries += [(view, _name(self.schema_, v, j)) for j in features.tolist()]
-            parts.append(self._known.queries.standing(v, features))
-        strength, height = (np.concatenate(each) for each in zip(*parts, strict=True))
-        has_rows = self._known.queries.has_rows
-        about = {}
-        for k in clusters:
-            best = np.argsort(-height[:, k], kind="stable")[:n]
-            about[k] = [
-                ClusterFeature(
-                    view=entries[i][0],
-                    feature=entries[i][1],
-                    strength=float(strength[i, k]),
-                    correlation=float(height[i, k]) if has_rows else None,
-                )
-                for i in best[height[best, k] > 0].tolist()
-            ]
-        return about
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = self.negative == "error"
-        return tags
 
 
 def _name(schema: Schema, v: int, j: int) -> str | int:

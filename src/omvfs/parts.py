@@ -1,29 +1,24 @@
 """Merge estimators that have learned from parts of a stream."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from omvfs.constraints import plain
 from omvfs.data.schema import Schema, Vocabulary, listed
-from omvfs.fitted import EVENTS, FittedState
+from omvfs.fitted import FittedState
 from omvfs.model.arrays import IntArray
-from omvfs.model.constrained.directions import completed_matrices
-from omvfs.model.constrained.merging import CommonClusters, KeyedPart, Sample, in_pairs
-from omvfs.model.state import ChunkInfo, State
-from omvfs.model.statistics import Statistics
-from omvfs.model.stream.event import DriftEvent
-from omvfs.model.stream.window import Window
+from omvfs.model.learning import Answers, ChunkInfo, State
+from omvfs.model.sums import ViewSums, fit_to_clusters
 from omvfs.prepare import Preparation
 from omvfs.selector import HISTORY
 from omvfs.threads import on_one_thread
 
+T = TypeVar("T")
 PathLike = str | os.PathLike[str]
 
 
@@ -33,7 +28,7 @@ class Terms(NamedTuple):
     params: Mapping[str, Any]
     reading: str
     columns: bytes | None
-    dtype: np.dtype[Any]
+    dtype: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,7 @@ class Part:
     @property
     def terms(self) -> Terms:
         """What must be the same of all parts."""
-        return Terms(self.params, self.reading, self.columns, self.known.state.statistics.dtype)
+        return Terms(self.params, self.reading, self.columns, self.known.dtype)
 
 
 def _check_terms(ours: Terms, first: str, theirs: Terms, other: str) -> None:
@@ -122,41 +117,57 @@ def _check_views(ours: Schema, first: str, theirs: Schema, other: str, grows: bo
             )
 
 
-@dataclass(frozen=True)
-class Sums:
-    """What a part adds to others once its clusters are theirs."""
+def in_pairs(items: Iterable[T]) -> T:
+    """Return the sum of some things: of neighbours, of such sums that are neighbours, and so on.
 
-    statistics: Statistics
-    # Its last chunks, if nothing came after them.
-    window: Window
+    Which are added first depends on their number alone. Of n things no more than log2 n sums are
+    held at a time, if they come one by one.
+
+    Examples
+    --------
+    >>> class Text(str):
+    ...     def __add__(self, other):
+    ...         return Text(f"({self}{other})")
+    >>> in_pairs(map(Text, "abcdefg"))
+    '(((ab)(cd))((ef)g))'
+    """
+    held: list[tuple[int, Any]] = []
+    for item in items:
+        n, total = 1, item
+        while held and held[-1][0] == n:
+            total = held.pop()[1] + total
+            n *= 2
+        held.append((n, total))
+    found: Any = held.pop()[1]
+    while held:
+        found = held.pop()[1] + found
+    return found  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class _Total:
+    """What parts add up to, once their clusters are common."""
+
+    views: tuple[ViewSums, ...]
     preparation: Preparation
     history: tuple[ChunkInfo, ...]
-    n_chunks: int
-    # At rows of all that were added so far.
-    drift: tuple[DriftEvent, ...] = ()
 
-    def __add__(self, later: "Sums") -> "Sums":
-        before = self.statistics.n_rows, self.n_chunks
-        moved = tuple(
-            info if info.drift is None else replace(info, drift=info.drift.later(*before))
-            for info in later.history
-        )
-        return Sums(
-            self.statistics + later.statistics,
-            self.window + later.window,
+    def __add__(self, later: "_Total") -> "_Total":
+        return _Total(
+            tuple(a + b for a, b in zip(self.views, later.views, strict=True)),
             self.preparation + later.preparation,
-            (*self.history, *moved)[-HISTORY:],
-            self.n_chunks + later.n_chunks,
-            (*self.drift, *(event.later(*before) for event in later.drift))[-EVENTS:],
+            (*self.history, *later.history)[-HISTORY:],
         )
 
 
 class Merger:
-    """Merges parts, which come one by one: first for what they have in common, then for all else.
+    """Merges parts, which are loaded one by one, several times.
 
+    The samples of all parts are united and clustered once; the rows of every part's sample are put
+    into the common clusters, the sums of the part are moved as its sample moved, and all is added.
     For a given set of parts the result is the same, to the bit, in whatever order they come: they
-    are added by age, then by their keys. Where features come later, each part has features of its
-    own: then the columns of all are put together by their names, those of the smallest key first.
+    are added by age, then by their keys. Where features come later, the columns of all parts are
+    put together by their names, those of the smallest key first.
 
     Parameters
     ----------
@@ -169,49 +180,33 @@ class Merger:
     """
 
     schema: Schema
-    raised: tuple[NDArray[np.float64], ...] | None = None
 
     def __init__(
         self, load: Callable[[int], Part], names: Sequence[str], in_order: bool = False
     ) -> None:
         self._load, self._names = load, names
         self._keys: dict[bytes, int] = {}
-        self._sparse: dict[int, str] = {}
         # Of views that grow: of each name the first place that it has in any part, parts by key.
         self._ranks: list[dict[str, tuple[bytes, int]]] = []
-        # By how much columns are raised, by name if they come later.
-        self._raises: dict[int, dict[Any, float]] = {}
-        # Of each part its key, rows of others after it, its own rows, and those not forgotten.
-        keys, later, n_rows, weights = [], [], [], []
+        keys, later, n_rows = [], [], []
         for i in range(len(names)):
             part = load(i)
             self._add(i, part)
             keys.append(part.known.key)
             later.append(part.later)
             n_rows.append(part.known.n_rows)
-            weights.append(part.known.state.statistics.decayed_n_rows)
             del part
         self._put_together()
         if in_order:
             later = [own + sum(n_rows[i:]) for i, own in enumerate(later, start=1)]
         self._order = sorted(range(len(keys)), key=lambda i: (-later[i], keys[i]))
-        # By what the rows of each part are drawn, and what those of later ones have left of it.
-        self._seeds = [int.from_bytes(key[:8], "little") for key in keys]
-        self._left = [self._settings.decay(n) for n in later]
-        self._recent = _recent(later)
-        # The part of most rows: its clusters are worth a start.
-        self._lead = max(self._order, key=lambda i: self._left[i] * weights[i])
+        self._later, self._n_rows = later, sum(n_rows)
 
     def _add(self, i: int, part: Part) -> None:
         """Take in another part, or say why it cannot be merged with those before."""
         name, known, schema = self._names[i], part.known, part.known.schema
         if i == 0:
-            if known.settings.solver != "constrained":
-                raise ValueError(
-                    f"{name} is an OMVFSPaper, which keeps no rows by which the clusters of one "
-                    "part could be found again in another. Merge what OMVFS has learned."
-                )
-            self._terms, self._settings = part.terms, known.settings
+            self._terms, self._known = part.terms, known
             self.schema, self._grows = schema, known.grows
             self._ranks = [{} for _ in schema.names]
         else:
@@ -233,23 +228,9 @@ class Merger:
             for ranks, own in zip(self._ranks, schema.feature_names, strict=True):
                 for j, word in enumerate(own or ()):
                     ranks[word] = min(ranks.get(word, (known.key, j)), (known.key, j))
-        for v, raised in enumerate(known.raised or ()):
-            own = schema.feature_names[v] if self._grows else None
-            by = self._raises.setdefault(v, {})
-            for j in np.flatnonzero(raised).tolist():
-                column = j if own is None else own[j]
-                by[column] = max(by.get(column, 0.0), float(raised[j]))
-            if known.holds_sparse(v):
-                self._sparse.setdefault(v, name)
-            if v in self._sparse and by:
-                raise ValueError(
-                    f"View {schema.names[v]!r} is sparse in {self._sparse[v]}, and has negative "
-                    "values in others; raising its columns would fill it. Learn from all parts "
-                    "with that view dense, or with negative='clip' (--negative clip)."
-                )
 
     def _put_together(self) -> None:
-        """Put all together that only all parts could tell."""
+        """Put the columns of all parts together."""
         schema = self.schema
         if self._grows:
             names = tuple(
@@ -258,14 +239,7 @@ class Merger:
             )
             pairs = zip(names, schema.widths, strict=True)
             widths = tuple(D if own is None else len(own) for own, D in pairs)
-            self.schema = schema = Schema(schema.names, widths, names)
-        if self._raises:
-            self.raised = tuple(np.zeros(D) for D in schema.widths)
-        for v, by in self._raises.items():
-            own = schema.feature_names[v] if self._grows else None
-            for column, height in by.items():
-                assert self.raised is not None
-                self.raised[v][column if own is None else own.index(column)] = height
+            self.schema = Schema(schema.names, widths, names)
 
     @on_one_thread
     def merged(self) -> tuple[FittedState, tuple[ChunkInfo, ...]]:
@@ -273,59 +247,55 @@ class Merger:
         if len(self._order) == 1:
             part = self._load(0)
             return part.known, part.history
-        with np.errstate(over="ignore", invalid="ignore"):
-            sample = in_pairs(Sample.of(self._keyed(i, self._load(i))) for i in self._order)
-            lead = completed_matrices(self._state(self._load(self._lead)), self._settings)
-            common = CommonClusters(sample, [lead], self._generator(0), self._settings)
-            total = in_pairs(self._sums(i, self._load(i), common) for i in self._order)
-            state = common.state(total.statistics, total.window, total.n_chunks, self._generator(1))
+        settings = self._known.settings
+        sample = in_pairs(self._state(i).sample for i in self._order)
+        widths = self.schema.widths
+        none = State.empty(widths, settings)
+        united = Answers(replace(none, sample=sample.compact(), n_rows=self._n_rows), settings)
+        common = replace(none, views=united.sums(united.clustering.labels), weights=united.weights)
+        total = in_pairs(self._total(i, common) for i in self._order)
+        placed = fit_to_clusters(united.rows, common.views, common.weights).argmax(axis=1)
+        state = State(
+            total.views, sample.relabel(placed), united.weights, self._n_rows, 4 * self._n_rows
+        )
         known = FittedState(
             self.schema,
-            self._settings,
+            settings,
             state,
-            self.raised,
             total.preparation,
+            self._known.dtype,
             tuple(sorted(self._keys)),
             self._grows,
-            total.drift,
         )
-        known.check_finite()
         return known, total.history
 
-    def _sums(self, i: int, part: Part, common: CommonClusters) -> Sums:
-        """Return what part number i has in the common clusters."""
-        keyed, places = self._keyed(i, part), self._places(part)
-        preparation = part.known.preparation
-        if places is not None:
-            preparation = preparation.place(places, self.schema.widths)
-        return Sums(
-            common.moved(keyed),
-            common.window(keyed) if i in self._recent else keyed.state.window.emptied(),
-            preparation,
-            part.history[-HISTORY:],
-            part.known.state.n_chunks,
-            part.known.drift,
-        )
-
-    def _keyed(self, i: int, part: Part) -> KeyedPart:
-        return KeyedPart(self._state(part), self._seeds[i], self._left[i])
-
-    def _state(self, part: Part) -> State:
-        """Return what a part has learned, with the columns of all, raised as those of all."""
-        state, raised = part.known.state, part.known.raised
-        places = self._places(part)
+    def _state(self, i: int) -> State:
+        """Return what part number i has learned, with the columns of all, faded by later rows."""
+        known, settings = self._load(i).known, self._known.settings
+        state, places = known.state, self._places(known)
         if places is not None:
             state = state.place(places, self.schema.widths)
-        if self.raised is None or raised is None:
-            return state
-        delta = [each.copy() for each in self.raised]
-        for v, own in enumerate(raised):
-            delta[v][slice(None) if places is None else places[v]] -= own
-        return state.shift(delta, self._settings)
+        sample = state.sample.compact()
+        if settings.half_life is not None:
+            # Keys count time from the beginning of a part; now from the end of all.
+            back = self._n_rows - known.n_rows - self._later[i]
+            sample = replace(sample, keys=sample.keys + back * np.log(2) / settings.half_life)
+        rho = settings.decay(self._later[i])
+        return replace(state, sample=sample, views=tuple(v.decay(rho) for v in state.views))
 
-    def _places(self, part: Part) -> list[IntArray] | None:
+    def _total(self, i: int, common: State) -> _Total:
+        """Return what part number i has in the common clusters."""
+        part, state = self._load(i), self._state(i)
+        answers = Answers(state, self._known.settings)
+        labels = fit_to_clusters(answers.rows, common.views, common.weights).argmax(axis=1)
+        K, preparation = common.views[0].n_clusters, part.known.preparation
+        if (places := self._places(part.known)) is not None:
+            preparation = preparation.place(places, self.schema.widths)
+        return _Total(answers.moved(labels, K), preparation, part.history[-HISTORY:])
+
+    def _places(self, known: FittedState) -> list[IntArray] | None:
         """Return where the columns of a part are among those of all; None if they are the same."""
-        own, every = part.known.schema, self.schema
+        own, every = known.schema, self.schema
         if not self._grows or own.feature_names == every.feature_names:
             return None
         return [
@@ -334,25 +304,6 @@ class Merger:
                 own.feature_names, every.feature_names, own.widths, strict=True
             )
         ]
-
-    def _generator(self, use: int) -> np.random.Generator:
-        return np.random.default_rng([use, *(self._seeds[i] for i in self._order)])
-
-
-def _recent(later: Sequence[int]) -> frozenset[int]:
-    """Return which parts are last, none beside them, by the rows of others that came after each.
-
-    Examples
-    --------
-    >>> sorted(_recent([700, 400, 0])), sorted(_recent([400, 400, 0])), sorted(_recent([0, 0]))
-    ([0, 1, 2], [2], [])
-    """
-    beside, found = Counter(later), []
-    for i in sorted(range(len(later)), key=later.__getitem__):
-        if beside[later[i]] > 1:
-            break
-        found.append(i)
-    return frozenset(found)
 
 
 def _in_time(groups: Sequence[Sequence[Part]]) -> list[Part]:

@@ -24,7 +24,7 @@ from omvfs.data.schema import NewFeatures, Schema, Vocabulary
 from omvfs.data.views import Views, has_rows
 from omvfs.model.arrays import significant
 from omvfs.model.concordance import concordance
-from omvfs.model.state import ChunkInfo, Update
+from omvfs.model.learning import Update
 from omvfs.parameters import by_view, check_not_gone, select_size
 from omvfs.prepare import Preparing
 from omvfs.selection import Chosen, Selection, is_views
@@ -548,7 +548,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
     batch_size: int
     # What is known, and what happened in the last chunks.
     _known: T
-    _history: tuple[ChunkInfo, ...]
+    _history: tuple[Any, ...]
 
     @on_one_thread
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -567,7 +567,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
         """
         with self._drawing_if_it_becomes():
             batch = self._read_first(X)
-            known, history = self._empty(batch), list[ChunkInfo]()
+            known, history = self._empty(batch), list[Any]()
             for chunk in self._chunks([batch]):
                 update = self._advance(known, chunk)
                 known = update.commit()
@@ -655,7 +655,7 @@ class StreamSelector(MultiViewSelector, Generic[T]):
             raise
 
     def _learned(
-        self, known: T, history: Sequence[ChunkInfo], rows: Views | None = None
+        self, known: T, history: Sequence[Any], rows: Views | None = None
     ) -> dict[str, Any]:
         """Return the attributes that follow from what is known, and what happened in the chunks.
 

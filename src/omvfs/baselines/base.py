@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Block, Negative
 from omvfs.data.views import Views
-from omvfs.model.state import Update
+from omvfs.model.learning import Update
 from omvfs.parameters import number, seed_of, whole
 from omvfs.selector import MultiViewSelector, SelectSize, StreamSelector, sizes_by_view
 

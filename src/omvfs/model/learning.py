@@ -84,6 +84,12 @@ class State:
         pairs = zip(self.views, widths, strict=True)
         return replace(self, views=tuple(view.grow(width) for view, width in pairs))
 
+    def place(self, places: Sequence[IntArray], widths: Sequence[int]) -> "State":
+        """Return the state with the columns of every view in certain places among others."""
+        given = list(zip(places, widths, strict=True))
+        views = tuple(view.place(*own) for view, own in zip(self.views, given, strict=True))
+        return replace(self, views=views, sample=self.sample.place(given))
+
     @classmethod
     def empty(cls, widths: Sequence[int], settings: Settings) -> "State":
         """Return what is known of no rows: one cluster, until there are rows to find more in."""
@@ -289,10 +295,19 @@ class Answers:
         pairs = zip(given or ("auto",) * len(found), found, strict=True)
         return np.array([own if weight == "auto" else weight for weight, own in pairs], float)
 
-    def moved(self, labels: IntArray) -> tuple[ViewSums, ...]:
-        """Return the sums of all rows, with the sample in other clusters."""
-        sample, K = self.state.sample, self.clustering.n_clusters
+    def sums(self, labels: IntArray) -> tuple[ViewSums, ...]:
+        """Return the sums of the rows of the sample alone, in some clusters."""
+        present, K = self.state.sample.present, self.clustering.n_clusters
         found = []
+        for v, X in enumerate(self.rows):
+            has = np.flatnonzero(present[:, v])
+            found.append(ViewSums.from_rows(X[has], labels[has], K))
+        return tuple(found)
+
+    def moved(self, labels: IntArray, n_clusters: int | None = None) -> tuple[ViewSums, ...]:
+        """Return the sums of all rows, with the sample in other clusters."""
+        K = self.clustering.n_clusters if n_clusters is None else n_clusters
+        sample, found = self.state.sample, []
         for v, (view, X) in enumerate(zip(self.state.views, self.rows, strict=True)):
             has = np.flatnonzero(sample.present[:, v])
             found.append(view.relabel(X[has], sample.labels[has], labels[has], K))

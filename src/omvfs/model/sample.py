@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block
+from omvfs.model.columns import place_columns
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -122,6 +123,14 @@ class Sample:
             for piece in self.pieces
         )
         return replace(self, pieces=pieces)
+
+    def place(self, given: Sequence[tuple[IntArray, int]]) -> "Sample":
+        """Return the sample with the columns of every view in certain places among so many."""
+        pieces = tuple(
+            tuple(place_columns(X, *own) for X, own in zip(piece, given, strict=True))
+            for piece in self.compact().grow([len(places) for places, _ in given]).pieces
+        )
+        return replace(self.compact(), pieces=pieces)
 
     def relabel(self, labels: IntArray) -> "Sample":
         """Return the sample, in one piece, in other clusters."""
