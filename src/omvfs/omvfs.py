@@ -66,8 +66,8 @@ class OMVFS(StreamSelector[FittedState]):
         feature's sums by cluster. A callable ``f(S, Q, n)`` gets the sums of a view by cluster
         (D × K), the sums of squares (D) and the rows by cluster (K), and returns D scores.
     view_weight : "auto", float or mapping of str to either, default="auto"
-        How much each view weighs in the clusters. With "auto", a view weighs as much as it foretells
-        the clusters of rows held out: a view of noise hardly counts.
+        How much each view weighs in the clusters. With "auto", as much as it foretells the clusters
+        of rows held out: a view of noise hardly counts.
     n_neighbors : int, default=20
         Neighbours of a row in the graphs over which the sample is filtered.
     sample_size : int, default=2000

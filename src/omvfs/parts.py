@@ -201,6 +201,8 @@ class Merger:
             later = [own + sum(n_rows[i:]) for i, own in enumerate(later, start=1)]
         self._order = sorted(range(len(keys)), key=lambda i: (-later[i], keys[i]))
         self._later, self._n_rows = later, sum(n_rows)
+        seed = int.from_bytes(keys[self._order[0]][:4], "little")
+        self._settings = replace(self._known.settings, seed=seed)
 
     def _add(self, i: int, part: Part) -> None:
         """Take in another part, or say why it cannot be merged with those before."""
@@ -247,7 +249,7 @@ class Merger:
         if len(self._order) == 1:
             part = self._load(0)
             return part.known, part.history
-        settings = self._known.settings
+        settings = self._settings
         sample = in_pairs(self._state(i).sample for i in self._order)
         widths = self.schema.widths
         none = State.empty(widths, settings)
@@ -271,7 +273,7 @@ class Merger:
 
     def _state(self, i: int) -> State:
         """Return what part number i has learned, with the columns of all, faded by later rows."""
-        known, settings = self._load(i).known, self._known.settings
+        known, settings = self._load(i).known, self._settings
         state, places = known.state, self._places(known)
         if places is not None:
             state = state.place(places, self.schema.widths)
@@ -286,7 +288,7 @@ class Merger:
     def _total(self, i: int, common: State) -> _Total:
         """Return what part number i has in the common clusters."""
         part, state = self._load(i), self._state(i)
-        answers = Answers(state, self._known.settings)
+        answers = Answers(state, self._settings)
         labels = fit_to_clusters(answers.rows, common.views, common.weights).argmax(axis=1)
         K, preparation = common.views[0].n_clusters, part.known.preparation
         if (places := self._places(part.known)) is not None:

@@ -26,6 +26,8 @@ IntArray = NDArray[np.intp]
 
 # Leading singular directions of a view, and the power of the singular values.
 N_DIMS, POWER = 50, 0.5
+# Decimals of cosines.
+DECIMALS = 9
 # How often the embedding is filtered, and how often views are weighed and rows clustered anew.
 N_FILTERS, N_ROUNDS = 2, 2
 # Starts of k-means, and how often rows are halved to judge the clusters.
@@ -104,10 +106,11 @@ def embedded(X: Block, n_neighbors: int, has: NDArray[np.bool_] | None = None) -
     n = X.shape[0]
     has = np.ones(n, bool) if has is None else has
     unit = normalize(X[np.flatnonzero(has)])
-    gram = dense(unit @ unit.T).astype(np.float64)
+    # Rounded, so that the order of the columns, or how a processor adds, decides nothing.
+    gram = np.round(dense(unit @ unit.T).astype(np.float64), DECIMALS)
     rows = _leading_directions(gram)
     near = normalize(rows)
-    graphs = {"rows": gram, "embedding": near @ near.T}
+    graphs = {"rows": gram, "embedding": np.round(near @ near.T, DECIMALS)}
     linked = {name: _neighbor_graph(S, n_neighbors) for name, S in graphs.items()}
     if has.all():
         return EmbeddedView(rows, linked, has)
