@@ -130,7 +130,6 @@ def select(
     total: opt.Total = None,
     out: opt.ResultsOut = Path("out"),
     prepare: opt.Prepare = None,
-    negative: opt.Negative = "error",
     write_data: opt.WriteData = False,
     with_report: opt.WithReport = False,
     view: opt.View = None,
@@ -143,7 +142,6 @@ def select(
     layer: opt.Layer = None,
     batch_size: opt.BatchSize = 200,
     half_life: opt.HalfLife = None,
-    recency: opt.Recency = 0.5,
     detect_drift: opt.DetectDrift = False,
     seed: opt.Seed = 0,
     workers: opt.Workers = None,
@@ -485,14 +483,13 @@ def _write_selected(selector: "OMVFS", reading: Reading, out: Path) -> int:
 def _selector(context: typer.Context) -> "OMVFS":
     """Return the selector that the options ask for; refuse what no data make sense of."""
     from omvfs import OMVFS
-    from omvfs.constraints import check_all, check_together
+    from omvfs.constraints import check_all
 
     params = parameters_of(context)
     try:
         selector = OMVFS(**params)
         # Which views there are is not known yet.
-        for check in (check_all, check_together):
-            check(selector.get_params())
+        check_all(selector.get_params())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     return selector

@@ -439,16 +439,6 @@ Prepare = Annotated[
         "for more steps, done in this order.",
     ),
 ]
-Negative = Annotated[
-    str,
-    parameter(
-        "negative",
-        metavar="error|clip|shift",
-        autocompletion=lambda: ["error", "clip", "shift"],
-        help="Negative values: stop with an error, set them to 0, or raise the column until its "
-        "lowest value is 0.",
-    ),
-]
 BatchSize = Annotated[
     int,
     parameter(
@@ -466,16 +456,6 @@ HalfLife = Annotated[
         rich_help_panel=LEARNING,
         help="Forget slowly: a row counts half after this many more rows. By default nothing is "
         "forgotten.",
-    ),
-]
-Recency = Annotated[
-    float,
-    parameter(
-        "recency",
-        metavar="X",
-        rich_help_panel=LEARNING,
-        help="If the latest rows differ from those before: the share of the selected features that"
-        " is chosen for them, from 0 (none) to 1 (all).",
     ),
 ]
 DetectDrift = Annotated[

@@ -447,8 +447,6 @@ def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
     --------
     >>> import numpy as np
     >>> from omvfs import Views
-    >>> remarks(Views({"text": -np.eye(2)}), ["text.npy"])
-    ["View 'text' has 2 negative values: choose --negative clip or --negative shift."]
     >>> remarks(Views({"text": np.eye(2)}), ["text.npy"])
     []
     """
@@ -463,11 +461,6 @@ def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
             found.append(
                 f"View {name!r} has {strange:,} values that are missing or not finite: fill or "
                 "drop them."
-            )
-        if negative := np.count_nonzero(values < 0):
-            found.append(
-                f"View {name!r} has {negative:,} negative values: choose --negative clip or "
-                "--negative shift."
             )
         sums = np.asarray(abs(X).sum(axis=1)).ravel()
         if empty := np.count_nonzero((sums == 0) & views.has(name)):

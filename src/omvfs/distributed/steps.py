@@ -42,15 +42,15 @@ def worker_copy(selector: Any) -> OMVFS:
 
     Examples
     --------
-    >>> worker_copy(OMVFS(3, criterion=lambda V, masses, sums: masses)).criterion
-    'auto'
+    >>> worker_copy(OMVFS(3, criterion=lambda S, Q, n: Q)).criterion
+    'separation'
     """
-    if not isinstance(selector, OMVFS) or selector._fixed["solver"] != "constrained":
+    if not isinstance(selector, OMVFS):
         raise TypeError(f"Got {type(selector).__name__}; expected OMVFS, whose fits merge.")
     copy: OMVFS = clone(selector)
     if callable(copy.criterion):
         # It ranks what was learned, and cannot be sent as a state is.
-        copy.criterion = "auto"
+        copy.criterion = "separation"
     check_all(copy.get_params(deep=False))
     pack_params(copy.get_params(deep=False))
     return copy

@@ -107,8 +107,8 @@ class Selector(base.MiniBatchTransformer):
         Parameters
         ----------
         x : dict
-            Numbers by feature, not negative unless `negative` says otherwise. A chunk that cannot
-            be learned from is dropped, and the error says why.
+            Numbers by feature. A chunk that cannot be learned from is dropped, and the error says
+            why.
         """
         named = {str(name): value for name, value in x.items()}
         self._pending.append(dict(sorted(named.items())))

@@ -173,9 +173,7 @@ def select(
     ----------
     data : AnnData or MuData
         AnnData is one view, MuData a view a modality; cells may lack modalities. Matrices may be
-        on a disk: opened by ``backed="r"``, or by `anndata.experimental.read_lazy`. Values must
-        not be negative, as normalised and logarithmised counts are not; else see `negative` of
-        OMVFS.
+        on a disk: opened by ``backed="r"``, or by `anndata.experimental.read_lazy`.
     n_clusters : int or "auto", default=8
         Number of clusters of cells, as for OMVFS.
     n_top : int, sequence of int, or mapping of str to int, default=2000
@@ -191,8 +189,7 @@ def select(
     layer : str, mapping of str to (str or None), or None, default=None
         Layer to read in the place of ``X``, of all modalities or by modality.
     **params
-        Further parameters of `OMVFS`. Cells have no order in time, and files are often sorted by
-        sample: so `recency` is 0 here unless it is given.
+        Further parameters of `OMVFS`.
 
     Returns
     -------
@@ -219,7 +216,7 @@ def select(
     cells = Cells(data, layer)
     sizes = _sizes(n_top, list(cells.modalities))
     first = {view: own[0] for view, own in sizes.items()}
-    selector = OMVFS(n_clusters, **{"n_features_per_view": first, "recency": 0.0, **params})
+    selector = OMVFS(n_clusters, **{"n_features_per_view": first, **params})
     ranked: list[OMVFS]
     if batch_key is None:
         model = selector.fit_batches(cells.chunks(selector.batch_size))

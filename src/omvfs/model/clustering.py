@@ -107,7 +107,7 @@ def embedded(X: Block, n_neighbors: int, has: NDArray[np.bool_] | None = None) -
     has = np.ones(n, bool) if has is None else has
     unit = normalize(X[np.flatnonzero(has)].astype(np.float64))
     # Rounded, so that the order of the columns, or how a processor adds, decides nothing.
-    gram = np.round(dense(unit @ unit.T), DECIMALS)
+    gram: FloatArray = np.round(dense(unit @ unit.T), DECIMALS)
     rows = _leading_directions(gram)
     near = normalize(rows)
     graphs = {"rows": gram, "embedding": np.round(near @ near.T, DECIMALS)}
