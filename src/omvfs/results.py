@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.data.schema import listed
-from omvfs.model.ranking.stability import StabilityIndex, stability_index
+from omvfs.model.stability import StabilityIndex, stability_index
 
 # Numbers of features a view at which selections are judged.
 SIZES = (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)

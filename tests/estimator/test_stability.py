@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.datasets import make_planted
-from omvfs.model.ranking.stability import stability_index
+from omvfs.model.stability import stability_index
 from omvfs.results import TooFewRowsError
 from streams import two_views
 from support import fingerprint

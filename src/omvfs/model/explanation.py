@@ -1,0 +1,201 @@
+"""Why a feature has its rank, in parts that add up; and which features stand for a cluster."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from omvfs.model.arrays import Block
+from omvfs.model.learning import Answers
+from omvfs.model.separation import DISCOUNT, variances
+from omvfs.model.sums import Columns, ViewSums
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The parts of a score: share · deviation · (1 − r²)^DISCOUNT.
+
+    Attributes
+    ----------
+    rank : int
+        Among the features of the view, 1 is best.
+    score : float
+    share : float
+        Share of its variance that the clusters explain, from 0 to 1, beyond what chance gives.
+    deviation : float
+        Its standard deviation.
+    r_squared : float
+        With the better feature that it repeats most, from 0 to 1.
+    repeats : int
+        Which one that is, −1 if none.
+    mean : float
+        Over all rows that have the view.
+    means : array of shape (K,)
+        Over the rows of every cluster, in the units of the feature; nan for a cluster of no rows.
+    carried : array of shape (K,)
+        Share of the variance between clusters that each carries; they add up to 1, or are all 0.
+    share_of_rows : float
+        Of the sampled rows that have the view, those in which the feature is not 0.
+    """
+
+    rank: int
+    score: float
+    share: float
+    deviation: float
+    r_squared: float
+    repeats: int
+    mean: float
+    means: FloatArray
+    carried: FloatArray
+    share_of_rows: float
+
+    @property
+    def separation(self) -> float:
+        """What it would score if it repeated no other: share · deviation."""
+        return self.share * self.deviation
+
+    @property
+    def kept(self) -> float:
+        """What repetition leaves of it: (1 − r²)^DISCOUNT, from 0 to 1."""
+        return float((1 - self.r_squared) ** DISCOUNT)
+
+    @property
+    def lift(self) -> FloatArray:
+        """Means by cluster over the mean of all rows; nan where that is 0."""
+        return self.means / (self.mean or np.nan)
+
+    @property
+    def cluster(self) -> int:
+        """Of the clusters above the mean, that which carries most; −1 if there is none."""
+        above = np.where(self.means > self.mean, self.carried, 0)
+        return int(above.argmax()) if above.any() else -1
+
+
+def explanation(answers: Answers, v: int, j: int) -> Explanation:
+    """Explain the rank of one feature.
+
+    Parameters
+    ----------
+    answers : Answers
+    v, j : int
+        The view, and the column of it.
+    """
+    sums = _in_clusters(answers, v, np.array([j]))
+    scores, (r_squared, repeated) = answers.scores[v], answers.repetitions[v]
+    deviation = float(np.sqrt(variances(sums)[1][0]))
+    separation = float(answers.separations[v][j])
+    rows = answers.rows[v][np.flatnonzero(answers.state.sample.present[:, v])]
+    return Explanation(
+        rank=rank_of(scores, j),
+        score=float(scores[j]),
+        share=separation / deviation if deviation else 0.0,
+        deviation=deviation,
+        r_squared=float(r_squared[j]),
+        repeats=int(repeated[j]),
+        mean=float(sums.S.sum() / max(sums.n.sum(), 1.0)),
+        means=means_by_cluster(sums)[0],
+        carried=carried(sums)[0],
+        share_of_rows=float(shares_of_rows(rows[:, [j]])[0]),
+    )
+
+
+def _in_clusters(answers: Answers, v: int, columns: Columns = slice(None)) -> ViewSums:
+    """Return the sums of a view, on some columns, in the clusters that the answers have found."""
+    sample, found = answers.state.sample, answers.clustering
+    has = np.flatnonzero(sample.present[:, v])
+    X = answers.rows[v][has][:, columns]
+    view = answers.state.views[v].on(columns)
+    return view.relabel(X, sample.labels[has], found.labels[has], found.n_clusters)
+
+
+def rank_of(scores: FloatArray, j: int) -> int:
+    """Return the rank of one feature, 1 = best; among equal scores the first is better.
+
+    Examples
+    --------
+    >>> [rank_of(np.array([0.2, 0.9, 0.2]), j) for j in range(3)]
+    [2, 1, 3]
+    """
+    better = np.count_nonzero(scores > scores[j]) + np.count_nonzero(scores[:j] == scores[j])
+    return 1 + int(better)
+
+
+def means_by_cluster(sums: ViewSums) -> FloatArray:
+    """Return the mean of every feature over the rows of every cluster, of shape (D, K).
+
+    Examples
+    --------
+    >>> sums = ViewSums.from_rows(np.array([[1.0], [3.0], [8.0]]), np.array([0, 0, 2]), 3)
+    >>> means_by_cluster(sums)
+    array([[ 2., nan,  8.]])
+    """
+    found: FloatArray = np.full(sums.S.shape, np.nan)
+    return np.divide(sums.S, sums.n, out=found, where=sums.n > 0)
+
+
+def carried(sums: ViewSums) -> FloatArray:
+    """Return the share of a feature's variance between clusters that each cluster carries.
+
+    n_k (mean_k − mean)² over its sum: rows of a feature that tells clusters apart add up to 1.
+
+    Examples
+    --------
+    >>> X = np.array([[4.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> carried(ViewSums.from_rows(X, np.array([0, 1, 1, 2]), 3)).round(2)
+    array([[0.75, 0.17, 0.08],
+           [0.  , 0.  , 0.  ]])
+    """
+    mean = sums.S.sum(axis=1, keepdims=True) / max(sums.n.sum(), 1.0)
+    parts = sums.n * np.square(np.nan_to_num(means_by_cluster(sums)) - mean)
+    whole = parts.sum(axis=1, keepdims=True)
+    # Means that are equal may differ by rounding.
+    tells = whole > 1e-24 * sums.Q[:, np.newaxis]
+    found: FloatArray = np.divide(parts, whole, out=np.zeros_like(parts), where=tells)
+    return found
+
+
+def standing_for(answers: Answers, v: int, k: int, n: int) -> tuple[IntArray, FloatArray]:
+    """Return the features that stand for a cluster, those that do most first.
+
+    What counts is the part of its score that the cluster carries; only features whose mean in the
+    cluster is above that of all rows are looked at.
+
+    Parameters
+    ----------
+    answers : Answers
+    v, k : int
+        The view, and the cluster.
+    n : int
+        How many features at most.
+
+    Returns
+    -------
+    features : int array
+    parts : array
+        Of the score of each, what the cluster carries.
+    """
+    sums = _in_clusters(answers, v)
+    means, mean = means_by_cluster(sums)[:, k], sums.S.sum(axis=1) / max(sums.n.sum(), 1.0)
+    parts = np.where(means > mean, answers.scores[v] * carried(sums)[:, k], 0)
+    best = np.argsort(-parts, kind="stable")[:n]
+    best = best[parts[best] > 0]
+    return best, parts[best]
+
+
+def shares_of_rows(X: Block) -> FloatArray:
+    """Return the share of rows in which every feature is not 0.
+
+    Examples
+    --------
+    >>> shares_of_rows(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [5.0, 0.0]]))
+    array([0.75, 0.25])
+    """
+    if sp.issparse(X):
+        counts = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
+    else:
+        counts = np.count_nonzero(X, axis=0)
+    return np.asarray(counts / max(X.shape[0], 1), np.float64)
