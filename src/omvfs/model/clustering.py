@@ -123,6 +123,9 @@ def _leading_directions(gram: FloatArray) -> FloatArray:
     """Return rows in their leading singular directions, from their products with each other."""
     n = len(gram)
     n_dims = min(N_DIMS, n)
+    if not gram.any():
+        # No row has the view, or all are empty in it.
+        return np.zeros((n, n_dims))
     if n_dims < n // 2:
         values, vectors = eigsh(gram, n_dims, v0=np.full(n, n**-0.5))
     else:

@@ -1,9 +1,12 @@
 """Whether a stream has changed: rows counted in cells, the last of them compared with all before.
 
-The clusters of a model follow the stream, so a copy of them is held still, the reference. Every row
-that comes after it is put into a cell: its cluster, and how well it fits there. As long as nothing
-changes these rows are drawn alike whatever the reference is, so that their counts differ by chance
-alone. The G test says how likely that is.
+The clusters of a model follow the stream, so the watch has clusters of its own that are held still,
+the reference: those of the first rows, or of the first since the last change. Every row that comes
+after them is put into a cell: its cluster, and how well it fits there. As long as nothing changes,
+these rows are drawn alike whatever the reference is, so that their counts differ by chance alone.
+The G test says how likely that is.
+
+Nothing depends on how the stream is cut into chunks, nor on what the model does.
 """
 
 from collections.abc import Sequence
@@ -15,20 +18,22 @@ from scipy.special import xlogy
 from scipy.stats import chi2
 
 from omvfs.model.arrays import Block
-from omvfs.model.learning import State
+from omvfs.model.clustering import cluster, embedded
+from omvfs.model.sample import Sample
 from omvfs.model.sums import ViewSums, fit_to_clusters
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+Presence = NDArray[np.bool_] | None
 
 # The chance that a stream that never changes is ever said to have changed, at most.
 ALPHA = 0.01
+# Rows of which the reference is made, its clusters, and the neighbours of a row in them.
+FIRST, CLUSTERS, NEIGHBORS = 1000, 8, 20
 # Rows of a cluster are told apart by how well they fit: so many quantiles.
 LEVELS = 4
 # Rows that are counted together, and how many such buckets are the last rows, by turns.
 BUCKET, SPANS = 200, (1, 2, 4, 8, 16)
-# Rows that are learned from before a reference is made of the clusters.
-FIRST = 1000
 # The distribution of G is known if cells expect so many rows; smaller ones are joined.
 EXPECTED = 5
 
@@ -62,90 +67,118 @@ class Change:
 
 @dataclass(frozen=True)
 class Watch:
-    """What rows since the reference have left, in cells.
+    """What rows have left: the reference, and how many rows since then are in which cells.
 
     Attributes
     ----------
-    begin_at : int
-        At which number of rows a reference is made.
+    first : Sample
+        Rows of which the reference will be made; of no rows once it is.
     views : tuple of ViewSums
-        The reference: a copy of the sums by cluster; empty if there is none.
+        The reference: sums by cluster; empty until it is made.
     weights : array of shape (n_views,)
-        How much every view weighed.
-    edges : array of shape (K, LEVELS − 1)
-        Quantiles of how well sampled rows of every cluster fit it.
-    before : int array of shape (K · LEVELS,)
-        Rows of the reference's time by cell, as far as they are in no bucket.
-    buckets : int array of shape (n_buckets, K · LEVELS)
-        The last rows by bucket and cell; the newest is last, and may not be full.
-    n_tests : int
-        Tests of this stream so far.
+        How much every view weighs.
+    edges : array of shape (CLUSTERS, LEVELS − 1)
+        Quantiles of how well the rows of every cluster fit it.
+    before : int array of shape (CLUSTERS · LEVELS,)
+        Rows since the reference by cell, as far as they are in no bucket.
+    buckets : int array of shape (n_buckets, CLUSTERS · LEVELS)
+        The last rows by bucket and cell; the newest is last, and not full.
+    n_rows, n_tests : int
+        Rows and tests of this stream so far.
     """
 
-    begin_at: int = FIRST
+    first: Sample
     views: tuple[ViewSums, ...] = ()
     weights: FloatArray = field(default_factory=lambda: np.zeros(0))
-    edges: FloatArray = field(default_factory=lambda: np.zeros((0, LEVELS - 1)))
-    before: IntArray = field(default_factory=lambda: np.zeros(0, np.intp))
-    buckets: IntArray = field(default_factory=lambda: np.zeros((1, 0), np.intp))
+    edges: FloatArray = field(default_factory=lambda: np.zeros((CLUSTERS, LEVELS - 1)))
+    before: IntArray = field(default_factory=lambda: np.zeros(CLUSTERS * LEVELS, np.intp))
+    buckets: IntArray = field(default_factory=lambda: np.zeros((1, CLUSTERS * LEVELS), np.intp))
+    n_rows: int = 0
     n_tests: int = 0
 
+    @classmethod
+    def empty(cls, n_views: int) -> "Watch":
+        """Return the watch of a stream that has not begun."""
+        return cls(Sample.empty(FIRST, n_views))
 
-def watched(watch: Watch, state: State, X: Sequence[Block]) -> tuple[Watch, Change | None]:
-    """Count the rows of a chunk, and tell whether the stream has changed.
+
+def watched(
+    watch: Watch, X: Sequence[Block], present: Presence = None, seed: int = 0
+) -> tuple[Watch, list[Change]]:
+    """Count the rows of a chunk, and tell where the stream has changed.
 
     Parameters
     ----------
     watch : Watch
-    state : State
-        What is known before the chunk. It becomes the reference where there is none yet.
     X : sequence of array or CSR matrix of shape (m, D_v)
-        Rows by view, zero where they lack it. Columns may have come since the reference.
+        Rows by view, zero where they lack it. Columns may have come since the last chunk.
+    present : bool array of shape (m, n_views), optional
+        Which rows have which views; by default all.
+    seed : int
+        Of the clusters of the reference.
 
     Returns
     -------
     watch : Watch
-        After a change it waits for `FIRST` rows, and makes a reference anew.
-    change : Change or None
+    changes : list of Change
+        After each, a reference is made anew of the next rows.
     """
-    if not watch.views:
-        if state.n_rows < watch.begin_at:
-            return watch, None
-        watch = _begun(watch, state)
-    wide = tuple(
+    changes, done, m = [], 0, X[0].shape[0]
+    while done < m:
+        rows = slice(done, done + _room(watch))
+        chunk = [X_v[rows] for X_v in X]
+        done += chunk[0].shape[0]
+        watch = replace(watch, n_rows=watch.n_rows + chunk[0].shape[0])
+        if watch.views:
+            watch, change = _counted(watch, chunk)
+            if change is not None:
+                changes.append(change)
+                anew = Watch.empty(len(X))
+                watch = replace(anew, n_rows=watch.n_rows, n_tests=watch.n_tests)
+        else:
+            keys, labels = np.zeros((2, chunk[0].shape[0]))
+            has = None if present is None else present[rows]
+            watch = replace(watch, first=watch.first.offered(chunk, keys, labels.astype(int), has))
+            if not _room(watch):
+                watch = _begun(watch, seed)
+    return watch, changes
+
+
+def _room(watch: Watch) -> int:
+    """Return how many rows there are to the next test, or to the reference."""
+    return BUCKET - int(watch.buckets[-1].sum()) if watch.views else FIRST - len(watch.first)
+
+
+def _begun(watch: Watch, seed: int) -> Watch:
+    """Return the watch with the clusters of the first rows for its reference."""
+    first = watch.first.compact()
+    rows, has = first.pieces[0], first.present
+    found = cluster([embedded(X, NEIGHBORS, has[:, v]) for v, X in enumerate(rows)], CLUSTERS, seed)
+    views = tuple(
+        ViewSums.from_rows(X[has[:, v]], found.labels[has[:, v]], CLUSTERS)
+        for v, X in enumerate(rows)
+    )
+    labels, fit = _placed(rows, views, found.view_weights)
+    inner = np.arange(1, LEVELS) / LEVELS
+    edges = np.tile(np.quantile(fit, inner), (CLUSTERS, 1))
+    for k in np.unique(labels):
+        edges[k] = np.quantile(fit[labels == k], inner)
+    none = Sample.empty(FIRST, len(rows))
+    return replace(watch, first=none, views=views, weights=found.view_weights, edges=edges)
+
+
+def _counted(watch: Watch, X: Sequence[Block]) -> tuple[Watch, Change | None]:
+    """Count rows of one bucket, and test if it is full."""
+    views = tuple(
         view.grow(X_v.shape[1]) if X_v.shape[1] > len(view.Q) else view
         for view, X_v in zip(watch.views, X, strict=True)
     )
-    watch = replace(watch, views=wide)
-    cells, done = _cells(watch, X), 0
-    while done < len(cells):
-        room = BUCKET - int(watch.buckets[-1].sum())
-        some = cells[done : done + room]
-        done += len(some)
-        buckets = watch.buckets.copy()
-        buckets[-1] += np.bincount(some, minlength=buckets.shape[1])
-        watch = replace(watch, buckets=buckets)
-        if len(some) == room:
-            watch, change = _tested(watch, state.n_rows + done)
-            if change is not None:
-                return Watch(change.row + FIRST, n_tests=watch.n_tests), change
-    return watch, None
-
-
-def _begun(watch: Watch, state: State) -> Watch:
-    """Return the watch with a copy of the clusters for its reference, and no rows counted."""
-    views = tuple(view.on(slice(None)) for view in state.views)
-    rows = state.sample.compact().pieces[0]
-    # Columns that came after the sampled rows are zero in these.
-    known = [view.on(slice(X_v.shape[1])) for view, X_v in zip(views, rows, strict=True)]
-    labels, fit = _placed(rows, known, state.weights)
-    K = views[0].n_clusters
-    inner = np.arange(1, LEVELS) / LEVELS
-    edges = np.tile(np.quantile(fit, inner), (K, 1))
-    for k in np.unique(labels):
-        edges[k] = np.quantile(fit[labels == k], inner)
-    none = np.zeros((1, K * LEVELS), np.intp)
-    return Watch(watch.begin_at, views, state.weights.copy(), edges, none[0], none, watch.n_tests)
+    labels, fit = _placed(X, views, watch.weights)
+    cells = LEVELS * labels + (fit[:, np.newaxis] > watch.edges[labels]).sum(axis=1)
+    buckets = watch.buckets.copy()
+    buckets[-1] += np.bincount(cells, minlength=buckets.shape[1])
+    counted = replace(watch, views=views, buckets=buckets)
+    return (counted, None) if _room(counted) else _tested(counted)
 
 
 def _placed(
@@ -157,14 +190,7 @@ def _placed(
     return fit.argmax(axis=1), fit.max(axis=1).round(6)
 
 
-def _cells(watch: Watch, X: Sequence[Block]) -> IntArray:
-    """Return the cell of every row: LEVELS · cluster + quantile of fit."""
-    labels, fit = _placed(X, watch.views, watch.weights)
-    cells: IntArray = LEVELS * labels + (fit[:, np.newaxis] > watch.edges[labels]).sum(axis=1)
-    return cells
-
-
-def _tested(watch: Watch, row: int) -> tuple[Watch, Change | None]:
+def _tested(watch: Watch) -> tuple[Watch, Change | None]:
     """Compare the last rows with all before, and open another bucket."""
     n_tests, total = watch.n_tests + 1, watch.before + watch.buckets.sum(axis=0)
     last = watch.buckets[::-1].cumsum(axis=0)
@@ -182,6 +208,7 @@ def _tested(watch: Watch, row: int) -> tuple[Watch, Change | None]:
         by_cluster = [each.reshape(-1, LEVELS).sum(axis=1) for each in (recent, before)]
         apart = np.abs(recent / recent.sum() - before / before.sum()).sum() / 2
         part = g_test(*by_cluster)[0] / G
+        row = watch.n_rows
         change = Change(row, row - span * BUCKET, G, threshold, min(part, 1.0), float(apart))
     gone = max(len(last) + 1 - SPANS[-1], 0)
     none = np.zeros((1, len(total)), np.intp)

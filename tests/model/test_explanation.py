@@ -1,0 +1,86 @@
+"""The parts of an explanation add up to the score, and name what was planted."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from omvfs.datasets import Planted
+from omvfs.model.explanation import carried, explanation, shares_of_rows, standing_for
+from omvfs.model.learning import Answers
+from omvfs.model.sums import ViewSums
+
+Learn = Callable[..., Answers]
+
+
+@pytest.mark.parametrize("v", [0, 1])
+def test_parts_add_up(answers: Answers, planted: Planted, v: int) -> None:
+    X = list(planted.views.values())[v].toarray()
+    order = np.argsort(-answers.scores[v], kind="stable")
+    for rank in (1, 2, 10, 50):
+        j = int(order[rank - 1])
+        found = explanation(answers, v, j)
+        assert found.rank == rank
+        assert found.score == pytest.approx(found.share * found.deviation * found.kept)
+        assert found.separation == pytest.approx(answers.separations[v][j])
+        assert 0 <= found.share <= 1
+        # Every row was counted, in one cluster or another.
+        assert found.mean == pytest.approx(X[:, j].mean())
+        assert found.deviation == pytest.approx(X[:, j].std(), rel=1e-6)
+        assert found.carried.sum() == pytest.approx(1)
+        assert found.share_of_rows == pytest.approx((X[:, j] != 0).mean(), abs=0.1)
+        np.testing.assert_allclose(found.lift * found.mean, found.means)
+
+
+def test_a_copy_repeats_the_column_it_is_of(planted: Planted, learn: Learn) -> None:
+    X = next(iter(planted.views.values())).toarray()
+    best = int(np.argmax(learn([X], 4).scores[0]))
+    answers = learn([np.column_stack([X, X[:, best]])], 4)
+    found = explanation(answers, 0, X.shape[1])
+    assert (found.repeats, found.r_squared) == (best, pytest.approx(1))
+    assert found.score == pytest.approx(0, abs=1e-9)
+    assert found.separation > 0
+
+
+def test_features_that_stand_for_a_cluster_are_of_one_class(
+    answers: Answers, planted: Planted
+) -> None:
+    view = next(iter(planted.views))
+    of_class = planted.feature_class[view]
+    classes = []
+    for k in range(4):
+        features, parts = standing_for(answers, 0, k, 5)
+        assert np.all(np.diff(parts) <= 0)
+        assert np.all(parts <= answers.scores[0][features])
+        assert np.all(explanation(answers, 0, int(features[0])).cluster == k)
+        kinds, counts = np.unique(of_class[features], return_counts=True)
+        assert counts.max() >= 4
+        classes.append(int(kinds[counts.argmax()]))
+    assert sorted(classes) == [0, 1, 2, 3]
+
+
+def test_a_constant_feature_stands_for_nothing(planted: Planted, learn: Learn) -> None:
+    X = next(iter(planted.views.values())).toarray()
+    answers = learn([np.column_stack([X, np.full(len(X), 0.1)])], 4)
+    found = explanation(answers, 0, X.shape[1])
+    assert (found.cluster, found.score) == (-1, pytest.approx(0, abs=1e-9))
+    assert not found.carried.any()
+
+
+def test_units_do_not_change_shares_and_lift(planted: Planted, learn: Learn) -> None:
+    X = next(iter(planted.views.values())).toarray().astype(float)
+    plain, scaled = (explanation(learn([factor * X], 4), 0, 3) for factor in (1.0, 8.0))
+    assert scaled.share == pytest.approx(plain.share)
+    assert scaled.score == pytest.approx(8 * plain.score)
+    np.testing.assert_allclose(scaled.lift, plain.lift)
+
+
+def test_shares_of_rows_do_not_count_zeros_that_are_written_down() -> None:
+    X = sp.csr_array((np.array([0.0, 2.0]), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 3))
+    assert shares_of_rows(X).tolist() == shares_of_rows(X.toarray()).tolist() == [0, 0.5, 0]
+
+
+def test_a_cluster_without_rows_carries_nothing() -> None:
+    sums = ViewSums.from_rows(np.array([[1.0], [5.0]]), np.array([0, 2]), 3)
+    assert carried(sums).tolist() == [[0.5, 0, 0.5]]
