@@ -1,13 +1,14 @@
 """A planted stream that the core has learned from."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from omvfs.datasets import Planted, make_planted
 from omvfs.model.arrays import Block
-from omvfs.model.learning import Answers, Settings, State, clustered, due, step
+from omvfs.model.learning import Answers, Settings, State, step
 
 Learn = Callable[..., Answers]
 
@@ -18,14 +19,11 @@ def learned(
     """Return what follows from rows by view, with a sample of 400 of them."""
     settings = Settings(n_clusters, sample_size=400, n_neighbors=10)
     state = State.empty([X_v.shape[1] for X_v in X], settings)
-    rng = np.random.default_rng(0)
     for start in range(0, X[0].shape[0], batch_size):
         rows = slice(start, start + batch_size)
         has = None if present is None else present[rows]
-        state = step(state, [X_v[rows] for X_v in X], settings, rng, has).commit()
-        if due(state):
-            state, _ = clustered(state, settings)
-    return clustered(state, settings)[1]
+        state = step(state, [X_v[rows] for X_v in X], settings, has).commit()
+    return Answers(replace(state, sample=state.sample.compact()), settings)
 
 
 @pytest.fixture(scope="session")

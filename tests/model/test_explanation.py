@@ -17,7 +17,7 @@ Learn = Callable[..., Answers]
 @pytest.mark.parametrize("v", [0, 1])
 def test_parts_add_up(answers: Answers, planted: Planted, v: int) -> None:
     X = list(planted.views.values())[v].toarray()
-    order = np.argsort(-answers.scores[v], kind="stable")
+    order = np.argsort(-answers.scores()[v], kind="stable")
     for rank in (1, 2, 10, 50):
         j = int(order[rank - 1])
         found = explanation(answers, v, j)
@@ -35,7 +35,7 @@ def test_parts_add_up(answers: Answers, planted: Planted, v: int) -> None:
 
 def test_a_copy_repeats_the_column_it_is_of(planted: Planted, learn: Learn) -> None:
     X = next(iter(planted.views.values())).toarray()
-    best = int(np.argmax(learn([X], 4).scores[0]))
+    best = int(np.argmax(learn([X], 4).scores()[0]))
     answers = learn([np.column_stack([X, X[:, best]])], 4)
     found = explanation(answers, 0, X.shape[1])
     assert (found.repeats, found.r_squared) == (best, pytest.approx(1))
@@ -52,7 +52,7 @@ def test_features_that_stand_for_a_cluster_are_of_one_class(
     for k in range(4):
         features, parts = standing_for(answers, 0, k, 5)
         assert np.all(np.diff(parts) <= 0)
-        assert np.all(parts <= answers.scores[0][features])
+        assert np.all(parts <= answers.scores()[0][features])
         assert np.all(explanation(answers, 0, int(features[0])).cluster == k)
         kinds, counts = np.unique(of_class[features], return_counts=True)
         assert counts.max() >= 4

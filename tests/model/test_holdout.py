@@ -54,7 +54,7 @@ def test_enough_is_the_best_where_nothing_is_near() -> None:
 
 def test_a_larger_budget_has_all_that_a_smaller_one_has(answers: Answers) -> None:
     explained = explained_variances(answers)
-    counts = np.array([budget(answers.scores, explained, n) for n in range(2, 401)])
+    counts = np.array([budget(answers.scores(), explained, n) for n in range(2, 401)])
     assert counts.sum(axis=1).tolist() == list(range(2, 401))
     assert counts.min() >= 1
     assert np.all(np.diff(counts, axis=0) >= 0)
@@ -63,7 +63,7 @@ def test_a_larger_budget_has_all_that_a_smaller_one_has(answers: Answers) -> Non
 def test_units_of_a_view_do_not_change_what_it_gets(planted: Planted, learn: Learn) -> None:
     X = list(planted.views.values())
     both = [learn([factor * X[0], X[1]], 4) for factor in (1.0, 1024.0)]
-    counts = [budget(each.scores, explained_variances(each), 60).tolist() for each in both]
+    counts = [budget(each.scores(), explained_variances(each), 60).tolist() for each in both]
     assert counts[0] == counts[1]
 
 
@@ -71,7 +71,7 @@ def test_a_view_of_noise_gets_few_of_the_budget(planted: Planted, learn: Learn) 
     rng = np.random.default_rng(0)
     X = next(iter(planted.views.values()))
     answers = learn([X, rng.random((X.shape[0], 100))], 4)
-    counts = budget(answers.scores, explained_variances(answers), 40)
+    counts = budget(answers.scores(), explained_variances(answers), 40)
     assert counts[1] <= 4
 
 
@@ -89,9 +89,9 @@ def test_selections_by_halves_agree_where_features_are_informative(
 def test_the_budget_is_the_same_whatever_the_order_of_columns(answers: Answers, seed: int) -> None:
     rng = np.random.default_rng(seed)
     explained = explained_variances(answers)
-    orders = [rng.permutation(len(own)) for own in answers.scores]
+    orders = [rng.permutation(len(own)) for own in answers.scores()]
     mixed = [
         [own[order] for own, order in zip(each, orders, strict=True)]
-        for each in (answers.scores, explained)
+        for each in (answers.scores(), explained)
     ]
-    assert budget(*mixed, 50).tolist() == budget(answers.scores, explained, 50).tolist()
+    assert budget(*mixed, 50).tolist() == budget(answers.scores(), explained, 50).tolist()

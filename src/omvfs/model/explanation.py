@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from omvfs.model.arrays import Block
 from omvfs.model.learning import Answers
 from omvfs.model.separation import DISCOUNT, variances
-from omvfs.model.sums import Columns, ViewSums
+from omvfs.model.sums import ViewSums
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -84,8 +84,8 @@ def explanation(answers: Answers, v: int, j: int) -> Explanation:
     v, j : int
         The view, and the column of it.
     """
-    sums = _in_clusters(answers, v, np.array([j]))
-    scores, (r_squared, repeated) = answers.scores[v], answers.repetitions[v]
+    sums = answers.reclustered.views[v].on(np.array([j]))
+    scores, (r_squared, repeated) = answers.scores()[v], answers.repetitions[v]
     deviation = float(np.sqrt(variances(sums)[1][0]))
     separation = float(answers.separations[v][j])
     rows = answers.rows[v][np.flatnonzero(answers.state.sample.present[:, v])]
@@ -101,15 +101,6 @@ def explanation(answers: Answers, v: int, j: int) -> Explanation:
         carried=carried(sums)[0],
         share_of_rows=float(shares_of_rows(rows[:, [j]])[0]),
     )
-
-
-def _in_clusters(answers: Answers, v: int, columns: Columns = slice(None)) -> ViewSums:
-    """Return the sums of a view, on some columns, in the clusters that the answers have found."""
-    sample, found = answers.state.sample, answers.clustering
-    has = np.flatnonzero(sample.present[:, v])
-    X = answers.rows[v][has][:, columns]
-    view = answers.state.views[v].on(columns)
-    return view.relabel(X, sample.labels[has], found.labels[has], found.n_clusters)
 
 
 def rank_of(scores: FloatArray, j: int) -> int:
@@ -178,9 +169,9 @@ def standing_for(answers: Answers, v: int, k: int, n: int) -> tuple[IntArray, Fl
     parts : array
         Of the score of each, what the cluster carries.
     """
-    sums = _in_clusters(answers, v)
+    sums = answers.reclustered.views[v]
     means, mean = means_by_cluster(sums)[:, k], sums.S.sum(axis=1) / max(sums.n.sum(), 1.0)
-    parts = np.where(means > mean, answers.scores[v] * carried(sums)[:, k], 0)
+    parts = np.where(means > mean, answers.scores()[v] * carried(sums)[:, k], 0)
     best = np.argsort(-parts, kind="stable")[:n]
     best = best[parts[best] > 0]
     return best, parts[best]

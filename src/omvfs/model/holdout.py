@@ -1,6 +1,7 @@
 """How well selected features foretell the clusters of rows they were not selected by."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,31 +9,36 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.metrics import adjusted_mutual_info_score
 
 from omvfs.model.arrays import Block
-from omvfs.model.learning import Answers
-from omvfs.model.separation import discounted, repetition, separation, variances
+from omvfs.model.learning import Answers, Criterion
+from omvfs.model.separation import variances
 from omvfs.model.sums import ViewSums, fit_to_clusters
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 # How often the sample is halved; each half is looked at once, and judged once.
-N_HALVINGS = 3
+N_HALVINGS = 2
 
 
 def selection_quality(
-    answers: Answers, sizes: Sequence[int | Sequence[int]], n_halvings: int = N_HALVINGS
+    answers: Answers,
+    sizes: Sequence[int | Sequence[int]],
+    criterion: Criterion = "separation",
+    n_halvings: int = N_HALVINGS,
 ) -> FloatArray:
     """Return how well the best features foretell the clusters, by how many they are.
 
-    Features are ranked by half of the sampled rows. Rows of the other half are put into the cluster
-    of the first half's rows along whose sum they lie most, by the best features alone, as `predict`
-    does by all. The adjusted mutual information with their clusters is 0 for chance and 1 if every
-    row is foretold.
+    Features are ranked by half of the sampled rows, as if they were all. Rows of the other half are
+    put into the cluster of the first half's rows along whose sum they lie most, by the best
+    features alone, as `Answers.place` does by all. The adjusted mutual information with their
+    clusters is 0 for chance and 1 if every row is foretold.
 
     Parameters
     ----------
     answers : Answers
     sizes : sequence of int, or of sequences of n_views int
         Numbers of features: so many of every view, or by view. A view that has fewer has all.
+    criterion : {"separation", "norm"} or callable
+        By which features are ranked.
     n_halvings : int
         How often rows are halved.
 
@@ -42,10 +48,12 @@ def selection_quality(
         By half, of all views together and of each alone: means and standard deviations are taken
         over the first axis.
     """
-    n_views = len(answers.rows)
-    by_view = np.array([np.broadcast_to(size, n_views) for size in sizes])
-    pairs = halves(len(answers.state.sample), n_halvings, answers.settings.seed)
-    return np.stack([_judged(answers, *pair, by_view) for pair in pairs])
+    by_view = np.array([np.broadcast_to(size, len(answers.rows)) for size in sizes])
+    found = []
+    for looked_at, judged in halves(len(answers.state.sample), n_halvings, answers.settings.seed):
+        scores = on_rows(answers, looked_at, answers.settings.seed).scores(criterion)
+        found.append(_judged(answers, scores, looked_at, judged, by_view))
+    return np.stack(found)
 
 
 def halves(n_rows: int, n: int, seed: int) -> Iterator[tuple[IntArray, IntArray]]:
@@ -64,35 +72,56 @@ def halves(n_rows: int, n: int, seed: int) -> Iterator[tuple[IntArray, IntArray]
         yield second, first
 
 
-def _judged(answers: Answers, looked_at: IntArray, judged: IntArray, sizes: IntArray) -> FloatArray:
+def on_rows(answers: Answers, rows: IntArray, seed: int) -> Answers:
+    """Return the answers that some rows of the sample give, as if there were no others.
+
+    They are clustered anew, into as many clusters.
+    """
+    state = answers.state
+    sample = replace(
+        state.sample,
+        pieces=(tuple(X[rows] for X in answers.rows),),
+        keys=state.sample.keys[rows],
+        labels=np.zeros(len(rows), np.intp),
+        present=state.sample.present[rows],
+    )
+    views = []
+    for X, has in zip(sample.pieces[0], sample.present.T, strict=True):
+        own = np.flatnonzero(has)
+        views.append(ViewSums.from_rows(X[own], sample.labels[own], 1))
+    settings = replace(answers.settings, n_clusters=answers.clustering.n_clusters, seed=seed)
+    return Answers(replace(state, views=tuple(views), sample=sample), settings)
+
+
+def _judged(
+    answers: Answers,
+    scores: Sequence[FloatArray],
+    looked_at: IntArray,
+    judged: IntArray,
+    sizes: IntArray,
+) -> FloatArray:
     """Return the agreement of one half, of shape (1 + n_views, n_sizes)."""
-    found = answers.clustering
-    present, labels, K = answers.state.sample.present, found.labels, found.n_clusters
+    present, found = answers.state.sample.present, answers.clustering
     known: list[tuple[Block, IntArray]] = []
     asked: list[Block] = []
     for v, X in enumerate(answers.rows):
+        best = np.argsort(-scores[v], kind="stable")[: sizes[:, v].max()]
         has = looked_at[present[looked_at, v]]
-        best = _ranked(X[has], labels[has], K)[: sizes[:, v].max()]
-        known.append((X[has][:, best], labels[has]))
+        known.append((X[has][:, best], found.labels[has]))
         asked.append(X[judged][:, best])
     agreement = np.zeros((1 + len(known), len(sizes)))
     for s, size in enumerate(sizes):
         rows = [X[:, :n] for X, n in zip(asked, size, strict=True)]
         sums = [
-            ViewSums.from_rows(X[:, :n], own, K) for (X, own), n in zip(known, size, strict=True)
+            ViewSums.from_rows(X[:, :n], labels, found.n_clusters)
+            for (X, labels), n in zip(known, size, strict=True)
         ]
-        agreement[0, s] = _agreement(rows, sums, answers.weights, labels[judged])
+        agreement[0, s] = _agreement(rows, sums, answers.weights, found.labels[judged])
         for v in range(len(known)):
             has = np.flatnonzero(present[judged, v])
-            truth = labels[judged[has]]
-            agreement[1 + v, s] = _agreement([rows[v][has]], [sums[v]], np.ones(1), truth)
+            labels = found.labels[judged[has]]
+            agreement[1 + v, s] = _agreement([rows[v][has]], [sums[v]], np.ones(1), labels)
     return agreement
-
-
-def _ranked(X: Block, labels: IntArray, n_clusters: int) -> IntArray:
-    """Return the features of a view, the best first, by some rows alone."""
-    own = separation(*variances(ViewSums.from_rows(X, labels, n_clusters)))
-    return np.argsort(-discounted(own, repetition(X, own)[0]), kind="stable")
 
 
 def _agreement(
@@ -136,7 +165,7 @@ def explained_variances(answers: Answers) -> list[FloatArray]:
     all features of the view, discounted for repetition. It has no units.
     """
     found = []
-    for view, score in zip(answers.state.views, answers.scores, strict=True):
+    for view, score in zip(answers.state.views, answers.scores(), strict=True):
         total = variances(view)[1]
         # Separation is the share of variance explained times the standard deviation.
         found.append(score * np.sqrt(total) / max(total.sum(), np.finfo(float).tiny))

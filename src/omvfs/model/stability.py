@@ -1,14 +1,14 @@
 """How far selections by halves of the sample agree, corrected for chance."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.model.learning import Answers
-from omvfs.model.sums import ViewSums
+from omvfs.model.holdout import halves, on_rows
+from omvfs.model.learning import Answers, Criterion
 
 # Of a normal variable, how far 95 % are within.
 _WITHIN = 1.959964
@@ -76,7 +76,9 @@ def stability_index(selected: NDArray[np.bool_]) -> StabilityIndex:
     return StabilityIndex(value, value - half, value + half)
 
 
-def selections(answers: Answers, sizes: Sequence[int], n: int) -> list[NDArray[np.bool_]]:
+def selections(
+    answers: Answers, sizes: Sequence[int], n: int, criterion: Criterion = "separation"
+) -> list[NDArray[np.bool_]]:
     """Return which features are selected by random halves of the sample.
 
     Each half is clustered and ranked as if it were all: another seed, other rows.
@@ -87,37 +89,20 @@ def selections(answers: Answers, sizes: Sequence[int], n: int) -> list[NDArray[n
     sizes : sequence of int
         How many features of every view are selected.
     n : int
-        How often the sample is halved.
+        How many halves are drawn.
+    criterion : {"separation", "norm"} or callable
+        By which features are ranked.
 
     Returns
     -------
     list of bool array of shape (n, D_v)
         By view, for `stability_index`.
     """
-    rng = np.random.default_rng(answers.settings.seed)
-    n_rows = len(answers.state.sample)
+    seed, n_rows = answers.settings.seed, len(answers.state.sample)
     found = [np.zeros((n, X.shape[1]), bool) for X in answers.rows]
-    for i in range(n):
-        rows = np.sort(rng.permutation(n_rows)[: n_rows // 2])
-        for selected, scores, size in zip(found, _of_rows(answers, rows, i), sizes, strict=True):
-            selected[i, np.argsort(-scores, kind="stable")[:size]] = True
+    # One half of each halving, so that all are drawn alike.
+    for i, (rows, _) in enumerate(islice(halves(n_rows, n, seed), 0, None, 2)):
+        scores = on_rows(answers, rows, seed + i).scores(criterion)
+        for selected, own, size in zip(found, scores, sizes, strict=True):
+            selected[i, np.argsort(-own, kind="stable")[:size]] = True
     return found
-
-
-def _of_rows(answers: Answers, rows: NDArray[np.intp], i: int) -> list[NDArray[np.float64]]:
-    """Return the scores of all features by view, by some rows of the sample alone."""
-    state, K = answers.state, answers.clustering.n_clusters
-    blocks = tuple(X[rows] for X in answers.rows)
-    sample = replace(
-        state.sample,
-        pieces=(blocks,),
-        keys=state.sample.keys[rows],
-        labels=np.zeros(len(rows), np.intp),
-        present=state.sample.present[rows],
-    )
-    views = []
-    for v, X in enumerate(blocks):
-        has = np.flatnonzero(sample.present[:, v])
-        views.append(ViewSums.from_rows(X[has], sample.labels[has], 1))
-    settings = replace(answers.settings, n_clusters=K, seed=answers.settings.seed + i)
-    return Answers(replace(state, views=tuple(views), sample=sample), settings).scores
