@@ -1,4 +1,4 @@
-"""BLAS has one thread while there is work.
+"""BLAS and OpenMP have one thread while there is work.
 
 The products here are many and small. Threads that share a small product mostly wait for each other,
 and on a busy machine for their turn; and sums would round by how many share them.
@@ -19,8 +19,8 @@ R = TypeVar("R")
 
 @cache
 def _libraries() -> list[Any]:
-    """Find the libraries of BLAS once: NumPy's and SciPy's are loaded by then."""
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+    """Find the libraries of BLAS and OpenMP once: those of scikit-learn are loaded by then."""
+    return list(ThreadpoolController().lib_controllers)
 
 
 def _set_threads(library: Any, n: int) -> None:

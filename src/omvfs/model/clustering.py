@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import eigsh
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_mutual_info_score
 from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import randomized_svd
 
 from omvfs.model.arrays import Block, dense
 
@@ -26,6 +26,8 @@ IntArray = NDArray[np.intp]
 
 # Leading singular directions of a view, and the power of the singular values.
 N_DIMS, POWER = 50, 0.5
+# Power iterations that find them.
+N_POWERS = 4
 # Decimals of cosines.
 DECIMALS = 9
 # How often the embedding is filtered, and how often views are weighed and rows clustered anew.
@@ -126,13 +128,9 @@ def _leading_directions(gram: FloatArray) -> FloatArray:
     if not gram.any():
         # No row has the view, or all are empty in it.
         return np.zeros((n, n_dims))
-    if n_dims < n // 2:
-        values, vectors = eigsh(gram, n_dims, v0=np.full(n, n**-0.5))
-    else:
-        values, vectors = np.linalg.eigh(gram)
-        values, vectors = values[n - n_dims :], vectors[:, n - n_dims :]
-    # Eigenvalues are squares of singular values.
-    found: FloatArray = vectors * np.maximum(values, 0) ** (POWER / 2)
+    vectors, values, _ = randomized_svd(gram, n_dims, n_iter=N_POWERS, random_state=0)
+    # These are squares of the singular values of the rows.
+    found: FloatArray = vectors * values ** (POWER / 2)
     return found
 
 

@@ -317,8 +317,15 @@ class Answers:
     def separations(self) -> list[FloatArray]:
         """Separation of every feature by view, averaged over clusterings of the sample."""
         seeds = [self.settings.seed + i for i in range(1, N_CLUSTERINGS + 1)]
-        each = [self.moved(labels) for labels in other_clusterings(self.clustering, seeds)]
-        return [mean_separation(views) for views in zip(*each, strict=True)]
+        found = other_clusterings(self.clustering, seeds)
+        sample, K = self.state.sample, self.clustering.n_clusters
+        scores = []
+        for v, (view, X) in enumerate(zip(self.state.views, self.rows, strict=True)):
+            has = np.flatnonzero(sample.present[:, v])
+            after = [labels[has] for labels in found]
+            moved = view.relabelings(X[has], sample.labels[has], after, K)
+            scores.append(mean_separation(view.Q, moved))
+        return scores
 
     @cached_property
     def repetitions(self) -> list[tuple[FloatArray, IntArray]]:

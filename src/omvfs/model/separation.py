@@ -1,6 +1,6 @@
 """How well features tell clusters apart, and which of them repeat better ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,12 +31,16 @@ def variances(view: ViewSums) -> tuple[FloatArray, FloatArray]:
     >>> total.tolist(), between.round(2).tolist()
     ([4.0, 0.25], [2.67, 0.0])
     """
-    filled = view.n > 0
-    n, N = view.n[filled], max(view.n.sum(), 1.0)
-    mean = view.S.sum(axis=1) / N
-    total = np.maximum(view.Q / N - mean**2, 0)
-    means = view.S[:, filled] / n
-    between = np.square(means - mean[:, np.newaxis]) @ (n / N)
+    return _variances(view.S.T, view.Q, view.n)
+
+
+def _variances(S: FloatArray, Q: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the variances from sums of shape (K, D)."""
+    n, N = rows[rows > 0], max(rows.sum(), 1.0)
+    mean = S.sum(axis=0) / N
+    total = np.maximum(Q / N - mean**2, 0)
+    # Σ n_k / N (mean_k − mean)² = Σ mean_k² n_k / N − mean²
+    between = np.einsum("kd,kd,k->d", S[rows > 0], S[rows > 0], 1 / (n * N)) - mean**2
     chance = total * ((len(n) - 1) / max(N - 1, 1.0))
     return np.maximum(between - chance, 0), total
 
@@ -57,10 +61,22 @@ def norm(view: ViewSums) -> FloatArray:
     return found
 
 
-def mean_separation(clusterings: Sequence[ViewSums]) -> FloatArray:
-    """Return the separation of every feature, averaged over some clusterings of the same rows."""
-    found = [variances(each) for each in clusterings]
-    return separation(np.mean([between for between, _ in found], axis=0), found[0][1])
+def mean_separation(Q: FloatArray, moved: Iterable[tuple[FloatArray, FloatArray]]) -> FloatArray:
+    """Return the separation of every feature, averaged over some clusterings of the same rows.
+
+    Parameters
+    ----------
+    Q : array of shape (D,)
+        Sums of squares.
+    moved : iterable of (array of shape (K, D), array of shape (K,))
+        Sums by cluster, and rows by cluster, of each clustering.
+    """
+    between, total, n = np.zeros_like(Q), np.zeros_like(Q), 0
+    for S, rows in moved:
+        own, total = _variances(S, Q, rows)
+        between += own
+        n += 1
+    return separation(between / max(n, 1), total)
 
 
 def repetition(X: Block, score: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:

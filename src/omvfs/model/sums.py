@@ -4,7 +4,7 @@ With U_ik = 1 / √n_k for the rows i of cluster k, UᵀU = I and U ≥ 0 hold e
 paper's B = XᵀU.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -92,6 +92,18 @@ class ViewSums:
         n = np.maximum(self.n - moves.sum(axis=1), 0) @ shares + moves.sum(axis=0)
         return ViewSums(S, self.Q, n, (S**2).sum(axis=0))
 
+    def relabelings(
+        self, X: Block, before: IntArray, after: Sequence[IntArray], n_clusters: int
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield sums of shape (K, D) and rows by cluster for other clusters of the sample."""
+        rest = np.ascontiguousarray((self.S - sums_by_cluster(X, before, self.n_clusters)).T)
+        for labels in after:
+            moves = np.zeros((self.n_clusters, n_clusters))
+            np.add.at(moves, (before, labels), 1)
+            shares = _shares(moves)
+            n = np.maximum(self.n - moves.sum(axis=1), 0) @ shares + moves.sum(axis=0)
+            yield shares.T @ rest + _by_cluster(X, labels, n_clusters), n
+
     def on(self, columns: Columns) -> "ViewSums":
         """Return copies on some columns."""
         return replace(self, S=self.S[columns].copy(), Q=self.Q[columns].copy())
@@ -119,14 +131,20 @@ def _shares(moves: FloatArray) -> FloatArray:
 
 def sums_by_cluster(X: Block, labels: IntArray, n_clusters: int) -> FloatArray:
     """Return the sum of every feature over the rows of every cluster, of shape (D, K)."""
+    return np.ascontiguousarray(_by_cluster(X, labels, n_clusters).T)
+
+
+def _by_cluster(X: Block, labels: IntArray, n_clusters: int) -> FloatArray:
+    """Return the same of shape (K, D)."""
     n = len(labels)
     if sp.issparse(X):
-        of_cluster = sp.csr_array((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
-        return np.ascontiguousarray(dense(of_cluster @ X).T)
-    of_cluster = np.zeros((n, n_clusters))
-    of_cluster[np.arange(n), labels] = 1
-    found: FloatArray = X.T @ of_cluster
-    return found
+        rows = sp.csr_array((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
+        found: FloatArray = dense(rows @ X).astype(float, copy=False)
+        return found
+    of_cluster = np.zeros((n_clusters, n))
+    of_cluster[labels, np.arange(n)] = 1
+    product: FloatArray = of_cluster @ X
+    return product
 
 
 def added(view: ViewSums, X: Block, labels: IntArray) -> tuple[Columns, ViewSums]:
