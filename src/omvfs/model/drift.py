@@ -4,13 +4,14 @@ The clusters of a model follow the stream, so the watch has clusters of its own 
 the reference: those of the first rows, or of the first since the last change. Every row that comes
 after them is put into a cell: its cluster, and how well it fits there. As long as nothing changes,
 these rows are drawn alike whatever the reference is, so that their counts differ by chance alone.
-The G test says how likely that is.
+The G test says how likely that is, of the counts by cluster and of those by fit.
 
 Nothing depends on how the stream is cut into chunks, nor on what the model does.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ from omvfs.model.sums import ViewSums, fit_to_clusters
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Presence = NDArray[np.bool_] | None
+
+Kind = Literal["shares", "fit"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # The chance that a stream that never changes is ever said to have changed, at most.
 ALPHA = 0.01
@@ -48,20 +52,20 @@ class Change:
         Rows seen when it showed.
     since : int
         Rows seen when it began, as far as buckets of rows tell.
+    kind : {"shares", "fit"}
+        What changed: how many rows are in which clusters; or how well they fit them, as when words
+        change their meaning, new ones come, or rows begin to lack a view.
     statistic, threshold : float
         G of the rows since then against those before, and what it had to exceed.
-    shares : float
-        Part of G that is owed to the shares of the clusters, from 0 to 1; the rest is owed to how
-        well rows fit the clusters.
     distance : float
-        Share of the rows since then that would have to be in other cells, from 0 to 1.
+        Share of the rows since then that would have to be elsewhere, from 0 to 1.
     """
 
     row: int
     since: int
+    kind: Kind
     statistic: float
     threshold: float
-    shares: float
     distance: float
 
 
@@ -194,22 +198,17 @@ def _tested(watch: Watch) -> tuple[Watch, Change | None]:
     """Compare the last rows with all before, and open another bucket."""
     n_tests, total = watch.n_tests + 1, watch.before + watch.buckets.sum(axis=0)
     last = watch.buckets[::-1].cumsum(axis=0)
-    level = ALPHA / (n_tests * (n_tests + 1)) / len(SPANS)
-    found = []
-    for span in SPANS:
-        if span <= len(last):
-            G, degrees = g_test(last[span - 1], total - last[span - 1])
+    level = ALPHA / (n_tests * (n_tests + 1)) / (len(SPANS) * len(KINDS))
+    change, clearest = None, 1.0
+    for span in (span for span in SPANS if span <= len(last)):
+        both = np.stack([last[span - 1], total - last[span - 1]]).reshape(2, CLUSTERS, LEVELS)
+        for kind, (recent, before) in zip(KINDS, (both.sum(axis=2), both.sum(axis=1)), strict=True):
+            G, degrees = g_test(recent, before)
             threshold = float(chi2.isf(level, degrees)) if degrees else np.inf
-            found.append((G / threshold, G, threshold, span))
-    strength, G, threshold, span = max(found)
-    change = None
-    if strength > 1:
-        recent, before = last[span - 1], total - last[span - 1]
-        by_cluster = [each.reshape(-1, LEVELS).sum(axis=1) for each in (recent, before)]
-        apart = np.abs(recent / recent.sum() - before / before.sum()).sum() / 2
-        part = g_test(*by_cluster)[0] / G
-        row = watch.n_rows
-        change = Change(row, row - span * BUCKET, G, threshold, min(part, 1.0), float(apart))
+            if clearest * threshold < G:
+                clearest, since = G / threshold, watch.n_rows - span * BUCKET
+                apart = np.abs(recent / recent.sum() - before / before.sum()).sum() / 2
+                change = Change(watch.n_rows, since, kind, G, threshold, float(apart))
     gone = max(len(last) + 1 - SPANS[-1], 0)
     none = np.zeros((1, len(total)), np.intp)
     after = replace(

@@ -138,6 +138,8 @@ def _agreement(
 def enough(agreement: FloatArray) -> int:
     """Return the first size whose mean agreement is within one standard deviation of the best.
 
+    The standard deviation over halves, mean of the sizes.
+
     Parameters
     ----------
     agreement : array of shape (n_halves, n_sizes)
@@ -154,8 +156,7 @@ def enough(agreement: FloatArray) -> int:
     1
     """
     mean = agreement.mean(axis=0)
-    best = int(mean.argmax())
-    return int(np.argmax(mean >= mean[best] - agreement[:, best].std()))
+    return int(np.argmax(mean >= mean.max() - agreement.std(axis=0).mean()))
 
 
 def explained_variances(answers: Answers) -> list[FloatArray]:
