@@ -10,8 +10,8 @@ chunks.
 import numpy as np
 
 from omvfs import OMVFSPaper
-from omvfs.model.graph.similarity import gaussian, laplacian
 from omvfs.model.objective import l21, orthogonality_gap, reconstruction, smoothness
+from omvfs.model.printed import gaussian, laplacian
 
 ALPHA = BETA = 1.0
 _SWEEPS, _NOTHING = 1000, 1e-6
@@ -38,7 +38,7 @@ def compare(models, chunks):
             if not isinstance(model, OMVFSPaper):
                 taken["own"] = one_cluster(X, V, model.predict(chunk))
             elif place == "last chunk":
-                taken["own"] = model._known.state.window.indicator()[-X[0].shape[0] :]
+                taken["own"] = model._known.state.indicator()[-X[0].shape[0] :]
             for how, U in taken.items():
                 found.setdefault(f"{place}, {how} U", {})[name] = terms(X, U, V, L)
     return {how: all_of for how, all_of in found.items() if len(all_of) == len(models)}

@@ -1,15 +1,13 @@
 """Small chunks, and ways to spoil them."""
 
-import functools
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from omvfs import OMVFS, OMVFSPaper
+from omvfs import OMVFS
 from support import counts, dense, fingerprint
 
-SOLVERS = {"constrained": OMVFS, "paper": functools.partial(OMVFSPaper, max_iter=20)}
+SOLVERS = {"constrained": OMVFS}
 every_solver = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS.keys())
 
 

@@ -1,4 +1,4 @@
-"""Small streams for both solvers, and all that a model has learned of them."""
+"""Small streams, and all that a model has learned of them."""
 
 import itertools
 from dataclasses import asdict
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from omvfs import OMVFS, OMVFSPaper, Views, as_views
+from omvfs import OMVFS, Views, as_views
 from support import counts, fingerprint
 
 
@@ -16,7 +16,7 @@ def taken(make, **params):
     return {name: value for name, value in params.items() if name in make().get_params()}
 
 
-SOLVERS = {"constrained": OMVFS, "paper": OMVFSPaper}
+SOLVERS = {"constrained": OMVFS}
 every_solver = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS.keys())
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 few = settings(max_examples=25, deadline=None)

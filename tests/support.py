@@ -7,10 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from omvfs import OMVFSPaper
 from omvfs.data import read as reading
 from omvfs.data import views as views_module
-from omvfs.model.state import ChunkInfo
 from omvfs.model.stream.reservoir import Reservoir
 from omvfs.selector import StreamSelector
 
@@ -99,7 +97,7 @@ def fingerprint(thing):
         return thing.dtype.str, thing.shape, digest
     if isinstance(thing, np.random.Generator):
         return fingerprint(thing.bit_generator.state)
-    if isinstance(thing, ChunkInfo) and thing.seconds:
+    if is_dataclass(thing) and getattr(thing, "seconds", 0):  # what happened in a chunk
         return fingerprint(replace(thing, seconds=0))
     if is_dataclass(thing):
         held = [f.name for f in fields(thing) if f.compare]
@@ -131,10 +129,8 @@ def nbytes(thing):
 
 
 def unit_indicator(model):
-    """Return U of the rows in the window; of the constrained solver with columns of norm 1."""
+    """Return U of the rows in the window with columns of norm 1."""
     U = model._known.state.window.indicator()
-    if isinstance(model, OMVFSPaper):
-        return U
     norms = np.linalg.norm(U, axis=0)
     return U / np.where(norms > 0, norms, 1)
 

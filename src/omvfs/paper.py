@@ -1,17 +1,224 @@
 """OMVFSPaper, the method as the paper prints it."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, Literal, Self
 
-from omvfs.constraints import NegativeMode
-from omvfs.data.schema import NewFeatures
-from omvfs.model.ranking.criteria import Criterion
-from omvfs.model.settings import Graph
-from omvfs.omvfs import OMVFS
-from omvfs.selector import SelectSize
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from omvfs.data.blocks import Block, Missing, Negative, check_unmasked
+from omvfs.data.read import as_views
+from omvfs.data.schema import NewFeatures, Schema, Vocabulary, listed
+from omvfs.data.views import Views
+from omvfs.model.arrays import Array, significant
+from omvfs.model.columns import place_columns
+from omvfs.model.learning import Update
+from omvfs.model.objective import row_norms
+from omvfs.model.printed import ChunkInfo, Graph, Settings, State, raise_rows, step
+from omvfs.parameters import Check, by_view, number, one_of, or_none, refusal, seed, seed_of, whole
+from omvfs.prepare import Preparation, Preparing, bits_of, hash_bits, hashed_views, steps_of
+from omvfs.selection import is_views
+from omvfs.selector import SelectSize, StreamSelector, sizes_by_view
+from omvfs.threads import on_one_thread
+
+# f(V, masses, sums) gives one score for every row of V.
+Criterion = Literal["norm"] | Callable[[Any, Any, Any], Any]
+NegativeMode = Literal["error", "clip", "shift"]
+_MOST_ITERATIONS = 10_000
+_START_ANEW = "Set it back, or call fit() to start anew."
 
 
-class OMVFSPaper(OMVFS):
+@dataclass(frozen=True)
+class Fitted:
+    """What an `OMVFSPaper` knows after some chunks.
+
+    Attributes
+    ----------
+    schema : Schema
+        What every chunk must match.
+    settings : Settings
+        Under which it was learned.
+    state : State
+        Of the method.
+    raised : tuple of array of shape (D_v,), or None
+        By how much the columns of each view are raised; None where negative values are not.
+    preparation : Preparation
+        What rows go through first.
+    grows : bool
+        Whether features may come later; then names are held as a `Vocabulary`.
+    """
+
+    schema: Schema
+    settings: Settings
+    state: State
+    raised: tuple[NDArray[np.float64], ...] | None
+    preparation: Preparation
+    grows: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """Rows seen."""
+        return self.state.n_rows
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of the first chunk, in which all is learned."""
+        return self.state.history[0].B.dtype
+
+    def after(self, chunk: Views, start_U: Any = None, start_V: Any = None) -> Update["Fitted"]:
+        """Return what a chunk of known features changes, with U and V to start from, if given."""
+        prepared, preparation = self.preparation.learn(self.in_precision(chunk))
+        blocks, present = list(prepared.blocks.values()), chunk.presence
+        if present is not None and not (start_U is None and start_V is None):
+            raise ValueError(
+                "Got start_U or start_V with rows that lack views; expected rows that have every "
+                "view. Leave the start out."
+            )
+        state, raised = self.state, self.raised
+        if raised is not None:
+            before, raised = raised, self._raised_for(blocks, raised)
+            state = state.shift([now - was for now, was in zip(raised, before, strict=True)])
+            blocks = raise_rows(blocks, raised, present)
+        K = self.settings.n_clusters
+        U = None if start_U is None else self._start("start_U", start_U, (len(chunk), K))
+        V = None if start_V is None else self._start_v(start_V)
+        with np.errstate(over="ignore", invalid="ignore"):
+            state, info = step(state, blocks, self.settings, U, V, present)
+        for name, view in zip(self.schema.names, state.history, strict=True):
+            if not view.is_finite:
+                raise ValueError(
+                    f"View {name!r} has values so large that their sums over the stream overflow "
+                    f"{self.dtype}. Scale the view down, or give it as float64."
+                )
+        after = replace(self, state=state, raised=raised, preparation=preparation)
+        return Update(after, info)
+
+    def grown_for(self, chunk: Views) -> tuple["Fitted", Views]:
+        """Return what is known with the features that a chunk brings, and the chunk on these."""
+        held, places = list(self.schema.feature_names), {}
+        for v, (view, words) in enumerate(zip(self.schema.names, held, strict=True)):
+            names = chunk.feature_names[view]
+            if not isinstance(words, Vocabulary) or names is None:
+                continue
+            places[view], new = words.places(names.tolist())
+            held[v] = grown = words.grown(new)
+            if not len(grown):
+                raise ValueError(
+                    f"View {view!r} has no features in the first chunk; expected at least one. "
+                    "Begin with rows that have some, or leave the view out."
+                )
+        widths = tuple(
+            len(words) if isinstance(words, Vocabulary) else D
+            for words, D in zip(held, self.schema.widths, strict=True)
+        )
+        known = self
+        if widths != self.schema.widths:
+            raised = self.raised
+            if raised is not None:
+                pairs = zip(raised, widths, strict=True)
+                raised = tuple(np.pad(each, (0, D - len(each))) for each, D in pairs)
+            known = replace(
+                self,
+                schema=Schema(self.schema.names, widths, tuple(held)),
+                state=self.state.grow(widths),
+                raised=raised,
+                preparation=self.preparation.grow(widths),
+            )
+        blocks = dict(chunk.blocks)
+        for view, own in places.items():
+            blocks[view] = place_columns(blocks[view], own, widths[self.schema.names.index(view)])
+        return known, chunk.with_blocks(blocks, list(places))
+
+    def matched(self, batch: Views) -> Views:
+        """Return rows with the features that are known: others are left out, missing ones are 0."""
+        names = zip(self.schema.names, self.schema.feature_names, strict=True)
+        return batch.with_features({v: own for v, own in names if isinstance(own, Vocabulary)})
+
+    def in_precision(self, batch: Views) -> Views:
+        """Return a batch in the precision of the first one; it must not overflow there."""
+        if batch.dtype == self.dtype:
+            return batch
+        with np.errstate(over="ignore"):
+            blocks = {name: block.astype(self.dtype) for name, block in batch.blocks.items()}
+        return as_views(batch.replaced(blocks), negative="allow", missing="allow")
+
+    def _raised_for(
+        self, blocks: Sequence[Block], before: Sequence[NDArray[np.float64]]
+    ) -> tuple[NDArray[np.float64], ...]:
+        """Return by how much the columns must be raised for no value to be negative."""
+        raised = []
+        for v, (block, was) in enumerate(zip(blocks, before, strict=True)):
+            sparse = sp.issparse(block)
+            lowest = np.full(len(was), block.min()) if sparse else block.min(axis=0)
+            raised.append(np.maximum(was, -lowest.astype(np.float64)))
+            held = any(sp.issparse(chunk.X[v]) for chunk in self.state.window)
+            if raised[v].any() and (sparse or held):
+                raise ValueError(
+                    f"View {self.schema.names[v]!r} is sparse, or was, and has negative values; "
+                    "raising its columns would fill it. Give it dense from the start, or pass "
+                    "negative='clip' (--negative clip)."
+                )
+        return tuple(raised)
+
+    def _start_v(self, V: Any) -> list[Array]:
+        names, K = self.schema.names, self.settings.n_clusters
+        if not isinstance(V, Mapping) or set(V) != set(names):
+            got = f"views {listed(V)}" if isinstance(V, Mapping) else type(V).__name__
+            raise ValueError(f"Got start_V for {got}; expected arrays by view, {listed(names)}.")
+        return [
+            self._start("start_V", V[name], (width, K), f" for view {name!r}")
+            for name, width in zip(names, self.schema.widths, strict=True)
+        ]
+
+    def _start(self, name: str, values: Any, shape: tuple[int, int], where: str = "") -> Array:
+        check_unmasked(values, name)
+        try:
+            found: Array = np.array(values, self.dtype)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Got {name}={values!r}; expected an array of numbers.") from error
+        if found.shape != shape or not np.isfinite(found).all() or (found < 0).any():
+            raise ValueError(
+                f"Got {name} of shape {found.shape}{where}; expected nonnegative values of shape "
+                f"{shape}, a column for each cluster."
+            )
+        return found
+
+
+def _weight(name: str, value: Any) -> float | None:
+    if value is None or (isinstance(value, str) and value == "balanced"):
+        return None if value is None else 1.0
+    try:
+        return number(name, value, least=0.0, above=True)
+    except ValueError:
+        expected = "'balanced', a weight above 0 for each view, or None to take them as they come"
+        raise refusal(name, value, expected) from None
+
+
+_nonnegative = partial(number, least=0.0)
+_at_least_1 = partial(whole, least=1)
+# How the parameters that decide what is learned are checked, in the order of `Settings`.
+_CHECKS: Mapping[str, Check] = {
+    "n_clusters": _at_least_1,
+    "graph_weight": _nonnegative,
+    "sparsity": _nonnegative,
+    "orthogonality": _nonnegative,
+    "window": or_none(_at_least_1),
+    "half_life": or_none(partial(number, least=0.0, above=True)),
+    "graph": partial(one_of, allowed=("gaussian", "none")),
+    "view_weight": _weight,
+    "max_iter": partial(whole, least=1, most=_MOST_ITERATIONS),
+    "tol": _nonnegative,
+}
+_PER_VIEW = "graph_weight", "sparsity", "view_weight"
+
+
+class OMVFSPaper(StreamSelector[Fitted]):
     """OMVFS as the paper prints it, slips put right: for comparison, not for use.
 
     Multiplicative updates with a penalty on UᵀU − I, from a random start in every chunk, and the
@@ -29,8 +236,10 @@ class OMVFSPaper(OMVFS):
         How one 2-D X splits into views: widths, or columns by view name.
     prepare : str, sequence of str, or mapping of str to any of them, default=None
         What rows go through before they are learned from; see `OMVFS`.
-    criterion : {"norm", "balanced", "information", "contrast"} or callable, default="norm"
-        What makes features good; see `OMVFS`.
+    criterion : "norm" or callable, default="norm"
+        What makes features good: "norm" is ‖V_j‖, the paper's importance. A callable
+        f(V, masses, sums) gives a view's features their scores, finite and at least 0: V of shape
+        (n_features, n_clusters), masses and sums the Σ u² and Σ u of each cluster.
     graph_weight : float or mapping of str to float, default=1.0
         α: how much similar rows pull each other into one cluster, for all views or by view.
     sparsity : float or mapping of str to float, default=1.0
@@ -43,19 +252,18 @@ class OMVFSPaper(OMVFS):
         s: chunks to whose rows U is fitted, and `window_labels_` tells of; None never drops one.
     half_life : float or None, default=None
         Rows after which a row counts half; by default no row fades.
-    graph : {"gaussian", "neighbors", "none"}, default="gaussian"
-        Similarity of rows.
-    n_neighbors : int, default=20
-        Neighbours of a row in the graph "neighbors".
-    scale_columns : bool, default=False
-        Scale every column to unit norm over all rows so far.
-    view_weight : "balanced", mapping of str to float, or None, default=None
-        Say of the views, see `OMVFS`; the paper takes them as they come.
+    graph : {"gaussian", "none"}, default="gaussian"
+        Similarity of rows: the dense Gaussian kernel, or none.
+    view_weight : "balanced", float, mapping of str to any of them or None, or None, default=None
+        How views are weighted. With "balanced", each is divided by the root mean square norm of its
+        rows so far that are not empty; with a weight, its squares count by that in addition; None
+        takes views as they come, as the paper does.
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
     new_features : {"error", "grow"}, default="error"
-        Refuse features that the first chunk had not, or take them in; see `OMVFS`. Their rows of V
-        begin at random, as those of the first chunk did.
+        Refuse features that the first chunk had not, or match features by name: new ones are taken
+        in behind the others, those that a chunk lacks are zero. Rows of V of new features begin at
+        random, as those of the first chunk did.
     max_iter : int, default=200
         Most iterations of a chunk, at most 10,000.
     tol : float, default=1e-6
@@ -63,9 +271,32 @@ class OMVFSPaper(OMVFS):
     random_state : int, RandomState instance or None, default=None
         Seed of every random choice.
 
+    Attributes
+    ----------
+    view_scores_ : dict of str to ndarray of shape (n_features_of_view,)
+        Score of every feature by view; larger is better.
+    scores_, ranking_ : ndarray of shape (`n_features_in_`,)
+        Score of every feature, and its rank within its view, in the order of the columns of X; of
+        several views, view after view. Rank 1 is the best.
+    view_ranking_, view_support_ : dict of str to ndarray of shape (n_features_of_view,)
+        Rank of every feature, and whether it is selected, by view.
+    V_ : dict of str to ndarray of shape (n_features_of_view, n_clusters)
+        Feature matrices.
+    window_labels_ : ndarray
+        Cluster of every row in the window, the largest entry of its row of U.
+    history_ : list of ChunkInfo
+        One entry a chunk: terms of the objective over the window, iterations, seconds, and
+        ‖UᵀU − I‖_F. The last 10,000 chunks are kept.
+    n_iter_ : int
+        Iterations done for the last chunk.
+    n_samples_seen_ : int
+        Rows seen.
+    n_features_in_ : int
+        Features of all views together.
+
     See Also
     --------
-    OMVFS : The method to use, with the same attributes.
+    OMVFS : The method to use.
 
     References
     ----------
@@ -82,17 +313,9 @@ class OMVFSPaper(OMVFS):
     {'view_0': (300, 5), 'view_1': (200, 5)}
     """
 
-    _fixed: ClassVar[Mapping[str, Any]] = {
-        "solver": "paper",
-        "sample_size": 0,
-        "n_init": 1,
-        "diversity": 0.0,
-        "recency": 0.0,
-        "detect_drift": False,
-        "n_features_to_select": None,
-    }
-
-    n_features_to_select = None
+    is_multi_view = True
+    embeds_directly = True
+    _missing: Missing = "allow"
 
     def __init__(
         self,
@@ -109,8 +332,6 @@ class OMVFSPaper(OMVFS):
         window: int | None = 2,
         half_life: float | None = None,
         graph: Graph = "gaussian",
-        n_neighbors: int = 20,
-        scale_columns: bool = False,
         view_weight: Any = None,
         negative: NegativeMode = "error",
         new_features: NewFeatures = "error",
@@ -130,14 +351,55 @@ class OMVFSPaper(OMVFS):
         self.window = window
         self.half_life = half_life
         self.graph = graph
-        self.n_neighbors = n_neighbors
-        self.scale_columns = scale_columns
         self.view_weight = view_weight
         self.negative = negative
         self.new_features = new_features
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+
+    @property
+    @on_one_thread
+    def view_scores_(self) -> dict[str, NDArray[Any]]:
+        """Scores by view name; larger is better."""
+        check_is_fitted(self)
+        criterion, state = self._criterion, self._known.state
+        if criterion == "norm":
+            # Digits that depend on the processor are rounded away.
+            norms = (row_norms(V_v) for V_v in state.V)
+            scores = [significant(each).astype(each.dtype, copy=False) for each in norms]
+        else:
+            views = zip(state.V, state.history, strict=True)
+            scores = [
+                _checked(criterion(V_v.copy(), np.diagonal(view.A).copy(), view.U_sums.copy()), V_v)
+                for V_v, view in views
+            ]
+        return dict(zip(self.schema_.names, scores, strict=True))
+
+    @property
+    def V_(self) -> dict[str, NDArray[Any]]:
+        """Feature matrices by view name."""
+        check_is_fitted(self)
+        V = self._known.state.V
+        return {name: V_v.copy() for name, V_v in zip(self.schema_.names, V, strict=True)}
+
+    @property
+    def window_labels_(self) -> NDArray[np.intp]:
+        """Cluster of every row in the window."""
+        check_is_fitted(self)
+        labels: NDArray[np.intp] = self._known.state.indicator().argmax(axis=1)
+        return labels
+
+    @property
+    def history_(self) -> list[ChunkInfo]:
+        """What happened in every chunk, the last 10,000 of them."""
+        check_is_fitted(self)
+        return list(self._history)
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations done for the last chunk."""
+        return self.history_[-1].n_iter
 
     def partial_fit(
         self, X: Any, y: Any = None, *, start_U: Any = None, start_V: Any = None
@@ -160,3 +422,187 @@ class OMVFSPaper(OMVFS):
         self
         """
         return self._partial_fit(X, start_U=start_U, start_V=start_V)
+
+    # Parameters
+
+    @property
+    def _criterion(self) -> Any:
+        given = self.criterion
+        return given if callable(given) else one_of("criterion", given, ("norm",))
+
+    def _settings(self, views: Sequence[str]) -> Settings:
+        """Return what decides what is learned, checked, and for every view its own."""
+        params = self.get_params(deep=False)
+        found: dict[str, Any] = {}
+        for name, check in _CHECKS.items():
+            per_view = name in _PER_VIEW
+            value = params[name]
+            found[name] = by_view(name, value, check, views) if per_view else check(name, value)
+        return Settings(**found)
+
+    def _empty(self, first: Views) -> Fitted:
+        schema, settings = first.schema, self._settings(first.names)
+        _at_least_1("batch_size", self.batch_size)
+        sizes_by_view(self.n_features_per_view, schema)
+        self._criterion  # noqa: B018
+        preparation = Preparation.of(self.prepare, first.names)
+        grows = self._new_features == "grow"
+        if grows:
+            named = [names is not None for names in schema.feature_names]
+            widths = (0 if own else D for own, D in zip(named, schema.widths, strict=True))
+            words = (Vocabulary() if own else None for own in named)
+            schema = Schema(schema.names, tuple(widths), tuple(words))
+        rng = np.random.default_rng(seed_of(seed("random_state", self.random_state)))
+        state = State.empty(schema.widths, first.dtype, settings.n_clusters, rng)
+        shifts = self.negative == "shift"
+        raised = tuple(np.zeros(width) for width in schema.widths) if shifts else None
+        return Fitted(schema, settings, state, raised, preparation, grows)
+
+    def _check_unchanged(self) -> None:
+        """Refuse to learn on with parameters that are not those of the rows so far."""
+        known, asked = self._known, self._settings(self._known.schema.names)
+        for each in fields(Settings):
+            was, now = getattr(known.settings, each.name), getattr(asked, each.name)
+            if was != now:
+                raise ValueError(
+                    f"Got {each.name}={_plain(now)!r}, but what was learned so far is of "
+                    f"{each.name}={_plain(was)!r}; expected the same for all rows. {_START_ANEW}"
+                )
+        known.preparation.check_unchanged(self.prepare, known.schema.names)
+        if (self._checked_negative == "shift") != (known.raised is not None):
+            raise ValueError(
+                f"Got negative={self.negative!r}, and another for the rows so far; it cannot "
+                f"change to or from 'shift' after the first chunk. {_START_ANEW}"
+            )
+        if (self._new_features == "grow") != known.grows:
+            raise ValueError(
+                f"Got new_features={self.new_features!r}, and another for the rows so far; "
+                f"expected the same for all rows. {_START_ANEW}"
+            )
+
+    # Reading rows
+
+    @property
+    def _checked_negative(self) -> NegativeMode:
+        found: NegativeMode = one_of("negative", self.negative, ("error", "clip", "shift"))
+        return found
+
+    @property
+    def _negative_mode(self) -> Negative:
+        negative = self._checked_negative
+        return "allow" if negative == "shift" else negative
+
+    @property
+    def _new_features(self) -> NewFeatures:  # type: ignore[override]
+        found: NewFeatures = one_of("new_features", self.new_features, ("error", "grow"))
+        return found
+
+    @property
+    def _goes_by_names(self) -> bool:
+        """Whether features go by their names, not by their places: they grow, or are hashed.
+
+        Then the columns of one X have no order that stays, so that all that is told by feature
+        stands view after view, and one X is read as the views that it has.
+        """
+        if self._new_features == "grow":
+            return True
+        return any(hash_bits(step) for _, step in steps_of("prepare", self.prepare))
+
+    def _remember(self, X: Any, batch: Views) -> None:
+        if not self._goes_by_names:
+            super()._remember(X, batch)
+            return
+        super()._remember(batch, batch)
+        self._plain = False
+
+    def _read_first(self, X: Any) -> Views:
+        negative = self._negative_mode
+        return self._by_names(X, negative) if self._goes_by_names else self._split(X, negative)
+
+    def _read_chunk(self, X: Any) -> Views:
+        self._check_unchanged()
+        return self._read_later(X, self._negative_mode)
+
+    def _read_next(self, X: Any, negative: Negative = "allow") -> Views:
+        batch = self._read_later(X, negative)
+        return self._known.matched(batch) if self._known.grows else batch
+
+    def _read_later(self, X: Any, negative: Negative) -> Views:
+        known = self._known
+        if not known.grows and not known.preparation.hashes:
+            return super()._read_next(X, negative)
+        return as_views(
+            self._by_names(X, negative),
+            like=self.schema_,
+            negative=negative,
+            missing=self._missing,
+            new_features="grow" if known.grows else "error",
+        )
+
+    def _by_names(self, X: Any, negative: Negative) -> Views:
+        """Read a batch as it is, but for what is hashed."""
+        views = None if is_views(X) else self.views
+        batch = as_views(
+            X, views=views, negative=negative, missing=self._missing, new_features="grow"
+        )
+        bits = bits_of(self.prepare, batch.names)
+        return hashed_views(batch, bits) if any(bits) else batch
+
+    def _read_as_learned(self, X: Any) -> Views:
+        known = self._known
+        if not known.preparation:
+            return self._read_next(X)
+        rows = self._read_next(X, self._negative_mode)
+        return known.preparation.apply(known.in_precision(rows))
+
+    def _preparing(self, v: int) -> Preparing | None:
+        known, view = self._known, self.schema_.names[v]
+        steps, counted = known.preparation.steps[v], known.preparation.counted[v]
+        if not steps:
+            return None
+        return Preparing(view, steps, counted, known.dtype.name, self._negative_mode)
+
+    # Learning
+
+    def _advance(self, known: Fitted, chunk: Views, **starts: Any) -> Update[Fitted]:
+        started = time.perf_counter()
+        if known.grows:
+            known, chunk = known.grown_for(chunk)
+        update = known.after(chunk, **starts)
+        return replace(update, info=replace(update.info, seconds=time.perf_counter() - started))
+
+    def _learned(
+        self, known: Fitted, history: Sequence[ChunkInfo], rows: Views | None = None
+    ) -> dict[str, Any]:
+        learned: dict[str, Any] = super()._learned(known, history, rows)
+        if known.grows:
+            learned |= {"schema_": known.schema, "n_features_in_": sum(known.schema.widths)}
+        return learned
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self.negative == "error"
+        return tags
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as it may have been typed: once, if it is the same for all views."""
+    return value[0] if isinstance(value, tuple) and len(set(value)) == 1 else value
+
+
+def _checked(scores: Any, V: Array) -> Array:
+    """Return the scores that a callable gave, in the precision of V."""
+    given = np.asarray(scores)
+    if given.shape != V.shape[:1] or given.dtype.kind not in "biuf":
+        got = f"{type(scores).__name__} of shape {given.shape} and dtype {given.dtype}"
+    else:
+        with np.errstate(over="ignore"):
+            found: Array = given.astype(V.dtype)
+        bad = ~(np.isfinite(found) & (found >= 0))
+        if not bad.any():
+            return found
+        got = f"{found[bad][0]} for feature {int(bad.argmax())}"
+    raise ValueError(
+        f"Got criterion that gave {got}; expected {len(V)} finite scores of at least 0, one for "
+        f"each row of a V of shape {V.shape}."
+    )

@@ -122,7 +122,7 @@ class ReadsViews(BaseEstimator):  # type: ignore[misc]
         **params
             By name. One of an earlier version is refused with what to do instead.
         """
-        check_not_gone(list(params))
+        check_not_gone([name for name in params if name not in self._get_param_names()])
         found: Self = super().set_params(**params)
         return found
 

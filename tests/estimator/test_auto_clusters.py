@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs import OMVFS, Views
 from omvfs.datasets import make_planted
 from omvfs.model.constrained.recluster import recluster
 from omvfs.model.statistics import Statistics
@@ -149,8 +149,6 @@ def test_few_rows_or_none_with_a_value_are_enough_to_begin():
 
 def test_what_cannot_be_told_is_refused():
     views = two_views(0, 40)
-    with pytest.raises(ValueError, match=r"n_clusters='auto'; expected a number.*OMVFSPaper keeps"):
-        OMVFSPaper("auto").fit(views)
     with pytest.raises(ValueError, match=r"n_clusters='auto' with sample_size=0; expected"):
         OMVFS("auto", sample_size=0).fit(views)
     with pytest.raises(ValueError, match=r"n_clusters='many'; expected a whole number .* 'auto'"):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, OMVFSPaper
+from omvfs import OMVFS
 from omvfs.cli.commands import run_app
 from streams import two_views
 
@@ -82,8 +82,6 @@ def test_what_cannot_be_shared_is_refused():
         model.get_support()
     with pytest.raises(ValueError, match="a whole number of at least 1"):
         fitted(rows(), n_features_to_select="auto")
-    with pytest.raises(TypeError, match="n_features_to_select"):
-        OMVFSPaper(3, n_features_to_select=9)
 
 
 def test_the_command_line_selects_so_many_in_all(tmp_path, capsys):

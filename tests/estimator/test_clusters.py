@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults import everything, good
-from omvfs import OMVFS, OMVFSPaper, fitted
+from omvfs import OMVFS, fitted
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy, normalized_mutual_information
 from omvfs.model.graph.neighbours import neighbours
@@ -85,30 +84,3 @@ def test_clusters_do_not_follow_hubs(cells):
     queries = model._known.queries
     assert not queries._electorate[1].any()
     np.testing.assert_array_equal(found, (X @ queries.directions[0]).argmax(axis=1))
-
-
-# Starts that are given to `partial_fit`
-
-
-def test_bad_starts_are_refused_and_change_nothing():
-    text, image = np.ones((8, 3)), np.ones((5, 3))
-    model = OMVFSPaper(3, random_state=0)
-    for seed in range(2):
-        before = everything(model)
-        for start, message in (
-            ({"start_U": np.ones((14, 3))}, r"start_U of shape \(14, 3\).*\(15, 3\)"),
-            ({"start_U": -np.ones((15, 3))}, "start_U.*nonnegative"),
-            ({"start_U": np.full((15, 3), np.nan)}, "start_U"),
-            ({"start_U": "somewhere"}, "start_U"),
-            ({"start_V": {"text": text}}, "start_V.*'text'.*'image'"),
-            (
-                {"start_V": {"text": text, "image": image[:, :2]}},
-                r"start_V of shape \(5, 2\) for view 'image'.*\(5, 3\)",
-            ),
-            ({"start_V": {"text": text, "image": np.inf * image}}, "start_V.*'image'"),
-            ({"start_V": [text, image]}, "start_V"),
-        ):
-            with pytest.raises((TypeError, ValueError), match=message):
-                model.partial_fit(good(seed), **start)
-        assert everything(model) == before
-        model.partial_fit(good(seed))

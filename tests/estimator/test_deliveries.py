@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, OMVFSPaper, as_views, rechunk
+from omvfs import OMVFS, as_views, rechunk
 from omvfs.baselines import FSDS
 from streams import SOLVERS, WAYS, cut, every_solver, lacking, learned, presence, taken, two_views
 from support import KINDS, dense
@@ -31,7 +31,6 @@ def batched(solver):
     [
         *zip(cycle(SOLVERS), KINDS, cycle([np.float32, np.float64]), strict=False),
         ("constrained", "dense", np.float64),
-        ("paper", "csr_array", np.float32),
     ],
 )
 @given(cuts=st.sets(st.integers(1, 89), max_size=8))
@@ -48,7 +47,7 @@ def test_any_delivery_through_rechunk_gives_the_bits_of_fit(solver, kind, dtype,
     assert model.transform(views).dtype == dtype
 
 
-@pytest.mark.parametrize(("make", "kind"), [(OMVFS, sp.csr_array), (OMVFSPaper, np.asarray)])
+@pytest.mark.parametrize(("make", "kind"), [(OMVFS, sp.csr_array)])
 def test_a_source_may_use_its_buffer_again(make, kind):
     X = dense(two_views(2, 80)["text"])
     X[X == 0] = 0.01  # equal sparsity everywhere, so that a CSR buffer can be filled again
@@ -104,8 +103,8 @@ def test_offline_is_one_chunk_with_all_rows(make):
 
 @pytest.mark.parametrize(
     "model",
-    [OMVFS(3, half_life=200, random_state=0), OMVFSPaper(3, max_iter=20, random_state=0), FSDS(2)],
-    ids=["constrained", "paper", "FSDS"],
+    [OMVFS(3, half_life=200, random_state=0), FSDS(2)],
+    ids=["constrained", "FSDS"],
 )
 def test_a_mapped_model_learns_and_answers_as_any_other(tmp_path, model):
     joblib.dump(model.partial_fit(two_views(0, 20)), tmp_path / "model")

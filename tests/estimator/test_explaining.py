@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from omvfs import OMVFS, OMVFSPaper
+from omvfs import OMVFS
 from omvfs.datasets import make_planted
 from streams import learned, taken, two_views
 from support import clustered
@@ -86,7 +86,6 @@ def test_an_even_feature_stands_for_no_cluster_however_frequent():
         (OMVFS, np.float64, {"scale_columns": True, "diversity": 0.0}),
         (OMVFS, np.float32, {"half_life": 600}),
         (OMVFS, np.float64, {"sample_size": 0}),
-        (OMVFSPaper, np.float32, {"scale_columns": True, "half_life": 600}),
     ],
 )
 def test_it_agrees_with_the_ranking_and_changes_nothing(make, dtype, params):
@@ -95,7 +94,7 @@ def test_it_agrees_with_the_ranking_and_changes_nothing(make, dtype, params):
     model = make(3, **params).fit(X)
     before, scores, ranking = learned(model), model.view_scores_, model.view_ranking_
     support, notes = model.view_support_, model.feature_notes()
-    no_rows = isinstance(model, OMVFSPaper) or model.sample_size == 0
+    no_rows = model.sample_size == 0
     model.cluster_features()
     assert (model.cluster_shares_ is None) == no_rows
     for view, n_features in (("text", 12), ("image", 7)):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import omvfs
 from faults import everything
-from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs import OMVFS, Views
 from omvfs.prepare import buckets
 
 K = 3
@@ -134,16 +134,15 @@ def test_a_chunk_that_fails_leaves_nothing():
     assert_same(model, oracle)
 
 
-@pytest.mark.parametrize("make", [OMVFS, OMVFSPaper])
-def test_saved_or_copied_it_goes_on_to_the_same_bits(make):
+def test_saved_or_copied_it_goes_on_to_the_same_bits():
     chunks = stream(6, n_chunks=4, n=25, lacking=0.3)
     for i, chunk in enumerate(chunks):
         chunk["image"] = chunk["image"] - 0.1 * i
     params = {"prepare": ["text:tfidf", "l2"], "negative": "shift", "half_life": 80.0}
-    model = make(K, new_features="grow", random_state=0, max_iter=5, **params)
+    model = OMVFS(K, new_features="grow", random_state=0, max_iter=5, **params)
     for chunk in chunks[:2]:
         model.partial_fit(chunk)
-    others = make.from_bytes(model.to_bytes()), copy.copy(model)
+    others = OMVFS.from_bytes(model.to_bytes()), copy.copy(model)
     for chunk in chunks[2:]:
         model.partial_fit(chunk)
     for other in others:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import omvfs
-from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs import OMVFS, Views
 from omvfs.fitted import key_of_rows
 from omvfs.model.statistics import Statistics
 from streams import lacking, learned, presence, two_views
@@ -278,9 +278,6 @@ def test_other_views_and_features_are_refused():
     refused("part 2 was learned from one X of 19 columns, split into views", model, split)
     refused("part 2 was learned from views, part 1 from one X", fitted(X), fitted({"X": X}))
     refused("Got int as part 2; expected OMVFS", model, 7, TypeError)
-    paper = OMVFSPaper(3, max_iter=2, random_state=0).fit(views)
-    refused("part 1 is an OMVFSPaper, which keeps no rows by which the clusters", paper, paper)
-    refused("Got OMVFSPaper as part 2; expected OMVFS", model, paper, TypeError)
     sparse = {**views, "image": sp.csr_array(views["image"])}
     negative = fitted(some_views(0, [30], "negative"), negative="shift")
     sentence = "View 'image' is sparse in part 2, and has negative values in others"

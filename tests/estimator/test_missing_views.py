@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, OMVFSPaper, Views, as_views
+from omvfs import OMVFS, Views, as_views
 from omvfs.baselines import Variance
 from omvfs.datasets import make_planted
 from streams import WAYS, lacking, presence, two_views
@@ -75,21 +75,6 @@ def test_the_order_of_the_views_does_not_matter(seed, params):
     two = OMVFS(**{"n_clusters": 3, **QUICK, **params}).fit(turned)
     for name in views:
         np.testing.assert_allclose(two.view_scores_[name], one.view_scores_[name], atol=1e-9)
-
-
-def test_the_paper_solver_fits_each_view_to_the_rows_that_have_it():
-    views, present = two_views(0, 40), presence(0, 40)
-    rows = lacking(views, present)
-    model = OMVFSPaper(3, random_state=0, batch_size=40, max_iter=5).fit(rows)
-    found = model._known.state.statistics.views
-    U = np.concatenate(model._known.state.window.U)
-    for v, X in enumerate(views.values()):
-        has = present[:, v]
-        np.testing.assert_allclose(found[v].masses, U[has].T @ U[has], atol=1e-9)
-        np.testing.assert_allclose(found[v].B, X[has].T @ U[has], atol=1e-9)
-    assert np.isfinite(scores(model)).all()
-    with pytest.raises(ValueError, match="start_U or start_V with rows that lack views"):
-        model.partial_fit(rows, start_U=np.ones((40, 3)))
 
 
 def test_what_lacks_too_much_is_refused():

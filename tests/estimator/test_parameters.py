@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from faults import everything, good
-from omvfs import OMVFS, OMVFSPaper
+from omvfs import OMVFS
 from omvfs.baselines import FSDS, Variance
 from omvfs.codec import CheckpointError
 from omvfs.constraints import PARAMETERS, check_all, checked
@@ -21,16 +21,6 @@ from omvfs.parameters import GONE, number, one_of
 from omvfs.pipeline import run
 from streams import every_solver, two_views
 from support import clustered, fingerprint
-
-
-def test_the_paper_has_its_own_defaults_and_they_can_be_changed():
-    model = OMVFSPaper(4, sparsity=0.5, max_iter=5, random_state=0).fit(two_views(0, 20))
-    learned = model._known.settings
-    assert (learned.solver, learned.graph, learned.n_clusters) == ("paper", "gaussian", 4)
-    assert (learned.orthogonality, learned.sparsity, learned.max_iter) == (1e7, (0.5, 0.5), 5)
-    assert OMVFSPaper().get_params()["max_iter"] == 200
-    assert model.get_params()["criterion"] == "norm"
-    assert model._ranking.diversity == model._ranking.recency == 0
 
 
 @every_solver
@@ -86,7 +76,6 @@ BAD_PARAMETERS = [
     ("recency", [-0.1, 1.1, np.nan, np.inf, "2", None, True]),
     ("graph_weight", [-1.0, np.nan, "1", None, {"text": 1.0}, {"text": -1.0, "image": 1.0}]),
     ("sparsity", [-1.0, np.nan, np.inf, "1", None, {"text": 1.0}, {"a": 1.0, "b": 2.0}]),
-    ("orthogonality", [-1.0, np.nan, np.inf, "1", None]),
     ("batch_size", [0, -5, 2.5, "10", None, True]),
     ("window", [0, -1, 1.5, "2", True]),
     ("sample_size", [-1, 1.5, "2", None]),
@@ -98,7 +87,6 @@ BAD_PARAMETERS = [
     ("view_weight", ["even", 0, -1, np.nan, np.inf, True, {"text": 1}, {"text": 0}]),
     ("n_init", [0, 1.5, None]),
     ("max_iter", [0, -1, 2.5, "5"]),
-    ("tol", [-1e-3, np.nan, "1", None]),
     ("random_state", ["seed", -1]),
     ("views", [[8, 5]]),  # the data comes as views already
 ]
@@ -106,10 +94,9 @@ BAD_PARAMETERS = [
 
 @pytest.mark.parametrize(("name", "values"), BAD_PARAMETERS)
 def test_a_bad_parameter_is_named(name, values):
-    make = OMVFSPaper if name in ("orthogonality", "tol") else OMVFS
     pattern = "seed|random_state|Seed" if name == "random_state" else name
     for value in values:
-        model = make(**{"n_clusters": 3, name: value})
+        model = OMVFS(**{"n_clusters": 3, name: value})
         before = everything(model)
         for method in (model.fit, model.partial_fit):
             with pytest.raises((TypeError, ValueError), match=pattern):
@@ -165,9 +152,8 @@ def model(**params):
 
 def test_every_parameter_stands_in_the_table():
     assert list(PARAMETERS) == list(OTHER)
-    for kind in (OMVFS, OMVFSPaper):
-        assert set(PARAMETERS) == {*kind._get_param_names(), *kind._fixed}
-        assert not set(kind._fixed) & set(kind._get_param_names())
+    assert set(PARAMETERS) == {*OMVFS._get_param_names(), *OMVFS._fixed}
+    assert not set(OMVFS._fixed) & set(OMVFS._get_param_names())
     assert {field.name for field in fields(Settings)} <= set(ROLES["learns"])
     assert {field.name for field in fields(Ranking)} - {"n_steps"} <= set(ROLES["ranks"])
 
@@ -189,7 +175,6 @@ def test_partial_fit_takes_no_other_keywords():
 
 def test_defaults_pass_their_own_checks():
     check_all(OMVFS().get_params())
-    check_all(OMVFSPaper().get_params(), ["text", "image"])
     check_all(OTHER, ["text"])
 
 

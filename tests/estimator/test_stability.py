@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs import OMVFS, Views
 from omvfs.datasets import make_planted
 from omvfs.model.stability import stability_index
 from omvfs.results import TooFewRowsError
@@ -115,5 +115,3 @@ def test_it_prints_as_a_table_and_what_cannot_be_told_is_refused():
         model.stability(share=0.01)
     with pytest.raises(TooFewRowsError, match="Got 0 rows"):
         OMVFS(3, sample_size=0, **QUICK).fit(views).stability()
-    with pytest.raises(TooFewRowsError, match="Got 0 rows"):
-        OMVFSPaper(3, max_iter=3, random_state=0).fit(views).stability()

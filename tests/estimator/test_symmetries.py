@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, OMVFSPaper
+from omvfs import OMVFS
 from streams import two_views
 
 
@@ -76,32 +76,6 @@ def test_rounding_decides_no_ties(kind, graph):
         np.testing.assert_array_equal(permuted.window_labels_, model.window_labels_)
         np.testing.assert_allclose(permuted.scores_, model.scores_[order], rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(sparse.scores_, model.scores_, rtol=1e-6, atol=1e-6)
-
-
-@given(seed=st.integers(0, 1000), random=st.randoms(use_true_random=False))
-@settings(max_examples=10, deadline=None)
-def test_permuting_given_starts_along_permutes_the_printed_method_too(seed, random):
-    blocks = two_views(seed, 25)
-    rng = np.random.default_rng(seed)
-    V = {name: rng.random((X.shape[1], 3)) for name, X in blocks.items()}
-    U = rng.random((25, 3))
-    orders = {name: random.sample(range(X.shape[1]), X.shape[1]) for name, X in blocks.items()}
-    names = random.sample(list(blocks), 2)
-    model = OMVFSPaper(3, tol=0.0, max_iter=50)
-    model.partial_fit(blocks, start_U=U, start_V=V)
-    permuted = OMVFSPaper(3, tol=0.0, max_iter=50)
-    permuted.partial_fit(
-        {name: blocks[name][:, orders[name]] for name in names},
-        start_U=U,
-        start_V={name: V[name][orders[name]] for name in names},
-    )
-    for name in blocks:
-        assert_scores_and_ranking(
-            permuted.view_scores_[name],
-            permuted.view_ranking_[name],
-            model.view_scores_[name][orders[name]],
-            model.view_ranking_[name][orders[name]],
-        )
 
 
 @pytest.mark.parametrize(

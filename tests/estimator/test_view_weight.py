@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import normalize
 
 import omvfs
-from omvfs import OMVFS, OMVFSPaper, Views
+from omvfs import OMVFS, Views
 from omvfs.model.constrained.view_weights import UNHEARD
 from streams import SOLVERS, taken, two_views
 from support import fingerprint
@@ -34,8 +34,6 @@ def root_mean_square(X):
     [
         ("constrained", {"sample_size": 20}, np.float32),
         ("constrained", {"half_life": 60.0, "scale_columns": True}, np.float64),
-        ("paper", {}, np.float64),
-        ("paper", {"half_life": 60.0, "scale_columns": True}, np.float32),
     ],
 )
 @given(
@@ -69,9 +67,7 @@ def test_the_units_of_a_raised_view_change_nothing(seed, c):
     np.testing.assert_allclose(two.scores_, one.scores_, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("solver", "dtype"), list(zip(SOLVERS, [np.float32, np.float64], strict=True))
-)
+@pytest.mark.parametrize(("solver", "dtype"), list(zip(SOLVERS, [np.float32], strict=True)))
 def test_rows_of_unit_norm_stay_as_they_are_to_the_bit(solver, dtype):
     blocks = {name: normalize(X).astype(dtype) for name, X in two_views(3, 80, dtype).items()}
     blocks["text"] = np.where(np.arange(80)[:, np.newaxis] % 7 == 0, 0, blocks["text"])
@@ -81,7 +77,7 @@ def test_rows_of_unit_norm_stay_as_they_are_to_the_bit(solver, dtype):
 
 
 @pytest.mark.parametrize(
-    ("solver", "kind"), list(zip(SOLVERS, KINDS.values(), strict=True)), ids=list(SOLVERS)
+    ("solver", "kind"), list(zip(SOLVERS, KINDS.values(), strict=False)), ids=list(SOLVERS)
 )
 def test_weighing_is_scaling_by_hand(solver, kind):
     blocks = two_views(5, 60, kind=kind)
@@ -174,7 +170,5 @@ def test_what_cannot_be_decided_is_refused():
     rows, _ = with_noise(n=60)
     with pytest.raises(ValueError, match=r"view_weight='auto' with sample_size=99; .* 100 rows"):
         decided(rows, sample_size=99)
-    with pytest.raises(ValueError, match="for OMVFSPaper, which keeps no rows"):
-        OMVFSPaper(3, view_weight="auto").fit(rows)
     with pytest.raises(ValueError, match="expected 'balanced', 'auto', a weight above 0"):
         decided(rows, view_weight="by itself")

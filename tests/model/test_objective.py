@@ -55,20 +55,3 @@ def test_norms_are_those_of_numpy(factors):
     U = np.eye(3)[[0, 1, 1, 2, 2, 2]] / np.sqrt([1, 2, 3])
     assert objective.orthogonality_gap(U) < 1e-15
     assert objective.orthogonality_gap(2 * U) == pytest.approx(np.linalg.norm(3 * np.eye(3)))
-
-
-@every_kind
-def test_window_objective_is_the_sum_of_its_terms(factors, kind):
-    X, U, V = factors
-    Y, W = X[:, ::2], V[::2] + 1
-    M = np.cov(np.random.default_rng(2).random((7, 20)))
-    expected = (
-        np.linalg.norm(X - U @ V.T) ** 2
-        + np.linalg.norm(Y - U @ W.T) ** 2
-        + np.trace(U.T @ M @ U)
-        + 5.0 / 2 * np.linalg.norm(U.T @ U - np.eye(3)) ** 2
-    )
-    squared = objective.squared_norm(kind(X)) + objective.squared_norm(kind(Y))
-    XV = kind(X) @ V + kind(Y) @ W
-    got = objective.window_objective(squared, XV, V.T @ V + W.T @ W, U, kind(M), 5.0)
-    assert got == pytest.approx(expected, rel=1e-12)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
 
-from omvfs import OMVFS, OMVFSPaper, Views, codec
+from omvfs import OMVFS, Views, codec
 from omvfs.codec import CheckpointError
 from omvfs.formats import ArraySource
 from omvfs.pipeline import run
@@ -42,14 +42,9 @@ def now_sparse_now_dense(n=60, seed=0):
 
 # Beside the ways to learn of estimator/test_deliveries.py, of which any is saved anywhere.
 CASES = {
-    "paper": (OMVFSPaper(3, random_state=0, max_iter=5), two_views),
     "single precision": (OMVFS(3, random_state=0), lambda **k: two_views(dtype=np.float32, **k)),
     "recent rows": (OMVFS(3, random_state=0, sample_size=80, window=1), two_views),
     "now sparse, now dense": (OMVFS(3, random_state=0, sample_size=80), now_sparse_now_dense),
-    "the same, paper": (
-        OMVFSPaper(3, random_state=0, max_iter=5, window=3),
-        now_sparse_now_dense,
-    ),
     "raised": (
         OMVFS(3, random_state=0, negative="shift"),
         lambda **k: two_views(**k)["image"] - 0.5,

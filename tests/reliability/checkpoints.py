@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from safetensors.numpy import save
 
-from omvfs import OMVFS, OMVFSPaper, codec
+from omvfs import OMVFS, codec
 from omvfs.codec import CheckpointError, Decoder, Encoder
 from reliability.attempts import (
     MOST_SECONDS,
@@ -63,7 +63,6 @@ def models() -> list[OMVFS]:
         OMVFS(2, sample_size=80, scale_columns=True, half_life=100, **own).fit(single),
         OMVFS(2, negative="shift", **own).fit(split - 0.5),
         OMVFS(2, views={"a": [3, 1, 0, 2], "b": slice(4, 17)}, **own).fit(split),
-        OMVFSPaper(2, window=3, **quick).fit(rows()),
         OMVFS(2, prepare=prepared, **own).fit(rows()),
         OMVFS.merge(*halves),
         OMVFS(2, sample_size=80, detect_drift=True, **own).fit(rows(700)),

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from omvfs import OMVFS, OMVFSPaper
+from omvfs import OMVFS
 from reported import QUICK, hostile_model, planted_model
-from streams import taken, two_views
+from streams import two_views
 from support import fingerprint
 
 
@@ -102,7 +102,6 @@ def models():
         "one row": OMVFS(3, **QUICK).fit({"a": np.ones((1, 4)), "b": np.ones((1, 2))}),
         "one view": OMVFS(3, **QUICK).fit(next(iter(rows.values()))),
         "one cluster": OMVFS(1, **QUICK).fit(rows),
-        "as printed": OMVFSPaper(3, **taken(OMVFSPaper, **QUICK)).fit(rows),
         "in all": OMVFS(3, n_features_to_select=4, **QUICK).fit(rows),
         "all": OMVFS(3, n_features_per_view=None, **QUICK).fit(rows),
         "forgotten": OMVFS(3, half_life=1, **QUICK).fit(rows),
@@ -118,7 +117,7 @@ def test_there_is_a_report_of_any_model():
     for name, model in models().items():
         text = model.report(0).html()
         assert "How it was made" in text, name
-        if name in ("no reservoir", "as printed", "one row"):
+        if name in ("no reservoir", "one row"):
             assert "Not known." in text.partition('id="enough"')[2].partition("</section>")[0]
             assert "Not known." in model.report(2).html().partition('id="stability"')[2]
 

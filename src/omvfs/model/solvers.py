@@ -1,4 +1,4 @@
-"""What a solver must offer, and the two there are."""
+"""What a solver must offer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from omvfs.model.arrays import Array
 from omvfs.model.constrained import directions, recluster
 from omvfs.model.constrained import step as constrained_step
-from omvfs.model.paper import updates as paper_step
 from omvfs.model.settings import Settings
 from omvfs.model.state import State, Update
 
@@ -40,12 +39,5 @@ SOLVERS = {
         recluster.reclustered,
         directions.feature_matrices,
         directions.completed_matrices,
-    ),
-    # V of the paper's is fitted view by view to the rows that have it: it is complete.
-    "paper": Solver(
-        paper_step.step,
-        paper_step.reclustered,
-        paper_step.feature_matrices,
-        paper_step.feature_matrices,
     ),
 }

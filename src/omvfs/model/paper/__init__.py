@@ -1,1 +1,0 @@
-"""The solver that the paper prints."""
