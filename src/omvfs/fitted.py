@@ -14,11 +14,14 @@ from omvfs.data.read import Suspect, as_views, find_suspects
 from omvfs.data.schema import Schema, Vocabulary
 from omvfs.data.views import Views
 from omvfs.model.columns import place_columns
+from omvfs.model.drift import Change, Watch, watched
 from omvfs.model.learning import Answers, Settings, State, Update, step
 from omvfs.prepare import Preparation
 
 # Bytes of a digest.
 KEY_SIZE = 16
+# Events that are kept: a stream may never end.
+EVENTS = 1000
 # Rows of the first chunk whose columns are looked at for what is hardly a feature.
 _LOOKED_AT = 1000
 
@@ -59,6 +62,10 @@ class FittedState:
         Keys of the parts that were merged to it, in order; empty if none were.
     grows : bool
         Whether features may come later; then names are held as a `Vocabulary`.
+    watch : Watch or None
+        By what changes of the stream are noticed; None if nobody asks for them.
+    drift : tuple of Change
+        The last changes of the stream, in order.
     """
 
     schema: Schema
@@ -68,6 +75,8 @@ class FittedState:
     dtype: str
     of_parts: tuple[bytes, ...] = ()
     grows: bool = False
+    watch: Watch | None = None
+    drift: tuple[Change, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once can be worked out again.
@@ -84,7 +93,9 @@ class FittedState:
             schema = Schema(schema.names, tuple(widths), tuple(words))
         state = State.empty(schema.widths, settings)
         preparation = Preparation.of(prepare, first.names)
-        return cls(schema, settings, state, preparation, first.dtype.name, grows=grows)
+        watch = Watch.empty(len(schema.names)) if settings.detect_drift else None
+        dtype = first.dtype.name
+        return cls(schema, settings, state, preparation, dtype, grows=grows, watch=watch)
 
     @property
     def n_rows(self) -> int:
@@ -115,7 +126,12 @@ class FittedState:
             update = step(known.state, blocks, known.settings, chunk.presence)
         after = replace(known, state=update.known, preparation=preparation)
         after._check_finite(update)
-        return Update(after, update.info, update.patch)
+        info = update.info
+        if after.watch is not None:
+            watch, changes = watched(after.watch, blocks, chunk.presence, after.settings.seed)
+            after = replace(after, watch=watch, drift=(*after.drift, *changes)[-EVENTS:])
+            info = replace(info, drift=changes[-1] if changes else None)
+        return Update(after, info, update.patch)
 
     def _grown_for(self, chunk: Views) -> tuple["FittedState", Views]:
         """Return what is known with the features that a chunk brings, and the chunk on these."""

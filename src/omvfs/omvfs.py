@@ -22,15 +22,36 @@ from omvfs.data.read import as_views, warn_of
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.views import Views
 from omvfs.fitted import FittedState
+from omvfs.model.drift import Change
+from omvfs.model.explanation import (
+    carried,
+    explanation,
+    means_by_cluster,
+    shares_of_rows,
+    standing_for,
+)
+from omvfs.model.holdout import budget, explained_variances, selection_quality
 from omvfs.model.learning import Answers, ChunkInfo, Criterion, Update
-from omvfs.parameters import seed_of
+from omvfs.model.stability import selections
+from omvfs.parameters import seed_of, whole
 from omvfs.parts import Part, merge_models
 from omvfs.prepare import Preparing, bits_of, hash_bits, hashed_views, steps_of
 from omvfs.report import Report, report_on
+from omvfs.results import (
+    ClusterFeature,
+    Explanation,
+    FeatureNotes,
+    SelectionQuality,
+    SelectionStability,
+    TooFewRowsError,
+    sizes_to_judge,
+)
 from omvfs.selection import is_views
 from omvfs.selector import SelectSize, StreamSelector, sizes_by_view
 from omvfs.threads import on_one_thread
 
+# Of this r², a better feature tells half of the variance of another.
+_REPEATS = 0.5
 # Names among which one like a misspelt one is looked for.
 _LIKE = 20_000
 
@@ -103,6 +124,8 @@ class OMVFS(StreamSelector[FittedState]):
         Share of the rows in each cluster.
     view_weights_ : dict of str to float
         How much each view weighs in the clusters.
+    drift_ : list of Change
+        Changes of the stream, in order, if `detect_drift` is on; the last 1,000 are kept.
     history_ : list of ChunkInfo
         What happened in every chunk; the last 10,000 are kept.
     n_samples_seen_, n_features_in_ : int
@@ -194,6 +217,12 @@ class OMVFS(StreamSelector[FittedState]):
         return list(self._history)
 
     @property
+    def drift_(self) -> list[Change]:
+        """Changes of the stream, in order, if `detect_drift` is on; the last 1,000 of them."""
+        check_is_fitted(self)
+        return list(self._known.drift)
+
+    @property
     @on_one_thread
     def n_clusters_(self) -> int:
         """Number of consensus clusters."""
@@ -257,12 +286,211 @@ class OMVFS(StreamSelector[FittedState]):
             )
         return labels.copy()
 
+    @on_one_thread
+    def explain(self, view: str, feature: str | int) -> Explanation:
+        """Return why a feature has the rank it has.
+
+        Parameters
+        ----------
+        view : str
+            Name of the view.
+        feature : str or int
+            Name of the feature, or its number in the view.
+
+        Returns
+        -------
+        Explanation
+        """
+        answers, v = self._answers, self.schema_.number_of(view)
+        j = _number_of_feature(self.schema_, v, feature)
+        found = explanation(answers, v, j)
+        return Explanation(
+            view=view,
+            feature=_name(self.schema_, v, j),
+            rank=found.rank,
+            n_features=self.schema_.widths[v],
+            selected=bool(self.view_support_[view][j]),
+            score=found.score,
+            share=found.share,
+            deviation=found.deviation,
+            kept=found.kept,
+            repeats=None if found.repeats < 0 else _name(self.schema_, v, found.repeats),
+            r_squared=found.r_squared,
+            mean=found.mean,
+            means=tuple(found.means.tolist()),
+            cluster=None if found.cluster < 0 else found.cluster,
+            share_of_rows=found.share_of_rows,
+        )
+
+    @on_one_thread
+    def cluster_features(
+        self, k: int | None = None, n: int = 10, *, view: str | None = None
+    ) -> list[ClusterFeature] | dict[int, list[ClusterFeature]]:
+        """Return what clusters are about: the features that stand for them most.
+
+        A feature stands for a cluster by the part of its score that the cluster carries; only those
+        whose mean in the cluster is above that of all rows do.
+
+        Parameters
+        ----------
+        k : int or None, default=None
+            The cluster, as `predict` numbers it; None for all.
+        n : int, default=10
+            Features of a cluster at most.
+        view : str or None, default=None
+            Of this view only; None for the best of all views.
+
+        Returns
+        -------
+        list of ClusterFeature, or dict of int to such a list
+            Best first; of all clusters by their numbers.
+        """
+        K, n = self.n_clusters_, whole("n", n, least=1)
+        views = list(self.schema_.names) if view is None else [view]
+        if k is None:
+            return {own: self._about(own, n, views) for own in range(K)}
+        if not _is_number(k, below=K):
+            raise ValueError(f"Got k={k!r}; expected a cluster from 0 to {K - 1}, or None for all.")
+        return self._about(int(k), n, views)
+
+    def _about(self, k: int, n: int, views: Sequence[str]) -> list[ClusterFeature]:
+        """Return the features of some views that stand for a cluster most."""
+        found = []
+        for view in views:
+            v = self.schema_.number_of(view)
+            sums = self._answers.reclustered.views[v]
+            features, parts = standing_for(self._answers, v, k, n)
+            means = means_by_cluster(sums.on(features))[:, k]
+            overall = sums.S[features].sum(axis=1) / max(sums.n.sum(), 1.0)
+            for j, part, own, every in zip(features, parts, means, overall, strict=True):
+                name = _name(self.schema_, v, int(j))
+                strength = float(own / every) if every else np.inf
+                found.append(ClusterFeature(view, name, strength, float(part)))
+        return sorted(found, key=lambda each: -each.part)[:n]
+
+    @on_one_thread
+    def feature_notes(self) -> dict[str, FeatureNotes]:
+        """Return what a table tells of every feature beside its rank, by view name."""
+        answers, notes = self._answers, {}
+        for v, name in enumerate(self.schema_.names):
+            sums = answers.reclustered.views[v]
+            means, parts = means_by_cluster(sums), carried(sums)
+            mean = sums.S.sum(axis=1, keepdims=True) / max(sums.n.sum(), 1.0)
+            above = np.where(means > mean, parts, 0)
+            lead = np.where(above.any(axis=1), above.argmax(axis=1), -1)
+            has = np.flatnonzero(answers.state.sample.present[:, v])
+            r_squared, repeated = answers.repetitions[v]
+            repeats = np.where(r_squared >= _REPEATS, repeated, -1)
+            notes[name] = FeatureNotes(lead, shares_of_rows(answers.rows[v][has]), repeats)
+        return notes
+
+    def _more_columns(self, order: Mapping[str, NDArray[np.intp]]) -> dict[str, Any]:
+        notes = self.feature_notes()
+        clusters: list[int | None] = []
+        shares: list[float] = []
+        repeats: list[str | None] = []
+        for view, places in order.items():
+            own, names = notes[view], self.schema_.names_of(view)
+            clusters += [None if k < 0 else k for k in own.cluster[places].tolist()]
+            shares += own.share_of_rows[places].tolist()
+            repeats += [None if j < 0 else names[j] for j in own.repeats[places].tolist()]
+        return {"cluster": clusters, "share_of_rows": shares, "repeats": repeats}
+
+    @property
+    def selection_quality_(self) -> SelectionQuality:
+        """How well the best features alone foretell the clusters, by their number.
+
+        Features are ranked by half of the sampled rows; the clusters of the other half are foretold
+        by the best features alone. With `n_features_to_select` numbers are of all views.
+
+        Examples
+        --------
+        >>> from omvfs import OMVFS
+        >>> from omvfs.datasets import make_planted
+        >>> planted = make_planted(600, n_features=(300, 200), random_state=0)
+        >>> selector = OMVFS(n_clusters=5, random_state=0).fit(planted.views)
+        >>> quality = selector.selection_quality_
+        >>> bool(quality.at(40) > quality.at(2))
+        True
+        >>> list(quality.views)
+        ['view_0', 'view_1']
+        """
+        return self._judged()
+
+    @on_one_thread
+    def _judged(self) -> SelectionQuality:
+        answers, in_all = self._answers, self.n_features_to_select is not None
+        n, least = len(answers.state.sample), 2 * answers.clustering.n_clusters
+        if n < max(least, 4):
+            raise TooFewRowsError(
+                f"Got {n:,} rows to judge a selection by; expected at least {max(least, 4):,}, two "
+                "for each cluster. Learn from more rows, or give a number of features, as in "
+                "n_features_per_view=100 (--features 100)."
+            )
+        sizes = sizes_to_judge(self.schema_.widths, in_all)
+        by_view = [tuple(self._budget(size)) for size in sizes] if in_all else None
+        criterion = checked("criterion", self.criterion)
+        found = selection_quality(answers, by_view or sizes, criterion)
+        widths = dict(zip(self.schema_.names, self.schema_.widths, strict=True))
+        return SelectionQuality.of(sizes, found, widths, by_view)
+
+    def suggest_n_features(self, view: str | None = None) -> int:
+        """Return how many features are enough: where `selection_quality_` levels off.
+
+        Parameters
+        ----------
+        view : str, default=None
+            Judge this view alone; by default, all views together, so many features of each, or,
+            with `n_features_to_select`, in all.
+        """
+        judged = self._judged()
+        if view is None:
+            return judged.levels_off_at
+        self.schema_.number_of(view)
+        return judged.views[view].levels_off_at
+
+    @on_one_thread
+    def stability(self, n_resamples: int = 20) -> SelectionStability:
+        """Return how much of the selection stays if other rows are looked at.
+
+        Each time half of the sampled rows are clustered anew, and features ranked by them alone.
+        What was learned is not changed, and the answer is the same every time.
+
+        Parameters
+        ----------
+        n_resamples : int, default=20
+            How often, at least twice.
+
+        Returns
+        -------
+        SelectionStability
+            By view the share of the resamples in which each feature is selected, and the stability
+            of Nogueira, Sechidis and Brown (2018): 1 if they select the same, about 0 if they agree
+            no more than by chance.
+        """
+        n_resamples, sizes = whole("n_resamples", n_resamples, least=2), self._sizes()
+        n, K = len(self._answers.state.sample), self._answers.clustering.n_clusters
+        if n < 2 * K:
+            raise TooFewRowsError(
+                f"Got {n:,} rows to draw from; expected at least {2 * K:,}, two for each cluster. "
+                "Learn from more rows, or with a larger sample."
+            )
+        order = [sizes[view] for view in self.schema_.names]
+        found = selections(self._answers, order, n_resamples, checked("criterion", self.criterion))
+        return SelectionStability.of(dict(zip(self.schema_.names, found, strict=True)))
+
+    @on_one_thread
+    def _budget(self, total: int) -> list[int]:
+        """Return how many features of each view are among so many of all views."""
+        answers = self._answers
+        return [int(n) for n in budget(answers.scores(), explained_variances(answers), total)]
+
     def _sizes(self) -> dict[str, int]:
         """Return how many features are selected by view name, ``"auto"`` being what is enough."""
         names = self.schema_.names
         if self.n_features_to_select is not None:
             total = total_of(self.n_features_to_select, self.schema_)
-            return dict(zip(names, self._answers.budget(total), strict=True))
+            return dict(zip(names, self._budget(total), strict=True))
         asked = checked("n_features_per_view", self.n_features_per_view, names)
         enough = self.suggest_n_features() if AUTO in asked else None
         sizes: list[Any] = [enough if size == AUTO else size for size in asked]

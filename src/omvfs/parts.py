@@ -10,8 +10,9 @@ from sklearn.base import clone
 
 from omvfs.constraints import plain
 from omvfs.data.schema import Schema, Vocabulary, listed
-from omvfs.fitted import FittedState
+from omvfs.fitted import EVENTS, FittedState
 from omvfs.model.arrays import IntArray
+from omvfs.model.drift import Change, Watch
 from omvfs.model.learning import Answers, ChunkInfo, State
 from omvfs.model.sums import ViewSums, fit_to_clusters
 from omvfs.prepare import Preparation
@@ -151,12 +152,17 @@ class _Total:
     views: tuple[ViewSums, ...]
     preparation: Preparation
     history: tuple[ChunkInfo, ...]
+    n_rows: int
+    # At rows of all that were added so far.
+    drift: tuple[Change, ...]
 
     def __add__(self, later: "_Total") -> "_Total":
         return _Total(
             tuple(a + b for a, b in zip(self.views, later.views, strict=True)),
             self.preparation + later.preparation,
             (*self.history, *later.history)[-HISTORY:],
+            self.n_rows + later.n_rows,
+            (*self.drift, *(each.later(self.n_rows) for each in later.drift))[-EVENTS:],
         )
 
 
@@ -268,6 +274,8 @@ class Merger:
             self._known.dtype,
             tuple(sorted(self._keys)),
             self._grows,
+            Watch.empty(len(widths)) if settings.detect_drift else None,
+            total.drift,
         )
         return known, total.history
 
@@ -293,7 +301,8 @@ class Merger:
         K, preparation = common.views[0].n_clusters, part.known.preparation
         if (places := self._places(part.known)) is not None:
             preparation = preparation.place(places, self.schema.widths)
-        return _Total(answers.moved(labels, K), preparation, part.history[-HISTORY:])
+        history, known = part.history[-HISTORY:], part.known
+        return _Total(answers.moved(labels, K), preparation, history, known.n_rows, known.drift)
 
     def _places(self, known: FittedState) -> list[IntArray] | None:
         """Return where the columns of a part are among those of all; None if they are the same."""

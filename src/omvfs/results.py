@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.data.schema import listed
 from omvfs.model.stability import StabilityIndex, stability_index
 
 # Numbers of features a view at which selections are judged.
@@ -228,92 +227,81 @@ _CLUSTERS = 4
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Why a feature has the rank it has; shown as a few lines of text.
+    """Why a feature has the rank it has, in parts that multiply to its score; shown as text.
 
     Attributes
     ----------
     view : str
     feature : str or int
         Its name, or its number if it has none.
-    number : int
-        Its column in the view.
     rank, n_features : int
         Its rank in the view, 1 = best, and of how many.
-    score : float
     selected : bool
-    strengths : tuple of float
-        For each cluster, how much of the feature its rows have, over what all rows have: its row of
-        V over that of a feature that every row has to the same amount. 1 is even, 0 not at all. In
-        a view raised by ``negative="shift"`` amounts are above the lowest value of the column.
-    cluster : int or None
-        The cluster it stands for most: of those above 1 the one that carries most of its variance
-        between clusters, size × (strength − 1)². None if it is even.
-    share_of_rows : float or None
-        Of the rows, as far as they are not forgotten, those in which it is not 0, estimated on the
-        reservoir. With ``negative="clip"`` negative values are 0; with ``"shift"`` it is the value
-        as it came, not the raised one, that must not be 0. None without a reservoir.
+    score : float
+        By ``criterion="separation"``: share × deviation × kept.
+    share : float
+        Share of its variance that the clusters explain, from 0 to 1, beyond what chance gives.
+    deviation : float
+        Its standard deviation.
+    kept : float
+        What is left of it as it repeats a better feature, from 0 to 1: (1 − r²)⁸.
     repeats : str or int or None
-        Of the better features of the view, the one it correlates with most; None if with none,
-        without a reservoir or with ``diversity=0``.
-    correlation : float or None
+        The better feature that it repeats most; None if there is none.
+    r_squared : float
         With that one.
-    displaced : tuple of (str or int)
-        The best features, five at most, that repeat this one more than any other and lost more than
-        half of their score to it.
-    ranks : mapping of str to (int or None)
-        Its rank by each criterion if repetition were not discounted: that of
-        ``set_params(criterion=rule, diversity=0)``. None by "separation" without a reservoir.
-    is_recent : bool
-        Whether the stream has drifted and it owes its score to the most recent rows. `strengths`
-        and `share_of_rows` are of all rows.
+    mean : float
+        Over all rows that have the view.
+    means : tuple of float
+        Over the rows of every cluster, in the units of the feature.
+    cluster : int or None
+        Of the clusters above the mean, the one that carries most of the variance between clusters.
+    share_of_rows : float
+        Of the sampled rows that have the view, those in which it is not 0.
     """
 
     view: str
     feature: str | int
-    number: int
     rank: int
     n_features: int
-    score: float
     selected: bool
-    strengths: tuple[float, ...]
-    cluster: int | None
-    share_of_rows: float | None
+    score: float
+    share: float
+    deviation: float
+    kept: float
     repeats: str | int | None
-    correlation: float | None
-    displaced: tuple[str | int, ...]
-    ranks: Mapping[str, int | None]
-    is_recent: bool
+    r_squared: float
+    mean: float
+    means: tuple[float, ...]
+    cluster: int | None
+    share_of_rows: float
 
     def __str__(self) -> str:
         chosen = "selected" if self.selected else "not selected"
-        place = f"rank {self.rank:,} of {self.n_features:,}, score {self.score:.4g}, {chosen}"
+        place = f"rank {self.rank:,} of {self.n_features:,}, {chosen}"
+        explained = f"{self.share:.1%} of its variance explained"
+        parts = f"standard deviation {self.deviation:.4g} × {self.kept:.3f} not repeated"
         lines = [
             f"Feature {self.feature!r} of view {self.view!r}: {place}",
+            f"  score       {self.score:.4g} = {explained} × {parts}",
             f"  stands for  {self._clusters()}",
+            f"  found in    {self.share_of_rows:.1%} of the rows",
         ]
-        if self.share_of_rows is not None:
-            lines.append(f"  found in    {self.share_of_rows:.1%} of the rows")
         if self.repeats is not None:
-            lines.append(f"  repeats     {self.repeats!r} most, r = {self.correlation:.2f}")
-        if self.displaced:
-            lines.append(f"  displaced   {listed(self.displaced)}")
-        ranks = [f"{rule} {rank:,}" for rule, rank in self.ranks.items() if rank is not None]
-        lines.append(f"  by itself   {', '.join(ranks)}")
-        if self.is_recent:
-            lines.append("  recent      it owes its score to the most recent rows")
+            lines.append(f"  repeats     {self.repeats!r} most, r² = {self.r_squared:.2f}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
         return str(self)
 
     def _clusters(self) -> str:
-        """Name the cluster it stands for most, and others above the even share."""
+        """Name the cluster it stands for most, and others above the mean."""
         if self.cluster is None:
             return "no cluster more than another"
-        others = [k for k, s in enumerate(self.strengths) if s > 1 and k != self.cluster]
-        others.sort(key=lambda k: -self.strengths[k])
+        others = [k for k, m in enumerate(self.means) if m > self.mean and k != self.cluster]
+        others.sort(key=lambda k: -self.means[k])
         named = [self.cluster, *others][:_CLUSTERS]
-        return ", ".join(f"cluster {k} ({self.strengths[k]:.2f} × even)" for k in named)
+        told = ", ".join(f"cluster {k} (mean {self.means[k]:.3g})" for k in named)
+        return f"{told}; all rows {self.mean:.3g}"
 
 
 class ClusterFeature(NamedTuple):
@@ -325,15 +313,15 @@ class ClusterFeature(NamedTuple):
     feature : str or int
         Its name, or its number if it has none.
     strength : float
-        How much of it the rows of the cluster have, over what all rows have.
-    correlation : float or None
-        With being a row of the cluster; None without a reservoir.
+        Its mean over the rows of the cluster, over the mean of all rows.
+    part : float
+        Of its score, the part that the cluster carries.
     """
 
     view: str
     feature: str | int
     strength: float
-    correlation: float | None
+    part: float
 
 
 @dataclass(frozen=True)
@@ -344,13 +332,12 @@ class FeatureNotes:
     ----------
     cluster : int array of shape (D,)
         The cluster it stands for most, −1 if none.
-    share_of_rows : array of shape (D,), or None
-        Of the rows, those that have it; None without a reservoir.
+    share_of_rows : array of shape (D,)
+        Of the sampled rows that have the view, those in which it is not 0.
     repeats : int array of shape (D,)
-        The better feature that it repeats most, if r² is at least ½, so that this one tells half of
-        its variance; else −1.
+        The better feature that it repeats most, if r² is at least ½; else −1.
     """
 
     cluster: NDArray[np.intp]
-    share_of_rows: NDArray[np.float64] | None
+    share_of_rows: NDArray[np.float64]
     repeats: NDArray[np.intp]

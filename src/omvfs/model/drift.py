@@ -68,6 +68,10 @@ class Change:
     threshold: float
     distance: float
 
+    def later(self, n_rows: int) -> "Change":
+        """Return the change as it is in a stream that has so many rows before."""
+        return replace(self, row=self.row + n_rows, since=self.since + n_rows)
+
 
 @dataclass(frozen=True)
 class Watch:

@@ -109,7 +109,7 @@ class ChunkInfo:
     reclustered : bool
         Whether the sample was clustered anew after it.
     seconds : float
-    drift : DriftEvent or None
+    drift : Change or None
         The change of the stream that was noticed in it, if any.
     """
 
