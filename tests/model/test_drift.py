@@ -68,6 +68,15 @@ def test_views_that_rows_begin_to_lack_are_told() -> None:
     assert [4000 < change.row <= 4400 for change in changes] == [True]
 
 
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize(("first", "then"), [([1, 0, 0], [0, 1, 0]), ([0, 0, 0], [0, 1, 0])])
+def test_a_change_of_rows_that_are_all_alike_is_told(first: list[int], then: list[int]) -> None:
+    X = np.repeat(np.array([first, then], float), [3000, 600], axis=0)
+    X[:, 2] += np.arange(3600) % 2 * 0.1
+    _, changes = watched(Watch.empty(1), [X])
+    assert [change.row for change in changes] == [3200]
+
+
 def test_changes_are_the_same_however_the_rows_are_cut() -> None:
     X = list(planted(7000, drift_at=(3000,)).views.values())
     (watch, changes), (other, others) = (watch_all(X, size) for size in (170, 7000))

@@ -182,7 +182,9 @@ def _counted(watch: Watch, X: Sequence[Block]) -> tuple[Watch, Change | None]:
         for view, X_v in zip(watch.views, X, strict=True)
     )
     labels, fit = _placed(X, views, watch.weights)
-    cells = LEVELS * labels + (fit[:, np.newaxis] > watch.edges[labels]).sum(axis=1)
+    # A fit that equals edges lies amid them: of rows that all fit alike, more and less show.
+    over = np.sign(fit[:, np.newaxis] - watch.edges[labels]).sum(axis=1).astype(np.intp)
+    cells = LEVELS * labels + (over + LEVELS - 1) // 2
     buckets = watch.buckets.copy()
     buckets[-1] += np.bincount(cells, minlength=buckets.shape[1])
     counted = replace(watch, views=views, buckets=buckets)
