@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from interrupts import interrupted_at
-from omvfs import OMVFS, OMVFSPaper, fitted, threads
+from omvfs import OMVFS, fitted, threads
 from omvfs.baselines import FSDS
 from omvfs.model.constrained import recluster
 from omvfs.threads import on_one_thread
@@ -102,12 +102,11 @@ def test_an_interruption_anywhere_gives_back_the_users(users):
     assert n_lines > 20
 
 
-@pytest.mark.parametrize("make", [OMVFS, OMVFSPaper], ids=["constrained", "paper"])
-def test_the_bits_do_not_depend_on_the_threads_of_blas(make):
+def test_the_bits_do_not_depend_on_the_threads_of_blas():
     rng, found = np.random.default_rng(0), []
     X = {"a": rng.random((300, 700)), "b": rng.random((300, 400))}
     for n in (1, 2, 4):
         with threadpool_limits(n, user_api="blas"):
-            model = make(4, max_iter=5, random_state=0, batch_size=150).fit(X)
+            model = OMVFS(4, random_state=0, batch_size=150).fit(X)
             found.append((fingerprint(model._known), fingerprint(model.view_scores_)))
     assert found[0] == found[1] == found[2]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batches import assert_sound, batches, bits, quick
-from omvfs import OMVFS, OMVFSPaper
+from omvfs import OMVFS
 from omvfs.data.blocks import check_compressed, hstack
 from omvfs.data.read import as_views
 from omvfs.data.views import Views
@@ -231,9 +231,6 @@ def test_masked_values_are_refused_with_the_remedy():
             said = rf"'{view}' has masked values, 1 of {n};.*X\.fill"
             with pytest.raises(ValueError, match=said):
                 read(X)
-    for start in ({"start_U": hidden}, {"start_V": {"X": hidden[:3]}}):
-        with pytest.raises(ValueError, match=r"masked.*filled"):
-            OMVFSPaper(2).partial_fit(np.ones((4, 3)), **start)
     (block,) = as_views(np.ma.masked_array(np.eye(3), False)).blocks.values()
     assert type(block) is np.ndarray
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import normalize
+from threadpoolctl import threadpool_limits
 
 from faults import everything, good, with_value
 from omvfs import OMVFSPaper, rechunk
@@ -226,6 +227,16 @@ def test_a_mapped_pickled_or_copied_model_learns_as_any_other(tmp_path):
             each.partial_fit(two_views(seed, 20))
             np.testing.assert_array_equal(each.scores_, model.scores_)
     assert (tmp_path / "model").read_bytes() == content
+
+
+def test_the_bits_do_not_depend_on_the_threads_of_blas():
+    rng, found = np.random.default_rng(0), []
+    X = {"a": rng.random((300, 700)), "b": rng.random((300, 400))}
+    for n in (1, 2, 4):
+        with threadpool_limits(n, user_api="blas"):
+            model = OMVFSPaper(4, max_iter=5, random_state=0, batch_size=150).fit(X)
+            found.append((fingerprint(model._known), fingerprint(model.view_scores_)))
+    assert found[0] == found[1] == found[2]
 
 
 def test_empty_short_and_single_row_chunks_are_allowed():
@@ -499,6 +510,7 @@ def test_bad_starts_are_refused_and_change_nothing():
             ),
             ({"start_V": {"text": text, "image": np.inf * image}}, "start_V.*'image'"),
             ({"start_V": [text, image]}, "start_V"),
+            ({"start_U": np.ma.masked_less(np.zeros((15, 3)), 1)}, "start_U has masked.*filled"),
         ):
             with pytest.raises((TypeError, ValueError), match=message):
                 model.partial_fit(good(seed), **start)

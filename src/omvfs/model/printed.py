@@ -51,23 +51,8 @@ _LEAST_LEFT = 1e-300
 class Settings:
     """What decides what is learned, under the names of the parameters; by view in their order.
 
-    Attributes
-    ----------
-    n_clusters : int
-        K.
-    graph_weight, sparsity : tuple of float
-        α_v and β_v of each view.
-    orthogonality : float
-        γ.
-    window : int or None
-        s, in chunks; None never drops a chunk.
-    half_life : float or None
-        Rows after which a row counts half.
-    graph : {"gaussian", "none"}
-    view_weight : tuple of (float or None)
-        What the squares of a view count by after balancing; None for a view as it comes.
-    max_iter : int
-    tol : float
+    The letters of the paper: K clusters, α graph weight, β sparsity, γ orthogonality, s window. A
+    view of a weight is balanced, and its squares count by it; one of None is taken as it comes.
     """
 
     n_clusters: int
@@ -171,26 +156,7 @@ def window_objective(
     Σ_v ‖X_v − U V_vᵀ‖² + tr(Uᵀ M U) + (γ/2) ‖UᵀU − I‖²_F. The paper prints γ, but the gradient it
     prints, and hence its update, belong to γ/2.
 
-    Parameters
-    ----------
-    X_squared : float
-        Σ_v ‖X_v‖² of the rows in the window.
-    XV : array of shape (n, K)
-        Σ_v X_v V_v.
-    VtV : array of shape (K, K)
-        Σ_v V_vᵀ V_v.
-    U : array of shape (n, K)
-        Cluster indicator of the rows in the window.
-    M : array or sparse matrix of shape (n, n)
-        Σ_v α_v L_v.
-    gamma : float
-        Weight γ of the orthogonality.
-    UVtV : array of shape (n, K), optional
-        U Σ_v V_vᵀ V_v, row by row over the views that it has, where rows lack some.
-
-    Returns
-    -------
-    float
+    Arguments are those of `update_u`; M = M⁺ − M⁻, and X_squared is Σ_v ‖X_v‖² over the window.
 
     Examples
     --------
@@ -362,23 +328,17 @@ def solve(
         Start: what earlier chunks ended with, then the start of the current chunk.
     V : sequence of array of shape (D_v, K)
         Start of V, per view.
-    A : sequence of array of shape (K, K)
-        Σ_i U_iᵀ U_i over the chunks before the current one, per view over the rows that have it.
-    B : sequence of array of shape (D_v, K)
-        Σ_i X_iᵀ U_i over the chunks before the current one, per view.
+    A, B : sequence of array of shape (K, K), and of shape (D_v, K)
+        Σ UᵀU and Σ X_vᵀU over the chunks before the current one, per view.
     M : array of shape (n, n)
         Σ_v α_v L_v over the window.
     n_new : int
         Rows of the current chunk.
-    beta : sequence of float
-        β_v of each view.
-    gamma : float
-        γ.
-    max_iter : int
-        Most iterations to do.
-    tol : float
-        Relative change of the objective below which to stop.
-    present : array of shape (n, n_views), optional
+    beta, gamma : sequence of float, and float
+        β_v of each view, and γ.
+    max_iter, tol : int and float
+        Most iterations to do, and the relative change of the objective below which to stop.
+    present : bool array of shape (n, n_views), optional
         Which rows have which views; by default all.
 
     Returns
@@ -659,10 +619,10 @@ class State:
         """Return which rows of the window have which views."""
         if all(chunk.present is None for chunk in self.window):
             return None
-        every = (len(self.history),)
+        n_views = len(self.history)
         return np.concatenate(
             [
-                np.ones((len(chunk.U), *every), bool) if chunk.present is None else chunk.present
+                np.ones((len(chunk.U), n_views), bool) if chunk.present is None else chunk.present
                 for chunk in self.window
             ]
         )
