@@ -151,46 +151,18 @@ def plot_agreement(selector: Any, ax: Any = None) -> Any:
     ax.set_ylim(0, 1.02)
     in_all = selector.n_features_to_select is not None
     ax.set_xlabel("best features, of all views" if in_all else "best features of each view")
-    ax.set_ylabel("agreement with the clusters (NMI)")
+    ax.set_ylabel("agreement with the clusters (AMI)")
     ax.set_title("How many features are enough")
     count(ax, log=True)
     legend(ax, fontsize="small", loc="lower right")
     return ax
 
 
-def plot_n_clusters(selector: Any, ax: Any = None) -> Any:
-    """Draw how far views agree on who belongs together, by the number of clusters.
-
-    Parameters
-    ----------
-    selector : OMVFS, fitted with ``n_clusters="auto"``
-    ax : matplotlib Axes, default=None
-        To draw on; by default those of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    curve = selector.n_clusters_curve_
-    ax = axes(ax)
-    ax.plot(curve.n_clusters, curve.criterion, "o-", color=COLOURS[0], label="mean of all halves")
-    low, high = curve.criterion - curve.spread, curve.criterion + curve.spread
-    ax.fill_between(curve.n_clusters, low, high, color=COLOURS[0], alpha=0.15, label="spread")
-    text = f"{curve.best:,} clusters"
-    ax.axvline(curve.best, color="0.4", linestyle="--", linewidth=1, label=text)
-    ax.set_xlabel("clusters")
-    ax.set_ylabel("agreement of views (correlation)")
-    ax.set_title("How many clusters there are")
-    count(ax, log=True)
-    legend(ax, fontsize="small")
-    return ax
-
-
 def plot_stream(selector: Any, *, ax: Any = None) -> Any:
-    """Draw the objective a row along the stream, chunk by chunk.
+    """Draw how well rows fit the clusters along the stream, chunk by chunk.
 
     Dashed lines are changes of the stream, if `detect_drift` is on; squares are chunks after which
-    the reservoir was clustered anew.
+    the sample was clustered anew.
 
     Parameters
     ----------
@@ -206,20 +178,17 @@ def plot_stream(selector: Any, *, ax: Any = None) -> Any:
     infos, events, ax = list(selector.history_), selector.drift_, axes(ax)
     sizes = np.array([info.n_rows for info in infos])
     rows = selector.n_samples_seen_ - sizes.sum() + np.cumsum(sizes)
-    values = np.array([info.objective for info in infos]) / sizes
+    values = np.array([info.fit for info in infos])
     style = "o-" if len(rows) == 1 else "-"
-    ax.plot(rows, values, style, color=COLOURS[0], linewidth=1, label="objective a row")
+    ax.plot(rows, values, style, color=COLOURS[0], linewidth=1, label="fit to the clusters")
     anew = np.array([info.reclustered for info in infos])
     if anew.any():
         ax.plot(rows[anew], values[anew], "s", color=COLOURS[1], label="clustered anew")
     for i, event in enumerate(each for each in events if each.row >= rows[0]):
         name = "_" if i else "the stream changed"
         ax.axvline(event.row, color=COLOURS[2], linestyle="--", linewidth=1.2, label=name)
-        place = {"xycoords": ("data", "axes fraction"), "rotation": 90, "fontsize": "small"}
-        offset = {"xytext": (3, -4), "textcoords": "offset points", "va": "top"}
-        ax.annotate(event.kind, (event.row, 1), **place, **offset, **PLAIN)
     ax.set_xlabel("rows")
-    ax.set_ylabel("objective a row")
+    ax.set_ylabel("fit to the clusters (cosine)")
     ax.set_title("Along the stream")
     count(ax)
     legend(ax, fontsize="small")

@@ -261,12 +261,6 @@ def _about(result: "Result", inputs: Sequence[str]) -> dict[str, Any]:
     }
     if selector.n_clusters == "auto":
         about["n_clusters"] = selector.n_clusters_
-        if hasattr(selector, "n_clusters_curve_"):
-            curve = selector.n_clusters_curve_
-            about["n_clusters_curve"] = {
-                "n_clusters": curve.n_clusters.tolist(),
-                "criterion": curve.criterion.tolist(),
-            }
     return about
 
 
@@ -364,7 +358,10 @@ def _changes(selector: "OMVFS") -> str:
     events = selector.drift_
     if not events:
         return "The rows have not changed on the way, as far as they tell."
-    told = ", ".join(f"{event.row:,} ({KINDS[event.kind]})" for event in events[:_EVENTS])
+    told = ", ".join(
+        f"{event.row:,} ({KINDS['shares' if event.shares > 0.5 else 'fit']})"
+        for event in events[:_EVENTS]
+    )
     more = f" and {len(events) - _EVENTS:,} more" if len(events) > _EVENTS else ""
     times = "once" if len(events) == 1 else f"{len(events):,} times"
     rows = "row" if len(events) == 1 else "rows"

@@ -243,3 +243,21 @@ def holdout_agreement(
             found[half, v] = adjusted_mutual_info_score(labels[b], foretold)
     agreement: FloatArray = np.maximum(found.mean(axis=0), 0)
     return agreement
+
+
+def view_agreement(views: Sequence[EmbeddedView]) -> FloatArray:
+    """Return how far views agree on which rows are neighbours, each with each, of shape (V, V).
+
+    The share of a row's neighbours by one view that are its neighbours by the other, mean of the
+    rows that have both.
+    """
+    near = [view.graphs["rows"] > 0 for view in views]
+    found = np.ones((len(views), len(views)))
+    for a in range(len(views)):
+        for b in range(a):
+            both = views[a].has & views[b].has
+            common = np.asarray(near[a].multiply(near[b]).sum(axis=1)).ravel()[both]
+            fewer = np.minimum(near[a].sum(axis=1), near[b].sum(axis=1))[both]
+            shares = common[fewer > 0] / fewer[fewer > 0]
+            found[a, b] = found[b, a] = shares.mean() if len(shares) else 0.0
+    return found

@@ -126,7 +126,7 @@ def report_on(
     drawn = None if n_resamples is None else whole("n_resamples", n_resamples, least=0)
     known, sizes = selector._known, selector._sizes()
     if drawn is None:
-        drawn = _DRAWS[len(sizes) * known.queries.K > _MANY]
+        drawn = _DRAWS[len(sizes) * selector.n_clusters_ > _MANY]
     return Report(summarise(selector, known, sizes, drawn, examples, run, state))
 
 

@@ -13,6 +13,9 @@ import sklearn
 from numpy.typing import NDArray
 
 from omvfs.fitted import FittedState, digest
+from omvfs.model.clustering import view_agreement
+from omvfs.model.explanation import means_by_cluster
+from omvfs.model.sums import squared_lengths
 from omvfs.results import Curve, TooFewRowsError
 
 # How much a report holds at most, whatever was learned from; what is left out, it says.
@@ -20,22 +23,20 @@ from omvfs.results import Curve, TooFewRowsError
 VIEWS, CLUSTERS, IN_FULL = 24, 200, 240
 # Features of all views, of one view, and of one view in the description of a cluster.
 FEATURES, FEATURES_OF_VIEW, TELLING = 240, 200, 6
-# Points of a line, changes of the stream, features of a change, and example rows of a cluster.
-POINTS, EVENTS, CHANGED, EXAMPLES = 160, 20, 5, 3
+# Points of a line, changes of the stream, and example rows of a cluster.
+POINTS, EVENTS, EXAMPLES = 160, 20, 3
 # Characters of a name, of what is said of a run, and how many things are said of it.
 LETTERS, COMMAND, LINES = 64, 2000, 20
 # Of the rows of the reservoir, those that a resample draws.
 _SHARE = 0.5
+# Of the statistic of a change, more than this is most of it.
+_MOSTLY = 0.5
 # Features that fewer rows have than this name a cluster: what most rows have says little.
 _RARE = 0.5
 # Features that a cluster is named by, and clusters that a feature is said to stand for.
 _IN_NAME, _STANDS_FOR = 3, 2
-# What has changed, by the kind of a drift event.
-KINDS = {
-    "shares": "other shares of clusters",
-    "meaning": "features of other meaning",
-    "views": "other views",
-}
+# What a change is owed to, mostly.
+KINDS = {"shares": "other shares of clusters", "fit": "rows that fit the clusters otherwise"}
 
 
 def summarise(
@@ -114,7 +115,7 @@ def verdict(selector: Any) -> str:
     if sizes != alike and not in_all:
         return ""
     try:
-        quality = selector._judged(alone=False)
+        quality = selector.selection_quality_
     except TooFewRowsError:
         return ""
     enough, most = quality.levels_off_at, int(quality.sizes[-1])
@@ -175,21 +176,20 @@ def _views(
     quality: Mapping[str, Any] | None,
 ) -> list[dict[str, Any]]:
     """Return what came in and what it contributes, view by view."""
-    statistics = known.state.statistics
-    weights = selector.view_weights_
+    sample, weights = known.answers.state.sample, selector.view_weights_
     found = []
     for v, view in enumerate(views):
-        own, shares = statistics.views[v], notes[view].share_of_rows
-        rows, all_rows = own.decayed_n_rows, statistics.decayed_n_rows
+        shares, has = notes[view].share_of_rows, sample.present[:, v]
+        lengths = squared_lengths(known.answers.rows[v][np.flatnonzero(has)])
         found.append(
             {
                 "view": cut(view),
                 "n_features": selector.schema_.widths[v],
                 "named": selector.schema_.feature_names[v] is not None,
                 "n_selected": sizes[view],
-                "nonzero": None if shares is None else plain(np.mean(shares)),
-                "has_view": plain(rows / all_rows) if all_rows else None,
-                "empty": plain(1 - own.filled_rows / rows) if rows else None,
+                "nonzero": plain(np.mean(shares)),
+                "has_view": plain(np.mean(has)),
+                "empty": plain(np.mean(lengths == 0)) if has.any() else None,
                 "weight": plain(weights[view]),
                 "alone": None if quality is None else quality["views"][v]["at_selected"],
             }
@@ -199,8 +199,10 @@ def _views(
 
 def _agreement(known: FittedState, n: int) -> list[list[float | None]] | None:
     """Return how far views agree on which rows are alike, each with each."""
-    found = known.queries.view_agreement(n) if n > 1 else None
-    return None if found is None else [[plain(each) for each in row] for row in found.tolist()]
+    if n < 2:
+        return None
+    found = view_agreement(known.answers.embedded[:n])
+    return [[plain(each) for each in row] for row in found.tolist()]
 
 
 def _clusters(
@@ -214,20 +216,13 @@ def _clusters(
     n = max(1, min(TELLING, 4 * TELLING // len(views)))
     about = {view: _about(selector, view, max(n, _IN_NAME)) for view in views}
     naming = _naming(views, notes, order)
-    shares, recent = selector.cluster_shares_, selector.window_labels_
-    sizes = np.zeros(selector.n_clusters_) if shares is None else shares
-    found = []
-    for place, k in enumerate(np.argsort(-sizes, kind="stable")[:CLUSTERS].tolist()):
-        best = sorted(
-            (each for view in naming for each in about[view][k]),
-            key=lambda each: -(each.strength if each.correlation is None else each.correlation),
-        )
+    shares, found = selector.cluster_shares_, []
+    for place, k in enumerate(np.argsort(-shares, kind="stable")[:CLUSTERS].tolist()):
+        best = sorted((each for view in naming for each in about[view][k]), key=lambda e: -e.part)
         own: dict[str, Any] = {
             "cluster": k,
             "name": [_called(each.view, each.feature) for each in best[:_IN_NAME]],
-            "share": None if shares is None else plain(shares[k]),
-            "share_of_last": plain(np.mean(recent == k)) if len(recent) else None,
-            "n_last": len(recent),
+            "share": plain(shares[k]),
         }
         if place < min(48, IN_FULL // len(views)):
             own["views"] = [
@@ -255,8 +250,7 @@ def _naming(
     """Return the views that clusters are named by: those of words, if there are any."""
     rare = []
     for view in views:
-        shares = notes[view].share_of_rows
-        if shares is not None and np.median(shares[order[view]]) < _RARE:
+        if np.median(notes[view].share_of_rows[order[view]]) < _RARE:
             rare.append(view)
     return rare or list(views)
 
@@ -265,7 +259,7 @@ def _telling(each: Any) -> dict[str, Any]:
     return {
         **_called(each.view, each.feature),
         "strength": plain(each.strength),
-        "correlation": plain(each.correlation),
+        "part": plain(each.part),
     }
 
 
@@ -291,7 +285,10 @@ def _features(
     for v, view in enumerate(views):
         names, own = selector.schema_.feature_names[v], notes[view]
         best = order[view][:shown]
-        strengths = known.queries.strengths(v, best)
+        sums = known.answers.reclustered.views[v].on(best)
+        mean = sums.S.sum(axis=1, keepdims=True) / max(sums.n.sum(), 1.0)
+        means = np.nan_to_num(means_by_cluster(sums))
+        strengths = np.divide(means, mean, out=np.zeros_like(means), where=mean != 0)
         # The first of a view is what its others are compared with.
         top = float(scores[view][best[0]]) if len(best) else 0.0
         rows = []
@@ -307,7 +304,7 @@ def _features(
                     "score": plain(score),
                     "of_best": plain(score / top) if top > 0 else None,
                     "clusters": _stands_for(int(own.cluster[j]), strengths[i]),
-                    "share_of_rows": None if shares is None else plain(shares[j]),
+                    "share_of_rows": plain(shares[j]),
                     "repeats": None if repeats < 0 else _feature(names, repeats),
                     "repeats_number": None if repeats < 0 else repeats,
                     "kept": plain(kept),
@@ -376,7 +373,7 @@ def _stability(selector: Any, n_resamples: int) -> tuple[Any, str]:
     if not n_resamples:
         return None, "Not asked for."
     try:
-        return selector.stability(n_resamples, share=_SHARE, quick=True), ""
+        return selector.stability(max(2, n_resamples)), ""
     except TooFewRowsError as error:
         return None, cut(str(error), COMMAND)
 
@@ -414,41 +411,31 @@ def _stream(selector: Any) -> dict[str, Any]:
         "rows_of_chunks": n_rows,
         "seconds": plain(sum(each.seconds for each in infos)),
         "n_reclustered": sum(each.reclustered for each in infos),
-        "objective": _objective(infos, ends),
+        "fit": _fit(infos, ends),
         "events": None if events is None else list(map(_event, events[-EVENTS:])),
         "n_events": None if events is None else len(events),
     }
 
 
-def _objective(infos: Sequence[Any], ends: Sequence[int]) -> dict[str, Any]:
-    """Return the objective a row, the mean over the chunks that a point of the line stands for."""
+def _fit(infos: Sequence[Any], ends: Sequence[int]) -> dict[str, Any]:
+    """Return how well rows fit, the mean over the chunks that a point of the line stands for."""
     n = min(len(infos), POINTS)
     cuts = [round(i * len(infos) / n) for i in range(n + 1)] if n else [0]
     found = []
     for a, b in pairwise(cuts):
         some = infos[a:b]
-        found.append(plain(sum(e.objective for e in some) / max(1, sum(e.n_rows for e in some))))
-    return {"rows": [ends[b - 1] for b in cuts[1:]], "per_row": found}
+        whole = sum(e.fit * e.n_rows for e in some)
+        found.append(plain(whole / max(1, sum(e.n_rows for e in some))))
+    return {"rows": [ends[b - 1] for b in cuts[1:]], "fit": found}
 
 
 def _event(event: Any) -> dict[str, Any]:
     return {
         "row": event.row,
         "since": event.since,
-        "kind": event.kind,
+        "kind": "shares" if event.shares > _MOSTLY else "fit",
         "distance": plain(event.distance),
-        "came": _changed(event.came),
-        "went": _changed(event.went),
     }
-
-
-def _changed(found: Any) -> list[dict[str, Any]]:
-    """Return the features that came or went, as far as there are any, by view."""
-    return [
-        {"view": cut(view), "features": [cut(str(each)) for each in own[:CHANGED]]}
-        for view, own in found.items()
-        if own
-    ][:CHANGED]
 
 
 def _made(
