@@ -159,8 +159,9 @@ def _facts(learned: Learned) -> Iterator[tuple[Any, str]]:
     m = len(sample.keys)
     yield sample.size == settings.sample_size, "the sample is of another size"
     yield m == min(sample.size, n) and len(sample.pieces) == 1, f"the sample has {m:,} rows"
-    shapes = sample.labels.shape, sample.present.shape, len(sample.pieces[0])
-    yield shapes == ((m,), (m, len(names)), len(names)), "the sample is of other views"
+    yield sample.labels.shape == (m,), "the sample has other rows"
+    yield sample.present.shape == (m, len(names)), "the sample is of other views"
+    yield len(sample.pieces[0]) == len(names), "the sample is of other views"
     yield 0 <= sample.labels.min() <= sample.labels.max() < K, "the sample is of other clusters"
     for X, D in zip(sample.pieces[0], widths, strict=True):
         yield X.shape[0] == m and 1 <= X.shape[1] <= D, "the sample is of other features"

@@ -14,7 +14,7 @@ from omvfs.codec import CheckpointError
 from omvfs.constraints import PARAMETERS
 from omvfs.data.schema import Vocabulary
 from omvfs.formats import Cursor, Source
-from omvfs.model.stream.event import DriftEvent
+from omvfs.model.drift import Change
 from omvfs.omvfs import OMVFS
 from omvfs.persistence import pack_params, unpack_params
 
@@ -45,7 +45,7 @@ class Status:
         Time since this run began.
     saved : bool
         Whether a checkpoint was just written.
-    drift : DriftEvent or None
+    drift : Change or None
         The change of the stream that was noticed in the last chunk, if any.
     selector : OMVFS or None
         As it is after the chunk; what it is asked takes time from the run.
@@ -56,7 +56,7 @@ class Status:
     total: int | None
     seconds: float
     saved: bool
-    drift: DriftEvent | None = None
+    drift: Change | None = None
     selector: OMVFS | None = None
 
 

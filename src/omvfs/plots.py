@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.parameters import whole
 
-__all__ = ["plot_agreement", "plot_clusters", "plot_n_clusters", "plot_scores", "plot_stream"]
+__all__ = ["plot_agreement", "plot_clusters", "plot_scores", "plot_stream"]
 
 # Of Okabe and Ito: told apart by everyone.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")

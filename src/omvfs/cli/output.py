@@ -358,10 +358,7 @@ def _changes(selector: "OMVFS") -> str:
     events = selector.drift_
     if not events:
         return "The rows have not changed on the way, as far as they tell."
-    told = ", ".join(
-        f"{event.row:,} ({KINDS['shares' if event.shares > 0.5 else 'fit']})"
-        for event in events[:_EVENTS]
-    )
+    told = ", ".join(f"{event.row:,} ({KINDS[event.kind]})" for event in events[:_EVENTS])
     more = f" and {len(events) - _EVENTS:,} more" if len(events) > _EVENTS else ""
     times = "once" if len(events) == 1 else f"{len(events):,} times"
     rows = "row" if len(events) == 1 else "rows"

@@ -29,8 +29,6 @@ POINTS, EVENTS, EXAMPLES = 160, 20, 3
 LETTERS, COMMAND, LINES = 64, 2000, 20
 # Of the rows of the reservoir, those that a resample draws.
 _SHARE = 0.5
-# Of the statistic of a change, more than this is most of it.
-_MOSTLY = 0.5
 # Features that fewer rows have than this name a cluster: what most rows have says little.
 _RARE = 0.5
 # Features that a cluster is named by, and clusters that a feature is said to stand for.
@@ -433,7 +431,7 @@ def _event(event: Any) -> dict[str, Any]:
     return {
         "row": event.row,
         "since": event.since,
-        "kind": "shares" if event.shares > _MOSTLY else "fit",
+        "kind": event.kind,
         "distance": plain(event.distance),
     }
 
