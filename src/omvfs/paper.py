@@ -14,16 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Block, Missing, Negative, check_unmasked
 from omvfs.data.read import as_views
-from omvfs.data.schema import NewFeatures, Schema, Vocabulary, listed
+from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, significant
-from omvfs.model.columns import place_columns
 from omvfs.model.learning import Update
 from omvfs.model.objective import row_norms
 from omvfs.model.printed import ChunkInfo, Graph, Settings, State, raise_rows, step
 from omvfs.parameters import Check, by_view, number, one_of, or_none, refusal, seed, seed_of, whole
-from omvfs.prepare import Preparation, Preparing, bits_of, hash_bits, hashed_views, steps_of
-from omvfs.selection import is_views
+from omvfs.prepare import Preparation, Preparing
 from omvfs.selector import SelectSize, StreamSelector, sizes_by_view
 from omvfs.threads import on_one_thread
 
@@ -50,8 +48,6 @@ class Fitted:
         By how much the columns of each view are raised; None where negative values are not.
     preparation : Preparation
         What rows go through first.
-    grows : bool
-        Whether features may come later; then names are held as a `Vocabulary`.
     """
 
     schema: Schema
@@ -59,7 +55,6 @@ class Fitted:
     state: State
     raised: tuple[NDArray[np.float64], ...] | None
     preparation: Preparation
-    grows: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -72,7 +67,7 @@ class Fitted:
         return self.state.history[0].B.dtype
 
     def after(self, chunk: Views, start_U: Any = None, start_V: Any = None) -> Update["Fitted"]:
-        """Return what a chunk of known features changes, with U and V to start from, if given."""
+        """Return what a chunk changes, with U and V to start from, if given."""
         prepared, preparation = self.preparation.learn(self.in_precision(chunk))
         blocks, present = list(prepared.blocks.values()), chunk.presence
         if present is not None and not (start_U is None and start_V is None):
@@ -98,47 +93,6 @@ class Fitted:
                 )
         after = replace(self, state=state, raised=raised, preparation=preparation)
         return Update(after, info)
-
-    def grown_for(self, chunk: Views) -> tuple["Fitted", Views]:
-        """Return what is known with the features that a chunk brings, and the chunk on these."""
-        held, places = list(self.schema.feature_names), {}
-        for v, (view, words) in enumerate(zip(self.schema.names, held, strict=True)):
-            names = chunk.feature_names[view]
-            if not isinstance(words, Vocabulary) or names is None:
-                continue
-            places[view], new = words.places(names.tolist())
-            held[v] = grown = words.grown(new)
-            if not len(grown):
-                raise ValueError(
-                    f"View {view!r} has no features in the first chunk; expected at least one. "
-                    "Begin with rows that have some, or leave the view out."
-                )
-        widths = tuple(
-            len(words) if isinstance(words, Vocabulary) else D
-            for words, D in zip(held, self.schema.widths, strict=True)
-        )
-        known = self
-        if widths != self.schema.widths:
-            raised = self.raised
-            if raised is not None:
-                pairs = zip(raised, widths, strict=True)
-                raised = tuple(np.pad(each, (0, D - len(each))) for each, D in pairs)
-            known = replace(
-                self,
-                schema=Schema(self.schema.names, widths, tuple(held)),
-                state=self.state.grow(widths),
-                raised=raised,
-                preparation=self.preparation.grow(widths),
-            )
-        blocks = dict(chunk.blocks)
-        for view, own in places.items():
-            blocks[view] = place_columns(blocks[view], own, widths[self.schema.names.index(view)])
-        return known, chunk.with_blocks(blocks, list(places))
-
-    def matched(self, batch: Views) -> Views:
-        """Return rows with the features that are known: others are left out, missing ones are 0."""
-        names = zip(self.schema.names, self.schema.feature_names, strict=True)
-        return batch.with_features({v: own for v, own in names if isinstance(own, Vocabulary)})
 
     def in_precision(self, batch: Views) -> Views:
         """Return a batch in the precision of the first one; it must not overflow there."""
@@ -235,7 +189,7 @@ class OMVFSPaper(StreamSelector[Fitted]):
     views : sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: widths, or columns by view name.
     prepare : str, sequence of str, or mapping of str to any of them, default=None
-        What rows go through before they are learned from; see `OMVFS`.
+        What rows go through before they are learned from; see `OMVFS`. Not "hash".
     criterion : "norm" or callable, default="norm"
         What makes features good: "norm" is ‖V_j‖, the paper's importance. A callable
         f(V, masses, sums) gives a view's features their scores, finite and at least 0: V of shape
@@ -260,10 +214,6 @@ class OMVFSPaper(StreamSelector[Fitted]):
         takes views as they come, as the paper does.
     negative : {"error", "clip", "shift"}, default="error"
         Refuse negative values, set them to 0, or raise each column by its lowest value.
-    new_features : {"error", "grow"}, default="error"
-        Refuse features that the first chunk had not, or match features by name: new ones are taken
-        in behind the others, those that a chunk lacks are zero. Rows of V of new features begin at
-        random, as those of the first chunk did.
     max_iter : int, default=200
         Most iterations of a chunk, at most 10,000.
     tol : float, default=1e-6
@@ -334,7 +284,6 @@ class OMVFSPaper(StreamSelector[Fitted]):
         graph: Graph = "gaussian",
         view_weight: Any = None,
         negative: NegativeMode = "error",
-        new_features: NewFeatures = "error",
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -353,7 +302,6 @@ class OMVFSPaper(StreamSelector[Fitted]):
         self.graph = graph
         self.view_weight = view_weight
         self.negative = negative
-        self.new_features = new_features
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -446,17 +394,16 @@ class OMVFSPaper(StreamSelector[Fitted]):
         sizes_by_view(self.n_features_per_view, schema)
         self._criterion  # noqa: B018
         preparation = Preparation.of(self.prepare, first.names)
-        grows = self._new_features == "grow"
-        if grows:
-            named = [names is not None for names in schema.feature_names]
-            widths = (0 if own else D for own, D in zip(named, schema.widths, strict=True))
-            words = (Vocabulary() if own else None for own in named)
-            schema = Schema(schema.names, tuple(widths), tuple(words))
+        if preparation.hashes:
+            raise ValueError(
+                f"Got prepare={self.prepare!r}; expected no hashing: OMVFSPaper takes the features "
+                "that the first chunk has. Hash them before, or use OMVFS."
+            )
         rng = np.random.default_rng(seed_of(seed("random_state", self.random_state)))
         state = State.empty(schema.widths, first.dtype, settings.n_clusters, rng)
         shifts = self.negative == "shift"
         raised = tuple(np.zeros(width) for width in schema.widths) if shifts else None
-        return Fitted(schema, settings, state, raised, preparation, grows)
+        return Fitted(schema, settings, state, raised, preparation)
 
     def _check_unchanged(self) -> None:
         """Refuse to learn on with parameters that are not those of the rows so far."""
@@ -474,11 +421,6 @@ class OMVFSPaper(StreamSelector[Fitted]):
                 f"Got negative={self.negative!r}, and another for the rows so far; it cannot "
                 f"change to or from 'shift' after the first chunk. {_START_ANEW}"
             )
-        if (self._new_features == "grow") != known.grows:
-            raise ValueError(
-                f"Got new_features={self.new_features!r}, and another for the rows so far; "
-                f"expected the same for all rows. {_START_ANEW}"
-            )
 
     # Reading rows
 
@@ -492,61 +434,9 @@ class OMVFSPaper(StreamSelector[Fitted]):
         negative = self._checked_negative
         return "allow" if negative == "shift" else negative
 
-    @property
-    def _new_features(self) -> NewFeatures:  # type: ignore[override]
-        found: NewFeatures = one_of("new_features", self.new_features, ("error", "grow"))
-        return found
-
-    @property
-    def _goes_by_names(self) -> bool:
-        """Whether features go by their names, not by their places: they grow, or are hashed.
-
-        Then the columns of one X have no order that stays, so that all that is told by feature
-        stands view after view, and one X is read as the views that it has.
-        """
-        if self._new_features == "grow":
-            return True
-        return any(hash_bits(step) for _, step in steps_of("prepare", self.prepare))
-
-    def _remember(self, X: Any, batch: Views) -> None:
-        if not self._goes_by_names:
-            super()._remember(X, batch)
-            return
-        super()._remember(batch, batch)
-        self._plain = False
-
-    def _read_first(self, X: Any) -> Views:
-        negative = self._negative_mode
-        return self._by_names(X, negative) if self._goes_by_names else self._split(X, negative)
-
     def _read_chunk(self, X: Any) -> Views:
         self._check_unchanged()
-        return self._read_later(X, self._negative_mode)
-
-    def _read_next(self, X: Any, negative: Negative = "allow") -> Views:
-        batch = self._read_later(X, negative)
-        return self._known.matched(batch) if self._known.grows else batch
-
-    def _read_later(self, X: Any, negative: Negative) -> Views:
-        known = self._known
-        if not known.grows and not known.preparation.hashes:
-            return super()._read_next(X, negative)
-        return as_views(
-            self._by_names(X, negative),
-            like=self.schema_,
-            negative=negative,
-            missing=self._missing,
-            new_features="grow" if known.grows else "error",
-        )
-
-    def _by_names(self, X: Any, negative: Negative) -> Views:
-        """Read a batch as it is, but for what is hashed."""
-        views = None if is_views(X) else self.views
-        batch = as_views(
-            X, views=views, negative=negative, missing=self._missing, new_features="grow"
-        )
-        bits = bits_of(self.prepare, batch.names)
-        return hashed_views(batch, bits) if any(bits) else batch
+        return self._read_next(X, self._negative_mode)
 
     def _read_as_learned(self, X: Any) -> Views:
         known = self._known
@@ -566,18 +456,8 @@ class OMVFSPaper(StreamSelector[Fitted]):
 
     def _advance(self, known: Fitted, chunk: Views, **starts: Any) -> Update[Fitted]:
         started = time.perf_counter()
-        if known.grows:
-            known, chunk = known.grown_for(chunk)
         update = known.after(chunk, **starts)
         return replace(update, info=replace(update.info, seconds=time.perf_counter() - started))
-
-    def _learned(
-        self, known: Fitted, history: Sequence[ChunkInfo], rows: Views | None = None
-    ) -> dict[str, Any]:
-        learned: dict[str, Any] = super()._learned(known, history, rows)
-        if known.grows:
-            learned |= {"schema_": known.schema, "n_features_in_": sum(known.schema.widths)}
-        return learned
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

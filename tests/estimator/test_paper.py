@@ -334,41 +334,6 @@ def test_rows_are_prepared_before_they_are_learned_from():
         model.set_params(prepare="log1p").partial_fit(X)
 
 
-def words(rng, n, first):
-    return [
-        {f"w{j}": 1 + rng.random() for j in rng.integers(first, first + 9, 4)} for _ in range(n)
-    ]
-
-
-def test_features_may_come_later():
-    params = {"prepare": ["text:tfidf", "l2"], "negative": "shift", "half_life": 80.0}
-    rng = np.random.default_rng(6)
-    chunks = [
-        {"text": words(rng, 20, 4 * t), "image": rng.random((20, 4)) - 0.1 * t} for t in range(4)
-    ]
-    model = OMVFSPaper(3, new_features="grow", max_iter=5, random_state=0, **params)
-    for chunk in chunks[:2]:
-        model.partial_fit(chunk)
-    before, width = everything(model), model.n_features_in_
-    worse = {**chunks[2], "text": [*chunks[2]["text"][:-1], {"never": 1.0, "w1": np.nan}]}
-    with pytest.raises(ValueError, match="text"):
-        model.partial_fit(worse)
-    assert everything(model) == before
-    other = copy.copy(model)
-    for chunk in chunks[2:]:
-        model.partial_fit(chunk)
-    assert other.n_features_in_ == width < model.n_features_in_
-    for chunk in chunks[2:]:
-        other.partial_fit(chunk)
-    np.testing.assert_array_equal(model.scores_, other.scores_)
-    names = list(dict.fromkeys(name for chunk in chunks for row in chunk["text"] for name in row))
-    assert set(model.schema_.feature_names[0]) == set(names)
-    assert len(model.V_["text"]) == len(names)
-    assert model.transform({"text": [{"unknown": 1.0}], "image": np.ones((1, 4))}).shape[0] == 1
-    hashed = OMVFSPaper(3, prepare="text:hash:5", max_iter=3, random_state=0).fit(chunks[0])
-    assert hashed.V_["text"].shape == (32, 3)
-
-
 # Negative values
 
 
@@ -533,8 +498,7 @@ BAD_PARAMETERS = {
     "graph": ["neighbors", None, 3],
     "view_weight": ["auto", 0, -1, np.nan, True, {"text": 1}],
     "negative": ["drop", "allow", None],
-    "new_features": ["drop", None],
-    "prepare": ["l3", 5],
+    "prepare": ["l3", 5, "hash:20"],
     "max_iter": [0, -1, 2.5, "5"],
     "tol": [-1e-3, np.nan, "1", None],
     "random_state": ["seed", -1],
@@ -562,9 +526,6 @@ def test_what_decides_learning_may_not_change_without_an_error():
             model.partial_fit(two_views(1, 20))
         model.set_params(**{name: params[name]})
         assert everything(model) == before
-    with pytest.raises(ValueError, match="new_features='grow', and another"):
-        model.set_params(new_features="grow").partial_fit(two_views(1, 20))
-    model.set_params(new_features="error")
     assert model.partial_fit(two_views(1, 20)).n_samples_seen_ == 40
     # To begin anew is something else.
     assert model.set_params(n_clusters=7).fit(two_views(1, 20)).n_samples_seen_ == 20

@@ -28,7 +28,6 @@ from omvfs.model.arrays import (
     stack,
     times,
 )
-from omvfs.model.columns import widen_columns
 from omvfs.model.objective import (
     inner,
     l21,
@@ -518,15 +517,6 @@ class ViewHistory:
             energy=self.energy + float(more.sum()),
         )
 
-    def grow(self, n_features: int) -> "ViewHistory":
-        """Return the sums with columns that no row had so far behind those that are there."""
-        new = n_features - len(self.B)
-        return replace(
-            self,
-            B=np.pad(self.B, ((0, new), (0, 0))),
-            sums=np.pad(self.sums, (0, new)),
-        )
-
     @property
     def is_finite(self) -> bool:
         """Whether no sum has overflowed."""
@@ -625,29 +615,6 @@ class State:
                 np.ones((len(chunk.U), n_views), bool) if chunk.present is None else chunk.present
                 for chunk in self.window
             ]
-        )
-
-    def grow(self, widths: Sequence[int]) -> "State":
-        """Return the state with columns that no row had so far behind those that are there.
-
-        New rows of V begin as all of them did, at random.
-        """
-        rng = copy.deepcopy(self.rng)
-        V = []
-        for V_v, D in zip(self.V, widths, strict=True):
-            shape = D - len(V_v), V_v.shape[1]
-            # Before the first chunk V has no start yet.
-            new = rng.random(shape) if self.n_chunks else np.zeros(shape)
-            V.append(np.concatenate([V_v, new.astype(V_v.dtype)]))
-        return replace(
-            self,
-            history=tuple(view.grow(D) for view, D in zip(self.history, widths, strict=True)),
-            V=tuple(V),
-            rng=rng,
-            window=tuple(
-                replace(chunk, X=tuple(map(widen_columns, chunk.X, widths)))
-                for chunk in self.window
-            ),
         )
 
     def shift(self, delta: Sequence[FloatArray]) -> "State":
