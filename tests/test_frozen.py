@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 import omvfs
-from omvfs import OMVFS, as_views
+from omvfs import OMVFS, OMVFSPaper, as_views
 from omvfs.datasets import make_planted
 
 HERE = Path(__file__).parent
@@ -113,7 +113,15 @@ def of_missing_views():
     return [best(model)]
 
 
+def of_printed_method():
+    model = OMVFSPaper(5, max_iter=20, half_life=500, random_state=0)
+    for chunk in parts_of(planted(600), 3):
+        model.partial_fit(chunk)
+    return [best(model), digest(model.window_labels_)]
+
+
 OF = {
+    "as printed": of_printed_method,
     "planted stream": of_planted_stream,
     "fading stream": of_fading_stream,
     **{f"merged from {n}": lambda n=n: of_merged_parts(n) for n in (1, 2, 4, 8)},
