@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import Bounds, minimize
 from scipy.sparse.linalg import lsmr
+from sklearn.preprocessing import normalize
 from sklearn.utils import Tags
 
 from omvfs.baselines.base import Found, OfflineSelector
@@ -18,8 +19,7 @@ from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block, dense, squared_row_norms, unit_rows
-from omvfs.model.constrained.alternate import best_cluster
-from omvfs.model.constrained.init import spectral_start
+from omvfs.model.clustering import embedded, k_means
 from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.objective import inner, row_norms
 from omvfs.parameters import one_of, seed_of
@@ -296,8 +296,9 @@ def cluster(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray:
     >>> cluster(np.diag([1.0, 2.0]), 8, np.random.default_rng(0)).sum(axis=0)
     array([1., 1.])
     """
-    directions = spectral_start([X], min(n_clusters, X.shape[0]), rng, n_init=_STARTS)[0]
-    labels = np.unique(best_cluster(X @ directions).labels, return_inverse=True)[1]
+    seed, K = int(rng.integers(1 << 31)), min(n_clusters, X.shape[0])
+    found = k_means(normalize(embedded(X, 1).rows), K, seed, _STARTS)
+    labels = np.unique(found, return_inverse=True)[1]
     return np.eye(labels.max() + 1)[labels]
 
 

@@ -1,1 +1,0 @@
-"""The solver that satisfies UᵀU = I and U ≥ 0 exactly."""
