@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from omvfs.data import read as reading
 from omvfs.data import views as views_module
-from omvfs.model.stream.reservoir import Reservoir
 from omvfs.selector import StreamSelector
 
 WORDS = [f"wörd {j}" for j in range(20)]
@@ -101,8 +100,6 @@ def fingerprint(thing):
         return fingerprint(replace(thing, seconds=0))
     if is_dataclass(thing):
         held = [f.name for f in fields(thing) if f.compare]
-        # Rows of a reservoir are held one by one; put together they are what it holds.
-        held += ["blocks"] if isinstance(thing, Reservoir) else []
         return (type(thing).__name__, *((name, fingerprint(getattr(thing, name))) for name in held))
     if isinstance(thing, StreamSelector):
         return fingerprint((thing._known, thing._history))
