@@ -15,7 +15,7 @@ from omvfs.evaluation import (
     clustering_accuracy,
     normalized_mutual_information,
 )
-from omvfs.model.settings import Graph
+from omvfs.model.printed import Graph
 from omvfs.plots import COLOURS
 from paper.base import Claim, Experiment, Place, Row, Task
 from paper.figures import band, pyplot

@@ -170,6 +170,7 @@ def test_the_graph_is_the_kernel_of_the_distances(kind):
     W = printed.gaussian(kind(X), sigma=0.7)
     np.testing.assert_allclose(W, np.exp(-squares / (2 * 0.7**2)), rtol=1e-12)
     assert W[3, 5] == 1
+    assert printed.gaussian(kind(X.astype(np.float32))).dtype == np.float32
     L = printed.laplacian(W)
     np.testing.assert_allclose(L.sum(axis=1), 0, atol=1e-12)
     np.testing.assert_array_equal(L - np.diag(np.diag(L)), np.diag(np.diag(W)) - W)

@@ -57,20 +57,6 @@ def test_a_graph_of_those_found_near_is_the_graph(kind, seed, n, k, ties):
 
 
 @every_kind
-def test_gaussian_is_the_kernel_of_the_distances(kind):
-    X, Y = rows(0), rows(1, n=5)
-    for sigma in (0.3, 1.0, 4.0):
-        expected = np.exp(-cdist(X, Y, "sqeuclidean") / (2 * sigma**2))
-        np.testing.assert_allclose(graph.gaussian(kind(X), kind(Y), sigma), expected, rtol=1e-12)
-        W = graph.gaussian(kind(X), sigma=sigma)
-        np.testing.assert_allclose(W, graph.gaussian(X, X, sigma), rtol=1e-12)
-        np.testing.assert_array_equal(np.diag(W), 1)
-        np.testing.assert_allclose(W, W.T, rtol=1e-14)
-    X = np.random.default_rng(0).random((200, 50)) * 1e3
-    assert graph.gaussian(X, X.copy()).max() == 1
-
-
-@every_kind
 @pytest.mark.parametrize("normalised", [False, True])
 def test_laplacian(kind, normalised):
     W = neighbours(rows(3), 3).toarray()
@@ -94,5 +80,5 @@ def test_signs_are_split_and_precision_is_kept(kind):
     X = kind(rows(0).astype(np.float32))
     W = neighbours(X, 3)
     L = graph.laplacian(W, normalised=True)
-    for result in (graph.gaussian(X), W, L, graph.laplacian(W), *graph.split_signs(L)):
+    for result in (W, L, graph.laplacian(W), *graph.split_signs(L)):
         assert result.dtype == np.float32
