@@ -8,6 +8,7 @@ What has to be decided without labels is decided by one criterion, the `holdout_
 two graphs is used, how much each view weighs, and how many clusters there are.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_mutual_info_score
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
@@ -199,7 +201,10 @@ def _filtered(views: Sequence[EmbeddedView], graph: str, weights: FloatArray) ->
 def k_means(F: FloatArray, n_clusters: int, seed: int, n_starts: int) -> IntArray:
     """Return the clusters of k-means, the best of some starts."""
     model = KMeans(n_clusters, n_init=n_starts, random_state=seed)
-    labels: IntArray = model.fit_predict(F).astype(np.intp)
+    with warnings.catch_warnings():
+        # Rows may be fewer, or less different, than clusters: some are empty then.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels: IntArray = model.fit_predict(F).astype(np.intp)
     return labels
 
 
