@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from omvfs.constraints import plain
 from omvfs.data.schema import Schema, Vocabulary, listed
+from omvfs.disk import PathLike
 from omvfs.fitted import EVENTS, FittedState
 from omvfs.model.arrays import IntArray
 from omvfs.model.constrained.directions import completed_matrices
@@ -23,8 +24,6 @@ from omvfs.model.stream.window import Window
 from omvfs.prepare import Preparation
 from omvfs.selector import HISTORY
 from omvfs.threads import on_one_thread
-
-PathLike = str | os.PathLike[str]
 
 
 class Terms(NamedTuple):

@@ -22,12 +22,12 @@ from omvfs.codec import (
     CheckpointError,
     Decoder,
     Encoder,
-    PathLike,
     encoded,
     older,
 )
 from omvfs.constraints import check_all, resolve
 from omvfs.data.schema import Vocabulary, listed
+from omvfs.disk import PathLike
 from omvfs.fitted import EVENTS, KEY_SIZE, FittedState
 from omvfs.model.constrained.view_weights import UNHEARD
 from omvfs.model.settings import AUTO
