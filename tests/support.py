@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
@@ -82,6 +83,17 @@ def reads_of_blocks(monkeypatch):
     for module in (reading, views_module):
         monkeypatch.setattr(module, "read_block", counted)
     return reads
+
+
+def check_updates(found, updates, value_of, rounding, may_rise=(), **close):
+    """Check that no update raises the objective as written, and that `found` knows its value."""
+    value = value_of()
+    for update in updates:
+        getattr(found, update)()
+        before, value = value, value_of()
+        if update not in may_rise:
+            assert value <= before + rounding * (1 + before), update
+        assert found.objective() == pytest.approx(value, **close)
 
 
 def fingerprint(thing):

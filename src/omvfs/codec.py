@@ -27,6 +27,7 @@ from safetensors.numpy import load, save
 from omvfs import disk
 from omvfs.data.blocks import check_compressed
 from omvfs.data.schema import Vocabulary
+from omvfs.disk import PathLike
 
 FORMAT, VERSION = "omvfs checkpoint", 8
 # A file that claims more is refused before anything is read into memory.
@@ -47,7 +48,6 @@ _PAIRS = "surrogatepass"
 _MOST = 1 << 53
 
 Tensors = dict[str, NDArray[Any]]
-PathLike = str | os.PathLike[str]
 
 
 class CheckpointError(ValueError):
@@ -210,7 +210,7 @@ def decoded(content: bytes, name: str = GIVEN) -> tuple[Tensors, Any]:
         )
     try:
         told = json.loads(content[8 : 8 + claimed]).get("__metadata__") or {}
-        # Versions before 0.3 have no entry of all.
+        # Earlier formats have no such entry.
         told = json.loads(told["omvfs"]) if "omvfs" in told else told
         if told.get("format") != FORMAT:
             raise CheckpointError(f"{name} is no checkpoint of this library.")

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from omvfs.constraints import plain
 from omvfs.data.schema import Schema, Vocabulary, listed
+from omvfs.disk import PathLike
 from omvfs.fitted import EVENTS, FittedState
 from omvfs.model.arrays import IntArray
 from omvfs.model.drift import Change, Watch
@@ -20,7 +21,6 @@ from omvfs.selector import HISTORY
 from omvfs.threads import on_one_thread
 
 T = TypeVar("T")
-PathLike = str | os.PathLike[str]
 
 
 class Terms(NamedTuple):

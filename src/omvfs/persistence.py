@@ -21,12 +21,12 @@ from omvfs.codec import (
     CheckpointError,
     Decoder,
     Encoder,
-    PathLike,
     encoded,
     older,
 )
 from omvfs.constraints import check_all, resolve
 from omvfs.data.schema import Vocabulary, listed
+from omvfs.disk import PathLike
 from omvfs.fitted import KEY_SIZE, FittedState
 from omvfs.model.learning import ChunkInfo
 from omvfs.prepare import Preparation, Preparing

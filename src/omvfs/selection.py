@@ -23,6 +23,7 @@ from omvfs.data.blocks import (
 from omvfs.data.read import as_views, select_columns
 from omvfs.data.schema import Names, listed
 from omvfs.data.views import Views, holds_views, named_blocks
+from omvfs.disk import PathLike
 from omvfs.model.columns import place_columns
 from omvfs.prepare import Preparing, hash_bits, hashed
 
@@ -312,7 +313,7 @@ class Selection:
         batch = as_views(X, negative="allow")
         return batch[_ONE], batch.feature_names[_ONE]
 
-    def save(self, path: codec.PathLike) -> None:
+    def save(self, path: PathLike) -> None:
         """Write it to a small file, whole or not at all.
 
         Parameters
@@ -322,7 +323,7 @@ class Selection:
         codec.write(path, self._content(), has_rows=False)
 
     @classmethod
-    def load(cls, path: codec.PathLike) -> "Selection":
+    def load(cls, path: PathLike) -> "Selection":
         """Return what `save` wrote.
 
         Parameters

@@ -8,7 +8,7 @@ from scipy.linalg import khatri_rao
 
 from omvfs.baselines.graphs import simplex_rows
 from omvfs.baselines.timefs import Anchored
-from support import KINDS, counts
+from support import KINDS, check_updates, counts
 
 UPDATES = (
     "update_z",
@@ -72,14 +72,11 @@ def naive(full, found, weights, **changed):
 @given(problem=problems)
 def test_no_update_but_that_of_m_raises_the_objective_as_written(problem):
     X, present, found, _ = draw(**problem)
-    weights = problem["weights"]
-    value = naive(filled(X, present, found), found, weights)
-    for update in 2 * UPDATES:
-        getattr(found, update)()
-        before, value = value, naive(filled(X, present, found), found, weights)
-        if update != "update_m":
-            assert value <= before + 1e-8 * (1 + before), update
-        assert found.objective() == pytest.approx(value, rel=1e-7, abs=1e-8)
+
+    def value_of():
+        return naive(filled(X, present, found), found, problem["weights"])
+
+    check_updates(found, 2 * UPDATES, value_of, 1e-8, ("update_m",), rel=1e-7, abs=1e-8)
 
 
 @settings(max_examples=25, deadline=None)

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from omvfs.cli.errors import Interrupted, let_go, watch
+from omvfs.cli.errors import Interrupted, let_go, said_of, watch
 
 
 def main() -> None:
@@ -21,9 +21,9 @@ def main() -> None:
 
         code = run_app(sys.argv[1:])
         let_go()
-    except MemoryError:
-        sys.stderr.write("omvfs: There is not enough memory.\n")
-        code = 1
+    except MemoryError as error:
+        sentence, code = said_of(error)
+        sys.stderr.write(f"omvfs: {sentence}\n")
     except Interrupted as interrupted:
         sys.stderr.write("omvfs: Interrupted.\n")
         code = interrupted.code

@@ -18,10 +18,10 @@ from anndata.io import read_elem, sparse_dataset
 from omvfs.data.blocks import Block, take_columns, vstack
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
+from omvfs.disk import PathLike
 from omvfs.formats.combined import Appended
 from omvfs.formats.files import (
     File,
-    PathLike,
     RowSource,
     check_chunk,
     open_hdf5,

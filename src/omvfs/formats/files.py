@@ -14,11 +14,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
 
 from omvfs.data.blocks import Block
-from omvfs.disk import Staging
+from omvfs.disk import PathLike, Staging
 from omvfs.formats.registry import Format, format_of, imported
 from omvfs.formats.source import Chunk, Cursor, Source, SourceError, named, row_of
-
-PathLike = str | os.PathLike[str]
 
 COMPRESSIONS = ".gz", ".zst"
 # By the beginning of an address: which extra of ours has what fsspec needs for it.

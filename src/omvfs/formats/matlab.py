@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
+from omvfs.disk import PathLike
 from omvfs.formats.files import (
     File,
-    PathLike,
     RowSource,
     check_chunk,
     open_hdf5,

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
-from omvfs.disk import settle, unfinished
+from omvfs.disk import PathLike, settle, unfinished
 from omvfs.formats.combined import SideBySide
-from omvfs.formats.files import File, FileSource, PathLike, RowSource, check_chunk, reading
+from omvfs.formats.files import File, FileSource, RowSource, check_chunk, reading
 from omvfs.formats.source import (
     Chunk,
     Cursor,

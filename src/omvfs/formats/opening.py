@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from omvfs.data.schema import NewFeatures, Schema, listed
-from omvfs.disk import Staging
+from omvfs.disk import PathLike, Staging
 from omvfs.formats.combined import Appended, Join, Joined, SideBySide
-from omvfs.formats.files import File, PathLike, errors_of_storage, without_secrets
+from omvfs.formats.files import File, errors_of_storage, without_secrets
 from omvfs.formats.numpy_files import FolderSource, FolderWriter
 from omvfs.formats.registry import FORMATS, load
 from omvfs.formats.source import NOTHING, ReadOptions, Source, SourceError, is_text

@@ -17,7 +17,8 @@ from pyarrow import csv, ipc, parquet
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed, view_of
 from omvfs.data.views import Views
-from omvfs.formats.files import File, FileSource, PathLike, reading
+from omvfs.disk import PathLike
+from omvfs.formats.files import File, FileSource, reading
 from omvfs.formats.source import (
     Chunk,
     Cursor,

@@ -18,7 +18,8 @@ import scipy.sparse as sp
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema
 from omvfs.data.views import Views
-from omvfs.formats.files import File, FileSource, PathLike, reading
+from omvfs.disk import PathLike
+from omvfs.formats.files import File, FileSource, reading
 from omvfs.formats.source import (
     Chunk,
     Cursor,

@@ -13,8 +13,8 @@ from omvfs.data.blocks import Block
 from omvfs.data.read import mark_missing
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
-from omvfs.disk import Staging, naming
-from omvfs.formats.files import File, PathLike
+from omvfs.disk import PathLike, Staging, naming
+from omvfs.formats.files import File
 from omvfs.formats.registry import imported
 from omvfs.formats.source import NOTHING, Kept, Source, SourceError
 

@@ -246,11 +246,8 @@ def _naming(
     views: Sequence[str], notes: Mapping[str, Any], order: Mapping[str, NDArray[np.intp]]
 ) -> list[str]:
     """Return the views that clusters are named by: those of words, if there are any."""
-    rare = []
-    for view in views:
-        if np.median(notes[view].share_of_rows[order[view]]) < _RARE:
-            rare.append(view)
-    return rare or list(views)
+    shares = {view: np.median(notes[view].share_of_rows[order[view]]) for view in views}
+    return [view for view in views if shares[view] < _RARE] or list(views)
 
 
 def _telling(each: Any) -> dict[str, Any]:
