@@ -4,8 +4,8 @@ import numpy as np
 
 from omvfs import OMVFS
 
-# Rows before the first change, and between two: enough for a yardstick, levels and a few buckets.
-BEFORE, BETWEEN = 1000, 1200
+# Rows before the first change, and between two: enough for a reference and a few buckets.
+BEFORE, BETWEEN = 1600, 1600
 WIDTHS = {"text": 12, "image": 9}
 
 
@@ -40,8 +40,8 @@ def stream(kind="meaning", seed=0, n_changes=1, after=BETWEEN):
 
 def watching(**params):
     """Return an estimator that notices changes."""
-    quick = {"n_init": 2, "max_iter": 3, "sample_size": 200, "random_state": 0}
-    return OMVFS(**{"n_clusters": 3, "detect_drift": True, **quick, **params})
+    own = {"n_clusters": 3, "detect_drift": True, "sample_size": 200, "random_state": 0}
+    return OMVFS(**{**own, **params})
 
 
 def chunks_of(views, size=100):

@@ -1,14 +1,9 @@
 """Small chunks, and ways to spoil them."""
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 
-from omvfs import OMVFS
 from support import counts, dense, fingerprint
-
-SOLVERS = {"constrained": OMVFS}
-every_solver = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS.keys())
 
 
 def good(seed, n_rows=15, dtype=np.float64):

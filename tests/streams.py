@@ -7,30 +7,23 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from omvfs import OMVFS, Views, as_views
+from omvfs import Views, as_views
 from support import counts, fingerprint
 
 
-def taken(make, **params):
-    """Those of some parameters that a class has."""
-    return {name: value for name, value in params.items() if name in make().get_params()}
-
-
-SOLVERS = {"constrained": OMVFS}
-every_solver = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS.keys())
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 few = settings(max_examples=25, deadline=None)
 
-# Of clusters, forgetting, scaling and the rest, all that a stream may be learned by.
+# Of clusters, forgetting, weights and the rest, all that a stream may be learned by.
 WAYS = [
     {},
     {"n_clusters": "auto", "half_life": 20.0},
     {"n_clusters": "auto", "sample_size": 12},
-    {"view_weight": "auto", "scale_columns": True},
-    {"scale_columns": True, "half_life": 15.0, "graph": "gaussian"},
-    {"sample_size": 0, "prepare": "scale", "window": None},
-    {"graph": "none", "view_weight": None, "negative": "shift"},
-    {"prepare": ["tfidf", "l2"], "criterion": "signal"},
+    {"view_weight": 1.0, "prepare": "scale"},
+    {"view_weight": {"text": 2.0, "image": "auto"}, "half_life": 15.0},
+    {"sample_size": 1},
+    {"n_neighbors": 3},
+    {"prepare": ["tfidf", "l2"], "criterion": "norm"},
     {"detect_drift": True},
 ]
 
