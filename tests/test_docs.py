@@ -60,5 +60,5 @@ def test_every_module_that_the_documentation_names_is_there():
         for path, text in found.items()
         for name in re.findall(r"`[^`\n]*?([\w/]+\.py)\b[^`\n]*`", text)
     }
-    assert ("method.md", "stream/drift.py") in named
+    assert ("method.md", "drift.py") in named
     assert [each for each in named if not any((at / each[1]).exists() for at in places)] == []
