@@ -38,15 +38,15 @@ def sizes_to_judge(widths: Sequence[int], in_all: bool = False) -> tuple[int, ..
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """How much of the clusters selected features reproduce, by their number.
+    """How well selected features foretell the clusters, by their number.
 
     Attributes
     ----------
     sizes : int array of shape (n,)
         Numbers of features.
     agreement : array of shape (n,)
-        Between 0 and 1: normalised mutual information of the clusters found on the features alone
-        with those found on all.
+        Between 0 and 1: adjusted mutual information of the clusters with those that the features
+        alone foretell, on rows held out.
     spread : array of shape (n,)
         Standard deviation of the judgements whose mean is the agreement.
 

@@ -425,8 +425,8 @@ Total = Annotated[
         "--total",
         parser=typed_size,
         metavar="N",
-        help="Features to select in all instead, the same part of each view, or by what views tell"
-        " where rows prove that better: a number (500), or a share of all features (0.1).",
+        help="Features to select in all instead, the best of all views: a number (500), or a share"
+        " of all features (0.1).",
     ),
 ]
 Prepare = Annotated[
@@ -464,7 +464,7 @@ DetectDrift = Annotated[
         "detect_drift",
         "--detect-drift",
         rich_help_panel=LEARNING,
-        help="Notice when the rows change, and tell at which row and what came and went.",
+        help="Notice when the rows change, and tell at which row and how.",
     ),
 ]
 Seed = Annotated[

@@ -36,8 +36,8 @@ class Selector(base.MiniBatchTransformer):
     seed : int, default=None
         Of every random choice.
     **params
-        Further parameters of `OMVFS`. `new_features` is "grow" unless it is given, or
-        `detect_drift` is on, which needs features that stay. `prepare` must not hash them.
+        Further parameters of `OMVFS`. `new_features` is "grow" unless it is given. `prepare` must
+        not hash features.
 
     Attributes
     ----------
@@ -84,13 +84,12 @@ class Selector(base.MiniBatchTransformer):
         self.views = views
         self.seed = seed
         self.params = params
-        growing = "error" if params.get("detect_drift") else "grow"
         self.model = OMVFS(
             n_clusters,
             n_features_per_view=n_features,
             batch_size=batch_size,
             random_state=seed,
-            **{"new_features": growing, **params},
+            **{"new_features": "grow", **params},
         )
         self._pending: list[dict[str, Any]] = []
         self._chosen: frozenset[str] | None = None
