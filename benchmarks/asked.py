@@ -1,4 +1,4 @@
-"""What the bars on ranked passes, half-dense views, asking, predicting and starting are judged by.
+"""Ranked passes, half-dense views, asking, predicting and starting, beside what each compares with.
 
 Kept under keys that begin with ``asked/``: times of all that takes turns, by name, as processor and
 wall time a run. `speed.py --only asked/` finds just these, `make bench-bars` anew.
@@ -10,7 +10,7 @@ import command
 import density
 import elsewhere
 import growth
-from asking import turns
+from asking import ASKED, turns
 from made import load
 from measure import ratios
 from omvfs import OMVFS
@@ -58,13 +58,12 @@ def put(results, key, cell):
 
 
 def ranked(name, data, quick, runs):
-    """Return the times of all that a set's bars compare: each run after run, in turn."""
+    """Return the times of the floor, ours and MiniBatchNMF, each run after run, in turn."""
     views, K, twin = load(name, data, 2_000 if quick else None)
     chunks = chunks_of(views)
     stacked = as_read(chunks, "stacked")
     ways = {
         "floor": lambda: one_pass(Floor(chunks[0], K), chunks),
-        "omvfs, no graph": lambda: one_pass(OMVFS(K, graph_weight=0.0, random_state=0), chunks),
         "omvfs": lambda: one_pass(OMVFS(K, random_state=0), chunks),
         "omvfs, ranked": lambda: one_pass(Ranked(K, random_state=0), chunks),
         "MiniBatchNMF": lambda: one_pass(MiniBatchNMF(K, random_state=0), stacked),
@@ -72,7 +71,7 @@ def ranked(name, data, quick, runs):
     times = {each: [] for each in ways}
     for _ in range(runs):
         for each, way in ways.items():
-            times[each].append(way()[0])
+            times[each].append(way())
     return {"rows": next(iter(views.values())).shape[0], "twin": twin, "times": times}
 
 
@@ -89,7 +88,38 @@ def predicted(quick, runs):
     return found
 
 
-def compared(results, key, above, below, clock=0):
-    """Return the ratios of two times of a result, run by run; None without it."""
-    cell = results.get(f"asked/{key}")
-    return None if cell is None else ratios(cell["times"][above], cell["times"][below], clock)
+def comparisons():
+    """Yield what is compared: in words, the result, the time above, and the time below."""
+    for name in RANKED:
+        key = f"asked/ranked/{name}"
+        yield f"{name}: a pass ÷ floor", key, "omvfs", "floor"
+        yield f"{name}: MiniBatchNMF ÷ a pass and its ranking", key, "MiniBatchNMF", "omvfs, ranked"
+    for percent in density.CASES:
+        key = f"asked/density/{percent}"
+        for work in density.WORKS:
+            yield f"{percent} % full: {work}, CSR ÷ array", key, f"CSR, {work}", f"array, {work}"
+        what = f"{percent} % full: a pass and its ranking ÷ FSDS"
+        yield what, key, "CSR, pass and ranking", "FSDS"
+    for name in ASKED:
+        yield f"debian_large: {name} ÷ a pass of 50,000 rows", "asked/asking", name, "pass"
+    what = f"predict of {density.MANY[1]:,} rows ÷ a pass over them"
+    yield what, "asked/predict", "predict, many rows", "pass, many rows"
+
+
+def rows_of(results):
+    """Return what was found, a row each: what, and the figure with its spread."""
+    rows = [
+        [what, shown(ratios(results[key]["times"][above], results[key]["times"][below]))]
+        for what, key, above, below in comparisons()
+        if key in results
+    ]
+    if cell := results.get("asked/command"):
+        rows += [
+            [f"{name}, from start to end, s", shown([run[1] for run in runs])]
+            for name, runs in cell["times"].items()
+        ]
+    if cell := results.get("asked/memory"):
+        late, early = ([run["marks"][place]["memory"] for run in cell["runs"]] for place in (-1, 0))
+        flat = [a / b for a, b in zip(late, early, strict=True)]
+        rows.append([f"memory of a pass: {LATE:,} rows ÷ {EARLY:,}", shown(flat)])
+    return rows

@@ -4,8 +4,7 @@
 
 Every stream has one change, at a row of its own, or none. A change is found if the event comes in
 the chunk in which it begins or in one of the two after it; one that comes before is a false alarm.
-"Came, went" is the share of the features that an event names that are planted, and only since or
-only before. Chunks of 200 rows. Real sets are drawn from row by row, with replacement.
+Chunks of 200 rows. Real sets are drawn from row by row, with replacement.
 """
 
 import argparse
@@ -74,7 +73,7 @@ def chunks_of(views, rows, lacking, rng):
 
 
 def changing(case, seed):
-    """Return after how many chunks a change was found, its kind, and how right the names are."""
+    """Return after how many chunks a change was found, of which kind, and whether too early."""
     law, share = CHANGES[case]
     law = dict(law)
     lacking, rng = law.pop("lacking", 0), np.random.default_rng(seed)
@@ -91,18 +90,11 @@ def changing(case, seed):
     for chunk in chunks_of(planted.views, rows, lacking, rng):
         if model.partial_fit(chunk).drift_:
             break
-    found = {"kind": None, "chunks": None, "false": False, "came": None, "went": None}
     if not model.drift_:
-        return found
+        return {"kind": None, "chunks": None, "false": False}
     event = model.drift_[0]
-    found |= {"kind": event.kind, "false": event.row <= at}
-    found["chunks"] = event.chunk - at // CHUNK + 1
-    if share is None:
-        before, after = (segment.informative for segment in planted.segments)
-        for name, truth in (("came", after), ("went", before)):
-            named = [truth[view][j] for view, own in getattr(event, name).items() for j in own]
-            found[name] = float(np.mean(named)) if named else None
-    return found
+    chunks = (event.row - 1) // CHUNK - at // CHUNK + 1
+    return {"kind": event.kind, "chunks": chunks, "false": event.row <= at}
 
 
 def unchanging(case, seed, place):
@@ -133,9 +125,7 @@ def show(results, streams, seeds, sets):
             continue
         sound = [each for each in done if each["chunks"] is not None and not each["false"]]
         delays = [each["chunks"] for each in sound]
-        kind = "meaning" if case.startswith("words") else "shares"
-        named = [[each[k] for each in sound if each[k] is not None] for k in ("came", "went")]
-        right = ", ".join(f"{np.mean(each):.2f}" for each in named if each) or "–"
+        kind = "fit" if case.startswith("words") else "shares"
         lines.append(
             [
                 case,
@@ -144,11 +134,10 @@ def show(results, streams, seeds, sets):
                 f"{np.mean(delays):.2f}, {max(delays)}" if delays else "–",
                 sum(each["kind"] == kind for each in sound),
                 sum(each["false"] for each in done),
-                right,
             ]
         )
     heads = ["change", f"within {WITHIN} chunks", "found", "chunks, mean and most"]
-    print(table(lines, [*heads, "of the right kind", "false alarms", "came, went"]), "\n")
+    print(table(lines, [*heads, "of the right kind", "false alarms"]), "\n")
     lines = []
     for case in (*NONE, *sets):
         done = [results.get(f"none, {case}/{seed}") for seed in range(SEED, SEED + seeds)]

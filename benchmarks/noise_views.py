@@ -29,7 +29,7 @@ from paper.sets import load, planted_set
 SIZES = {"planted": (100,), "fox": (100, 300), "mdn_en_fr": (100, 300)}
 OTHER_SIZES = (20, 40, 80)
 KINDS = "permuted", "poisson", "normal", "lognormal", "wide", "padded"
-WAYS = {"None": None, "balanced": "balanced", "auto": "auto"}
+WAYS = {"equal": 1.0, "auto": "auto"}
 # Of dense noise, at most so many features.
 DENSE = 500
 # Of how many times the features.
@@ -99,8 +99,7 @@ def run(results, orders, data, names, kinds, ways):
             for kind in ("without", *kinds):
                 if kind == "padded" and not sp.issparse(next(iter(real.values()))):
                     continue
-                # Views that are all heard are balanced, to the bit.
-                for way in ways[:1] if kind == "without" else ways:
+                for way in ways:
                     key = f"{name}/{order}/{kind}/{way}"
                     if not results.wanted(key):
                         continue
@@ -118,9 +117,9 @@ def show(results, orders, names, kinds, ways):
     for name in names:
         lines = []
         for kind in ("without", *kinds):
-            for way in ways[:1] if kind == "without" else ways:
+            for way in ways:
                 done = [results.get(f"{name}/{order}/{kind}/{way}") for order in range(orders)]
-                base = [results.get(f"{name}/{order}/without/{ways[0]}") for order in range(orders)]
+                base = [results.get(f"{name}/{order}/without/{way}") for order in range(orders)]
                 pairs = [
                     (np.array(a["found"]), np.array(b["found"]), a["weights"])
                     for a, b in zip(done, base, strict=True)
@@ -130,7 +129,7 @@ def show(results, orders, names, kinds, ways):
                     continue
                 own = np.array([a for a, _, _ in pairs])
                 fall = np.array([b - a for a, b, _ in pairs])
-                heard = [str(each[2].get("noise", "")) for each in pairs]
+                heard = [f"{each[2].get('noise', 0):.2f}" for each in pairs]
                 cells = [f"{m:.3f} ± {s:.3f}" for m, s in zip(own.mean(0), own.std(0), strict=True)]
                 falls = [
                     f"{m:+.3f} ± {s:.3f}" for m, s in zip(fall.mean(0), fall.std(0), strict=True)
@@ -145,7 +144,7 @@ def main():
     parser.add_argument("--orders", type=int, default=3)
     parser.add_argument("--sets", nargs="+", default=list(SIZES))
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
-    parser.add_argument("--ways", nargs="+", default=list(WAYS)[1:], choices=list(WAYS))
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--store", type=Path)
     args = parser.parse_args()

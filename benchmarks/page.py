@@ -1,7 +1,7 @@
-"""The page of a benchmark's results: bars first, then races, objective, growth, machine."""
+"""The page of a benchmark's results: what is asked, races, growth, machine."""
 
+import asked
 import elsewhere
-from bars import bars, objectives
 from growth import curves, fits
 from measure import ratios
 from paper import table
@@ -16,8 +16,6 @@ predicting, starting and memory anew. Everything runs in one process, or its chi
 thread, in turn, repeated. Ratios are of processor time: median (lowest to highest). Ratios compare,
 seconds do not.
 The twins (`benchmarks/paper/twins.py`) have the shape of the paper's sets, not their data.
-
-## Bars
 """
 RACE = """\
 ## Race
@@ -29,19 +27,6 @@ is compared with ours, run just before it on the same rows: slow methods on the 
 unless it says so. A method that ran once shows the spread of ours, run before and after it.
 
 ![Ratio of every method's time to ours, on a logarithmic scale](performance-race.svg)
-"""
-OBJECTIVE = """\
-## Objective
-
-Ours and the paper's solver after the same rows, by the same objective on the same chunk, as
-printed: Σ ‖X − UVᵀ‖² + α tr(UᵀLU) + β‖V‖₂,₁, α = β = 1, the Gaussian graph of the chunk. V is each
-one's own, for all rows so far; that of ours is learned with its default weights, and a second time
-with α = β = 1. The columns of U are scaled to norm 1 on the chunk, those of V inversely, which
-leaves UVᵀ as it is: the U of ours is of unit norm over the stream, that of the paper's over two
-chunks. U is taken in three ways: "own", as each has it (the paper's keeps it of its last chunks);
-"one cluster", every row in the cluster of V that fits it best, none empty, so that UᵀU = I holds;
-"best", for each V the U ≥ 0 of least error, orthogonal or not. The gap is ‖UᵀU − I‖: where it is
-large, the constraint is not met and the sum is not that of a solution.
 """
 GROWTH = """\
 ## Growth
@@ -66,16 +51,16 @@ def page(results, older=()):
     older : sequence of str
         Keys of results that other code gave.
     """
-    found = [[bar.what, bar.seen, bar.spread, bar.wall, bar.verdict] for bar in bars(results)]
-    lines = [HEAD, table(found, ["bar", "seen", "spread", "by wall time", ""])]
+    lines = [HEAD]
     if older:
-        share = f"{len(older)} of {len(results)} results"
-        lines += ["", f"Measured with earlier code of the library, {share}: {', '.join(older)}."]
+        which = "all results" if len(older) == len(results) else ", ".join(older)
+        lines += [f"Measured with earlier code of the library: {which}.", ""]
+    if rows := asked.rows_of(results):
+        lines += ["## Asking, predicting, starting", "", table(rows, ["", "median (range)"])]
     lines += elsewhere_table(results)
     lines += ["", RACE]
     for name in SETS:
         lines += race_table(results, name)
-    lines += objective_table(results)
     lines += growth_table(results)
     lines += machine(results)
     return "\n".join(lines).rstrip() + "\n"
@@ -104,7 +89,7 @@ def race_table(results, name):
         lines += [f"{stood_in}{shape}, K = {about['clusters']}; {reading(results, name)}", ""]
     rows = []
     if main := cells.pop("omvfs", None):
-        rows += [race_row(each, main, each, "") for each in ("floor", "omvfs", "omvfs, no graph")]
+        rows += [race_row(each, main, each, "") for each in ("floor", "omvfs")]
     for each, cell in sorted(cells.items(), key=lambda item: (item[1]["rows"], item[0])):
         rows.append(race_row(each.removesuffix(WHOLE), cell, "own", cell.get("note", "")))
     head = ["", "rows", "× ours", "× floor", "processor s", "wall s", ""]
@@ -127,7 +112,7 @@ def reading(results, name):
         return text + "."
     once = about["chunk_bytes"] / speed
     parts = []
-    for each in ("omvfs", "omvfs, no graph", "floor"):
+    for each in ("omvfs", "floor"):
         chunk = [run[0] / main["rows"] * CHUNK / once for run in main["times"][each]]
         parts.append(f"{each} {three_digits(spread(chunk)[0])} ×")
     once = f"time over that of reading these bytes once at {speed / 1e9:.3g} GB/s"
@@ -140,24 +125,6 @@ def read_speed(results):
     if found is None:
         return None
     return max(spread([run[0] for run in runs])[0] for runs in found["speeds"].values())
-
-
-def objective_table(results):
-    """Return the lines on the objective."""
-    rows, told = [], []
-    for key, cell in of(results, "race/"):
-        name, values = key.split("/")[1], objectives(cell).values()
-        if values:
-            lower = sum(value < 1 for value in values)
-            told.append(f"{name} after {cell['rows']:,} rows, {lower} of {len(values)}")
-        for how, both in cell.get("objective", {}).items():
-            for who, terms in both.items():
-                values = [terms[t] for t in ("objective", "reconstruction", "graph", "sparsity")]
-                numbers = [*(f"{value:,.1f}" for value in values), f"{terms['gap']:.3f}"]
-                rows.append([f"{name}, {cell['rows']:,}", how, who, *numbers])
-    head = ["set, rows read", "on", "", "objective", "‖X − UVᵀ‖²", "graph", "sparsity", "gap"]
-    found = [OBJECTIVE, table(rows, head), "", f"Ours is lower: {'; '.join(told)}.", ""]
-    return found if told else []
 
 
 def growth_table(results):

@@ -1,9 +1,8 @@
 """The pictures of a benchmark's results, as SVG."""
 
-from bars import ratio
 from growth import curves, fits
 from paper.figures import pyplot, save
-from race import METHODS, SETS
+from race import METHODS, SETS, ratio
 
 # Of Okabe and Ito: told apart by everyone, and in grey.
 COLOURS = dict(
@@ -27,9 +26,8 @@ def race(results):
         for method in METHODS:
             if (value := ratio(results, name, method)) is not None:
                 found.setdefault(method, {})[name] = value
-        for method in ("floor", "omvfs, no graph"):
-            if (value := ratio(results, name, "omvfs", method)) is not None:
-                found.setdefault(method, {})[name] = value
+        if (value := ratio(results, name, "omvfs", "floor")) is not None:
+            found.setdefault("floor", {})[name] = value
     if not found:
         return None
     order = sorted(found, key=lambda method: max(found[method].values()))

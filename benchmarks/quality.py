@@ -26,7 +26,8 @@ from omvfs.evaluation import (
     evaluate_selection,
     normalized_mutual_information,
 )
-from omvfs.model.ranking.criteria import contrast
+from omvfs.model.separation import separation, variances
+from omvfs.model.sums import ViewSums
 from omvfs.selector import rank
 from paper import Place, table
 from paper.methods import OFFLINE, OURS, PRINTED, make
@@ -50,17 +51,15 @@ LARGE = ["debian_en_fr", "blogcatalog", "mdn_en_fr", "openclipart"]
 ALL = "all features"
 # Rankings that the clusters of one default fit give.
 FROM_FIT = {
-    "omvfs": {key: OMVFS().get_params()[key] for key in ("criterion", "diversity")},
-    "balanced": {"criterion": "balanced"},
-    "norm": {"criterion": "norm", "diversity": 0.0},
-    "contrast": {"criterion": "contrast", "diversity": 0.0},
+    "omvfs": {"criterion": OMVFS().criterion},
+    "norm": {"criterion": "norm"},
 }
 METHODS = [*FROM_FIT, "column sum", "variance", ALL, "MVUFS", "NDFS", "random"]
 PUBLISHED, FASTCAN, TRUTH = "published", fastcan_peer.NAME, "true labels"
 EXTRA_METHODS = [*(m for m in ("FSDS", *OFFLINE) if m not in METHODS), FASTCAN, PUBLISHED, TRUTH]
 # Slow ones, and the one that is there for scale only, have fewer orders.
 FEWER_ORDERS = [*OFFLINE, "FSDS", FASTCAN, "random"]
-PLANTED_METHODS = ["omvfs", "norm", "contrast", "column sum", "variance", TRUTH]
+PLANTED_METHODS = ["omvfs", "norm", "column sum", "variance", TRUTH]
 PLANTED = {
     "easy": {"n_informative": (200, 100), "row_length": 60, "concentration": 0.9},
     "hard": {"n_informative": (150, 60), "row_length": (25, 20), "concentration": 0.7},
@@ -99,21 +98,18 @@ class Stream:
     def scores(self, method, seed=0, most=600):
         """Return the scores by view; `seed` is for random ones, `most` for fastcan."""
         if has_fit(method):
-            default = FROM_FIT["omvfs"] if method in FROM_FIT else {}
-            settings = default | FROM_FIT.get(method, {})
-            return self.fit(method)[0].set_params(**settings).view_scores_
+            return self.fit(method)[0].set_params(**FROM_FIT.get(method, {})).view_scores_
         if method == TRUTH:
-            masses = np.bincount(self.y).astype(float)
-            U = np.eye(self.n_classes)[self.y] / np.sqrt(masses)
-            return {view: contrast(X.T @ U, masses, masses) for view, X in self.views.items()}
+            sums = {v: ViewSums.from_rows(X, self.y, self.n_classes) for v, X in self.views.items()}
+            return {view: separation(*variances(each)) for view, each in sums.items()}
         if method == FASTCAN:
             return fastcan_peer.scores(self.views, self.n_classes, most, self.seed)
         seed = 1000 * self.seed + seed if method == "random" else self.seed
         return make(method, self.n_classes, seed).fit(self.views).view_scores_
 
-    def consensus(self, method):
+    def consensus(self):
         """Return how good the clusters are that OMVFS itself finds."""
-        fitted, seconds = self.fit(method)
+        fitted, seconds = self.fit("omvfs")
         found = fitted.predict(self.views)
         nmi = normalized_mutual_information(self.y, found, "geometric")
         return {"NMI": nmi, "ACC": clustering_accuracy(self.y, found), "seconds": seconds}
@@ -125,7 +121,7 @@ def has_fit(method):
 
 def judges(method):
     """Return by which clusterings a method is judged."""
-    return [*CLUSTERINGS, CONSENSUS] if has_fit(method) else [*CLUSTERINGS]
+    return [*CLUSTERINGS, CONSENSUS] if method == "omvfs" else [*CLUSTERINGS]
 
 
 def stream_job(name, order, wanted, n_seeds, data):
@@ -147,7 +143,7 @@ def stream_job(name, order, wanted, n_seeds, data):
         for clustering in clusterings:
             about = {"method": method, "clustering": clustering}
             if clustering == CONSENSUS:
-                results.append(about | stream.consensus(method))
+                results.append(about | stream.consensus())
                 continue
             sizes = [None] if method == ALL else list(SIZES[name])
             judged = []

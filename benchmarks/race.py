@@ -10,12 +10,11 @@ import scipy.sparse as sp
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import IncrementalPCA, MiniBatchNMF, TruncatedSVD
 
-from criterion import ALPHA, BETA, compare
 from made import load
 from measure import ratios
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import FSDS, MVUFS, LaplacianScore
-from paper.timing import shown, timed
+from paper.timing import shown, spread, timed
 
 CHUNK = 1000
 # Columns that a method on dense chunks is given.
@@ -180,48 +179,44 @@ def one_below_the_other(blocks):
 
 
 def one_pass(model, chunks):
-    """Return the times of a pass, and the model."""
+    """Return the times of a pass."""
 
     def work():
         for chunk in chunks:
             model.partial_fit(chunk)
         return model.view_scores_ if isinstance(model, Ranked) else None
 
-    return timed(work)[0], model
+    return timed(work)[0]
 
 
 def fitted(model, chunks):
-    """Return the times of an offline fit of all rows, and the model."""
+    """Return the times of an offline fit of all rows."""
     if isinstance(chunks[0], dict):
         rows = {v: one_below_the_other([c[v] for c in chunks]) for v in chunks[0]}
     else:
         rows = one_below_the_other(chunks)
-    return timed(lambda: model.fit(rows))[0], model
+    return timed(lambda: model.fit(rows))[0]
 
 
 def beside(K, chunks, method=None, repeats=1):
     """Return the times of the floor, ours, and a method on the same rows, run after run.
 
-    Also the last model of ours and of the method. A slow method runs once, with ours before and
-    after it.
+    A slow method runs once, with ours before and after it.
     """
     ours = {
         "floor": lambda: Floor(chunks[0], K),
         "omvfs": lambda: OMVFS(K, random_state=0),
-        "omvfs, no graph": lambda: OMVFS(K, graph_weight=0.0, random_state=0),
     }
     once = method is not None and method.slow
     own = [] if method is None else as_read(chunks, method.form)
     run = fitted if method is not None and method.offline else one_pass
-    times, models = {}, {}
+    times = {}
     for turn in range(2 if once else repeats):
         for name, make in ours.items():
-            seconds, models[name] = one_pass(make(), chunks)
-            times.setdefault(name, []).append(seconds)
+            times.setdefault(name, []).append(one_pass(make(), chunks))
         if method is not None and not (once and turn):
-            seconds, models["own"] = run(method.make(K), own)
-            times.setdefault("own", []).append(seconds)
-    return times, models.get("omvfs"), models.get("own")
+            times.setdefault("own", []).append(run(method.make(K), own))
+    return times
 
 
 def race(results, data, quick, full):
@@ -249,16 +244,20 @@ def race(results, data, quick, full):
                 continue
             chunks = chunks_of(views, most)
             repeats = 2 if quick else 7 if method is None else 3
-            times, ours, own = beside(K, chunks, method, repeats)
+            times = beside(K, chunks, method, repeats)
             cell = {"rows": sum(next(iter(c.values())).shape[0] for c in chunks), "times": times}
             cell["note"] = "" if method is None else method.note
-            if each.startswith("paper"):
-                printed = OMVFS(K, graph_weight=ALPHA, sparsity=BETA, random_state=0)
-                same = one_pass(printed, chunks)[1]
-                named = {"omvfs": ours, "omvfs, α = β = 1": same, "paper": own}
-                cell["objective"] = compare(named, chunks)
             results.put(f"race/{name}/{each}", cell)
             print(result_line(name, each, cell), flush=True)
+
+
+def ratio(results, name, method, above="own", below="omvfs"):
+    """Return the median ratio of two times, of the whole stream where it was read, or nothing."""
+    for key in (f"race/{name}/{method}{WHOLE}", f"race/{name}/{method}"):
+        if key in results:
+            times = results[key]["times"]
+            return spread(ratios(times[above], times[below]))[0]
+    return None
 
 
 def described(views, K):

@@ -1,7 +1,7 @@
 """What a pass costs: ours, its peers and the floor side by side, as ratios with their spread.
 
     make bench          # all: docs/performance.json, docs/performance.md and its pictures
-    make bench-bars     # only what the bars on asking and ranking need, anew
+    make bench-bars     # only asking, ranking, predicting, starting and memory, anew
     make bench-quick    # under 3 minutes, nothing is written
     make bench-full     # the slow methods over the whole streams as well
 
@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 
 import machine
 from asked import asked
-from bars import bars
 from growth import grow
 from keep import Results
 from measure import ratios
@@ -70,10 +69,7 @@ def main():
             race(results, args.data, args.quick, args.full)
             grow(results, args.quick)
     if args.quick:
-        print("Quick: few rows, of which the first cost most. The verdicts are for `make bench`.")
-    for bar in bars(results.found):
-        between = f" ({bar.spread})" if bar.spread else ""
-        print(f"{bar.verdict.strip('*'):12s} {bar.what}: {bar.seen}{between}")
+        print("Quick: few rows, of which the first cost most. Figures to quote: `make bench`.")
     if older := results.older():
         print("Kept from other code of the library:", json.dumps(older))
     if args.write:

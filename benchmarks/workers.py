@@ -79,7 +79,7 @@ def race(name, selector, paths, repeats):
                 model = ways[way]()
                 times[way].append(time.perf_counter() - began)
                 if model is not None:
-                    bits.add(model._known.state.statistics.views[0].B.tobytes())
+                    bits.add(model._known.state.views[0].S.tobytes())
                 print(f"{name}, {way}: {times[way][-1]:.1f} s", flush=True)
     assert len(bits) == 1, "the ways do not come to the same bits"
     pairs = ("1 worker", "2 workers"), ("1 worker", PLAIN), (PLAIN, "2 workers"), (ALONE, APART)

@@ -62,7 +62,7 @@ def _points(**values: Any) -> list[Row]:
 
 # Settings beside the default. The printed method and MVUFS have one value for both weights.
 GRIDS: Mapping[str, list[Row]] = {
-    OURS: _points(graph_weight=[0.3, 1.0, 3.0, 10.0], sparsity=[0.1, 1.0]),
+    OURS: _points(n_neighbors=[10, 20, 40], criterion=["separation", "norm"]),
     PRINTED: [{"graph_weight": a, "sparsity": a} for a in (0.01, 0.1, 1.0, 10.0, 100.0)],
     "FSDS": _points(ridge_exponent=[float(i) for i in range(1, 11)]),
     "LapScore": _points(n_neighbors=[5, 20], weights=["heat", "cosine"]),

@@ -75,14 +75,14 @@ def few_digits(monkeypatch):
 def test_a_job_is_the_mean_of_the_evaluations_of_its_seeds(monkeypatch):
     few_digits(monkeypatch)
     job = partial(quality.stream_job, "digits", 1, n_seeds=2, data=None)
-    wanted = {OURS: ["multiview", "consensus"], "balanced": ["stacked"]}
+    wanted = {OURS: ["multiview", "consensus"], "norm": ["stacked"]}
     rows = job(wanted | {"random": ["stacked"], quality.ALL: ["multiview"]})
     views, y = quality.views_of("digits", None)
     order = np.random.default_rng(1).permutation(len(y))
     stream = quality.Stream({view: X[order] for view, X in views.items()}, y[order], 1)
     single = {view: X.astype(np.float32) for view, X in stream.views.items()}
     judged = [row for row in rows if row["clustering"] != quality.CONSENSUS]
-    assert names(judged, "method") == [OURS, "balanced", "random", quality.ALL]
+    assert names(judged, "method") == [OURS, "norm", "random", quality.ALL]
     for method in names(judged, "method"):
         own = those(judged, method=method)
         assert [r["p"] for r in own] == (["all"] if method == quality.ALL else [5, 10])
@@ -101,7 +101,7 @@ def test_a_job_is_the_mean_of_the_evaluations_of_its_seeds(monkeypatch):
     (consensus,) = those(rows, clustering=quality.CONSENSUS)
     assert consensus["seconds"] > 0
     # One alone finds what it finds among others.
-    assert job({"balanced": ["stacked"]}) == those(rows, method="balanced")
+    assert job({"norm": ["stacked"]}) == those(rows, method="norm")
 
 
 def test_the_picture_is_that_of_the_file():

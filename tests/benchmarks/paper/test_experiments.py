@@ -22,7 +22,7 @@ from paper.joint import STARTS, evaluate_joint_ranking, in_unit_range
 from paper.methods import METHODS, OURS, PRINTED, grid, make
 from paper.page import section
 from paper.parameters import STUDY, fit
-from paper.why import GAMMAS, LADDER, WITHOUT, climb, frozen_u
+from paper.why import GAMMAS, frozen_u
 
 
 @pytest.fixture
@@ -156,17 +156,13 @@ def test_tiny_runs_of_drift_parameters_and_why_judge_nothing():
     assert {claim.verdict for claim in study.claims(rows)} == {"not judged", "not in the paper"}
     assert set(study.figures(rows)) == {"fox-twin-omvfs", "fox-twin-as-published"}
 
-    about = {"data": "planted", "graph": "gaussian", "n_rows": 80, "part": "frozen"}
+    about = {"data": "planted", "graph": "gaussian", "n_rows": 80}
     frozen = {gamma: tiny(frozen_u, gamma=gamma, **about) for gamma in (min(GAMMAS), 1e7)}
     assert frozen[1e7][0]["with start"] > 0.9 > frozen[0.0][0]["with start"]
-    about = {"data": "planted", "order": 0, "n_rows": 210, "part": "ladder"}
     rows = [row for rows in frozen.values() for row in rows]
-    some = [*list(LADDER)[::3], list(LADDER)[-1], next(iter(WITHOUT))]
-    rows += [row for rung in some for row in tiny(climb, rung=rung, **about)]
     why = EXPERIMENTS["why"]
-    assert len(why.claims(rows)) == 3
-    assert "planted features found" in why.section(rows)
-    assert set(why.figures(rows)) == {"frozen", "ladder"}
+    assert [claim.verdict for claim in why.claims(rows)] == ["not judged", "not in the paper"]
+    assert set(why.figures(rows)) == {"frozen"}
 
 
 def test_a_small_run_on_runtime(monkeypatch):
