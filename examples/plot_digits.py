@@ -24,7 +24,7 @@ selector = OMVFS(n_clusters=10, n_features_per_view=20, random_state=0).fit(view
 # %%
 # Left, the selected pixels over the mean image: where strokes of one digit are, and those of others
 # are not. The border is never chosen, and of neighbours that say the same only one. Right, how much
-# of the clusters the best features alone reproduce. It flattens: twenty a view are enough.
+# of the clusters the best features alone foretell. It flattens: twenty a view are enough.
 
 chosen = selector.view_support_["pixels"].reshape(8, 8)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

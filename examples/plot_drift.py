@@ -2,8 +2,8 @@
 A stream that changes
 =====================
 
-After 6,000 rows every topic takes other words. The change is noticed, and the ranking follows: in
-part by itself, wholly if it is told to.
+After 6,000 rows every topic takes other words. The change is noticed, and the ranking follows if it
+is told to forget.
 """
 
 import matplotlib.pyplot as plt
@@ -23,28 +23,26 @@ stream = planted_stream(
     random_state=0,
 )
 ways = {
-    "as it comes": OMVFS(5, n_features_per_view=50, detect_drift=True, random_state=0),
-    "recency=0": OMVFS(5, n_features_per_view=50, recency=0, random_state=0),
-    "recency=1": OMVFS(5, n_features_per_view=50, recency=1, random_state=0),
-    "half_life=3000": OMVFS(5, n_features_per_view=50, half_life=3_000, random_state=0),
+    "all rows": OMVFS(5, n_features_per_view=50, detect_drift=True, random_state=0),
+    "half_life=6000": OMVFS(5, n_features_per_view=50, half_life=6_000, random_state=0),
+    "half_life=2000": OMVFS(5, n_features_per_view=50, half_life=2_000, random_state=0),
 }
 for chunk in stream.batches():
     for selector in ways.values():
         selector.partial_fit(chunk)
-for event in ways["as it comes"].drift_:
-    print(f"{event.kind} changed at about row {event.since:,}, noticed at {event.row:,}")
+for change in ways["all rows"].drift_:
+    print(f"{change.kind} changed at about row {change.since:,}, noticed at {change.row:,}")
 
 # %%
-# The objective along the stream, and the change that was noticed.
+# How well rows fit their clusters along the stream, and the change that was noticed.
 
 figure, ax = plt.subplots(figsize=(9, 4), layout="constrained")
-plot_stream(ways["as it comes"], ax=ax)
+plot_stream(ways["all rows"], ax=ax)
 plt.show()
 
 # %%
-# Of 50 selected words, how many belong to the topics as they are at the end? By default half of
-# the places are for what is new. With ``recency=1`` all of them are, and with a half-life what is
-# old is forgotten.
+# Of 50 selected words, how many belong to the topics as they are at the end? By default all rows
+# count alike; with a half-life what is old is forgotten.
 
 now = stream.informative["words"]
 shares = {name: now[each.view_support_["words"]].mean() for name, each in ways.items()}

@@ -2,15 +2,15 @@
 How many clusters, and how many features?
 =========================================
 
-Neither has to be known. With ``n_clusters="auto"`` rows tell the first, as far as views agree.
-The second can be asked when all is learned.
+Neither has to be known. With ``n_clusters="auto"`` it is the number of clusters that each view
+foretells best. The second can be asked when all is learned.
 """
 
 import matplotlib.pyplot as plt
 
 from omvfs import OMVFS, Views
 from omvfs.datasets import make_planted
-from omvfs.plots import plot_agreement, plot_n_clusters
+from omvfs.plots import plot_agreement
 
 made = make_planted(
     2_000,
@@ -26,9 +26,8 @@ print(selector.n_clusters_, "clusters; there are 6 topics")
 print(selector.suggest_n_features(), "features are enough")
 
 # %%
-# What was tried, and how far views agree on each.
+# How well the best features alone foretell the clusters, by their number.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-plot_n_clusters(selector, ax=left)
-plot_agreement(selector, ax=right)
+figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+plot_agreement(selector, ax=ax)
 plt.show()

@@ -67,9 +67,8 @@ def plot_scores(selector: Any, view: str | None = None, n: int = 20, ax: Any = N
 def plot_clusters(selector: Any, n: int | None = None, ax: Any = None) -> Any:
     """Draw what clusters are about: their most telling selected features.
 
-    The darker, the more a feature correlates with being in the cluster (without a reservoir, the
-    more of it the rows of the cluster have, over what all have). A feature that does not stand for
-    a cluster is white there.
+    The darker, the larger is the share of the cluster in what the feature tells of all clusters that
+    it stands for. A feature that does not stand for a cluster is white there.
 
     Parameters
     ----------
@@ -86,40 +85,32 @@ def plot_clusters(selector: Any, n: int | None = None, ax: Any = None) -> Any:
     check_is_fitted(selector)
     about = selector.cluster_features(n=sum(selector.schema_.widths))
     n = max(1, _ROWS // len(about)) if n is None else whole("n", n, least=1)
-    told = {
-        k: {
-            (each.view, each.feature): each.strength
-            if each.correlation is None
-            else each.correlation
-            for each in own
-        }
-        for k, own in about.items()
-    }
+    told = {k: {(each.view, each.feature): each.part for each in own} for k, own in about.items()}
     # Every feature once, where it is first told of.
     rows = list(dict.fromkeys(feature for own in told.values() for feature in list(own)[:n]))
     cells = np.full((len(rows), len(told)), np.nan)
     for k, own in told.items():
         for i, feature in enumerate(rows):
             cells[i, k] = own.get(feature, np.nan)
+    cells /= np.nansum(cells, axis=1, keepdims=True)
     ax, label = axes(ax, len(rows)), labeller()
-    by = "correlation" if selector.cluster_shares_ is not None else "times the mean of all rows"
     if len(rows):
-        drawn = ax.imshow(cells, aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
-        ax.figure.colorbar(drawn, ax=ax, label=by)
+        drawn = ax.imshow(cells, aspect="auto", cmap="Blues", vmin=0, vmax=1)
+        ax.figure.colorbar(drawn, ax=ax, label="share of what it tells")
     views = len(selector.schema_.names) > 1
     texts = [label(f"{view}: {name}" if views else name) for view, name in rows]
     ax.set_yticks(np.arange(len(rows)), labels=texts, fontsize="small", **PLAIN)
     shares = selector.cluster_shares_
     few = len(told) <= 12
-    ticks = [f"{k}\n{shares[k]:.0%}" if few and shares is not None else f"{k}" for k in told]
+    ticks = [f"{k}\n{shares[k]:.0%}" if few else f"{k}" for k in told]
     ax.set_xticks(np.arange(len(told)), labels=ticks, fontsize="medium" if few else "xx-small")
-    ax.set_xlabel("cluster and its share of the rows" if few and shares is not None else "cluster")
+    ax.set_xlabel("cluster and its share of the rows" if few else "cluster")
     ax.set_title("What clusters are about")
     return ax
 
 
 def plot_agreement(selector: Any, ax: Any = None) -> Any:
-    """Draw how much of the clusters the best features alone reproduce, by their number.
+    """Draw how well the best features alone foretell the clusters, by their number.
 
     Of all views together, with a band of a standard deviation to either side, and of each view
     alone; the dashed line is at the number that is enough.
