@@ -67,8 +67,8 @@ def plot_scores(selector: Any, view: str | None = None, n: int = 20, ax: Any = N
 def plot_clusters(selector: Any, n: int | None = None, ax: Any = None) -> Any:
     """Draw what clusters are about: their most telling selected features.
 
-    The darker, the larger is the share of the cluster in what the feature tells of all clusters that
-    it stands for. A feature that does not stand for a cluster is white there.
+    The darker, the larger is the share of the cluster in what the feature tells of all clusters it
+    stands for. A feature that does not stand for a cluster is white there.
 
     Parameters
     ----------
