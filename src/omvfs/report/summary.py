@@ -394,7 +394,7 @@ def _stable(found: Any, views: Sequence[str], n_resamples: int) -> dict[str, Any
 
 
 def _stream(selector: Any) -> dict[str, Any]:
-    """Return what happened along the stream: chunks, the objective, and changes."""
+    """Return what happened along the stream: chunks, fit, and changes."""
     infos = list(selector.history_)
     n_rows = sum(each.n_rows for each in infos)
     # Of a stream of more chunks than are remembered, the last.
