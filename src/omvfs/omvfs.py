@@ -511,9 +511,8 @@ class OMVFS(StreamSelector[FittedState]):
         ----------
         n_resamples : int, default=None
             How often rows are drawn anew to tell how much of the selection is chance, as
-            `stability` does if it is to be quick; the dearest part. By default 5 times, and 2 where
-            views times clusters are more than 1,000, so that a report is made within 2 s of the
-            ranking. 0 leaves it out.
+            `stability` does; the dearest part. By default 5 times, and 2 where views times clusters
+            are more than 1,000. 0 leaves it out.
         examples : mapping of int to sequence of mapping, default=None
             A few rows of each cluster by what they are called, such as
             ``{0: [{"title": "..."}]}``: rows have no names in here.
@@ -552,8 +551,8 @@ class OMVFS(StreamSelector[FittedState]):
         *others : OMVFS
         order : bool, default=False
             Whether the parts follow each other in time, as they are given. Then all but the last
-            are faded by what came after them, as `half_life` says, and the last rows are the most
-            recent ones. By default parts are alike, and no rows are.
+            are faded by what came after them, as `half_life` says. By default parts are side by
+            side.
 
         Returns
         -------

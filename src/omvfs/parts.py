@@ -256,7 +256,7 @@ class Merger:
             part = self._load(0)
             return part.known, part.history
         settings = self._settings
-        sample = in_pairs(self._state(i).sample for i in self._order)
+        sample = in_pairs(self._state(i, self._load(i).known).sample for i in self._order)
         widths = self.schema.widths
         none = State.empty(widths, settings)
         united = Answers(replace(none, sample=sample.compact(), n_rows=self._n_rows), settings)
@@ -279,9 +279,9 @@ class Merger:
         )
         return known, total.history
 
-    def _state(self, i: int) -> State:
+    def _state(self, i: int, known: FittedState) -> State:
         """Return what part number i has learned, with the columns of all, faded by later rows."""
-        known, settings = self._load(i).known, self._settings
+        settings = self._settings
         state, places = known.state, self._places(known)
         if places is not None:
             state = state.place(places, self.schema.widths)
@@ -295,8 +295,8 @@ class Merger:
 
     def _total(self, i: int, common: State) -> _Total:
         """Return what part number i has in the common clusters."""
-        part, state = self._load(i), self._state(i)
-        answers = Answers(state, self._settings)
+        part = self._load(i)
+        answers = Answers(self._state(i, part.known), self._settings)
         labels = fit_to_clusters(answers.rows, common.views, common.weights).argmax(axis=1)
         K, preparation = common.views[0].n_clusters, part.known.preparation
         if (places := self._places(part.known)) is not None:
