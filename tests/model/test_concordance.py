@@ -7,14 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from omvfs.model import concordance as module
-from omvfs.model.concordance import (
-    between_views,
-    concordance,
-    likeness,
-    rows_alone,
-    together,
-)
+from omvfs.model.concordance import concordance, likeness
 
 # Whole numbers with many zeros, so that some rows have nothing and some are the same.
 rows = arrays(
@@ -54,32 +47,6 @@ def test_likeness_is_what_its_definition_says(X):
     np.testing.assert_allclose(likeness(X).sum(axis=0), 0, atol=1e-9)
 
 
-@given(rows, st.integers(1, 4), st.integers(0, 50))
-@settings(max_examples=60, deadline=None)
-def test_being_together_is_a_likeness_of_those_in_the_same_cluster(X, k, seed):
-    labels, L = np.random.default_rng(seed).integers(k, size=len(X)), likeness(X)
-    with_whom = module._centred((labels[:, np.newaxis] == labels).astype(float))
-    assert together(labels, L) == pytest.approx(correlation(with_whom, L), abs=1e-6)
-
-
-@given(rows, st.integers(0, 50))
-@settings(max_examples=50, deadline=None)
-def test_rows_alone_are_compared_with_each_other_only(X, seed):
-    L, rng = likeness(X), np.random.default_rng(seed)
-    assert rows_alone(L, None) is L
-    some = np.sort(rng.permutation(len(X))[: rng.integers(1, len(X) + 1)])
-    own = rows_alone(L, some)
-    np.testing.assert_allclose(own.sum(axis=0), 0, atol=1e-9)
-    if len(some) < 4:
-        assert not own.any()
-        assert together(np.zeros(len(some), np.intp), own) == 0
-        return
-    # What is taken from all rows alike, or from all that are compared with one, changes nothing.
-    shift = rng.random(len(X))
-    other = L + np.add.outer(shift, shift) * (1 - np.eye(len(X)))
-    np.testing.assert_allclose(rows_alone(other, some), own, atol=1e-9)
-
-
 @given(rows, st.integers(0, 2**32 - 1))
 @settings(max_examples=25, deadline=None)
 def test_it_is_the_mean_correlation_with_all_other_views(X, seed):
@@ -95,27 +62,6 @@ def test_it_is_the_mean_correlation_with_all_other_views(X, seed):
     ]
     assert concordance(views, chosen) == pytest.approx(np.mean(expected), abs=1e-6)
     assert concordance(views, chosen) <= 1 + 1e-12
-
-
-@given(rows, st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
-def test_views_agree_as_their_likenesses_over_the_rows_that_have_both(X, seed):
-    rng = np.random.default_rng(seed)
-    views = [X, rng.poisson(1, (len(X), 5)), sp.csr_array(rng.poisson(2, (len(X), 4)))]
-    present = rng.random((len(X), 3)) < 0.8
-    whole, some = between_views(views), between_views(views, present)
-    dense = [each.toarray() if sp.issparse(each) else each for each in views]
-    for v in range(3):
-        assert whole[v, v] == some[v, v] == 1
-        for w in set(range(3)) - {v}:
-            both = correlation(*(slow_likeness(dense[u]) for u in (v, w)))
-            assert whole[v, w] == pytest.approx(both, abs=1e-6)
-            rows = np.flatnonzero(present[:, v] & present[:, w])
-            if len(rows) < 4:
-                assert np.isnan(some[v, w])
-                continue
-            both = correlation(*(slow_likeness(dense[u][rows]) for u in (v, w)))
-            assert some[v, w] == pytest.approx(both, abs=1e-6)
 
 
 def planted(seed, n=120, told=6, noise=10):
@@ -146,7 +92,6 @@ def test_where_nothing_can_be_told_it_is_0():
     X = planted(0)
     some, none = np.arange(4), np.arange(0)
     assert concordance([X_v[:3] for X_v in X], [some, some]) == 0
-    assert np.isnan(between_views([np.eye(3), np.eye(3)])[0, 1])
     assert concordance(X, [none, none]) == 0
     assert concordance([X_v * 0 for X_v in X], [some, some]) == 0
     assert concordance([np.ones((9, 4))] * 2, [some, some]) == 0

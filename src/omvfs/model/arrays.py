@@ -12,13 +12,6 @@ IntArray: TypeAlias = NDArray[np.intp]
 # A dense array or a CSR matrix. scipy ships no types, so a checker cannot tell them apart.
 Block: TypeAlias = Any
 
-# A matrix is full if one entry in so many is there: an array is at most 2.7 times as large, and
-# products with a few vectors take as long (a CSR matrix 0.45 ns an entry, an array 0.1 to 0.2 ns).
-_FULL = 4
-# Rows of a column that are added up at once.
-_ADDED_AT_ONCE = 512
-_ONES = np.ones(_ADDED_AT_ONCE)
-
 
 def column_sums(X: Block) -> NDArray[np.float64]:
     """Return the sum of every column, in double precision.
@@ -71,18 +64,6 @@ def dense(X: Block) -> Array:
     """
     array: Array = X.toarray() if sp.issparse(X) else np.asarray(X)
     return array
-
-
-def dense_if_full(X: Block) -> Block:
-    """Return a CSR matrix as an array if that is quicker to work with, and not much larger.
-
-    Examples
-    --------
-    >>> dense_if_full(sp.csr_array([[1.0, 0.0]]))
-    array([[1., 0.]])
-    """
-    full = sp.issparse(X) and _FULL * X.nnz >= X.shape[0] * X.shape[1]
-    return dense(X) if full else X
 
 
 def unit_rows(X: Block) -> Block:
@@ -152,34 +133,6 @@ def rounding(dtype: np.dtype[Any]) -> float:
     return 1e-10 if dtype == np.float64 else 1e-5
 
 
-def tie_width(values: Array) -> float:
-    """Return the difference up to which values are taken for equal: well above rounding error.
-
-    Sums over features round differently in another order of the features. Where such a difference
-    decided, so would the order.
-
-    Examples
-    --------
-    >>> tie_width(np.array([0.0, -4.0]))
-    4e-10
-    """
-    return float(np.max(np.abs(values), initial=0)) * rounding(values.dtype)
-
-
-def in_ties(values: Array) -> Array:
-    """Return values rounded so that those equal but for rounding error are equal.
-
-    Examples
-    --------
-    >>> in_ties(np.array([1.0, 1.0 + 1e-15, 2.0])).argmax()
-    np.int64(2)
-    >>> in_ties(np.array([1.0, 1.0 + 1e-15])).argmax()
-    np.int64(0)
-    """
-    width = tie_width(values)
-    return values if width == 0 else np.round(values / width)
-
-
 def significant(values: Array, dtype: np.dtype[Any] | None = None) -> NDArray[np.float64]:
     """Return values rounded to the digits that do not depend on the processor.
 
@@ -204,27 +157,6 @@ def significant(values: Array, dtype: np.dtype[Any] | None = None) -> NDArray[np
     return found
 
 
-def near_largest(values: Array, noise: float = 0.0) -> NDArray[np.bool_]:
-    """Return which values are the largest of their row, but for rounding error.
-
-    Measured row by row: beside a long row, a short one has its own largest value all the same.
-    Values of up to `noise` rounding errors of the largest of all are taken for zero.
-
-    Examples
-    --------
-    >>> near_largest(np.array([[1.0, 1.0 + 1e-15], [1e-9, 2e-9]]))
-    array([[ True,  True],
-           [False,  True]])
-    """
-    eps = np.finfo(values.dtype).eps
-    # By columns: NumPy is slow to find the largest of short rows.
-    across = np.ascontiguousarray(values.T)
-    largest = across.max(axis=0, initial=-np.inf)
-    sizes = np.maximum(largest, -across.min(axis=0, initial=np.inf))
-    slack = np.maximum(0.1 * np.sqrt(eps) * sizes, noise * eps * sizes.max(initial=0))
-    return np.ascontiguousarray((largest - slack <= across).T)
-
-
 def project(X: Sequence[Block], V: Sequence[Array]) -> Array:
     """Return Σ_v X_v V_v, rows by clusters.
 
@@ -237,35 +169,6 @@ def project(X: Sequence[Block], V: Sequence[Array]) -> Array:
     total: Array = np.asarray(X[0] @ V[0])
     for X_v, V_v in zip(X[1:], V[1:], strict=True):
         total = total + X_v @ V_v
-    return total
-
-
-def column_sq_norms(V: Sequence[Array]) -> NDArray[np.float64]:
-    """Return the squared norm of every column of V over all views.
-
-    Examples
-    --------
-    >>> column_sq_norms([np.array([[3.0]]), np.array([[4.0]])])
-    array([25.])
-    """
-    total: NDArray[np.float64] = np.sum([_sq_norms(V_v) for V_v in V], axis=0)
-    return total
-
-
-def _sq_norms(V: Array) -> NDArray[np.float64]:
-    """Return the squared norm of every column, the same to the bit with rows of zeros behind.
-
-    Products add up in an order that depends on the number of rows, so all are of as many.
-    """
-    total = np.zeros(V.shape[1])
-    for start in range(0, len(V), _ADDED_AT_ONCE):
-        squares = np.square(V[start : start + _ADDED_AT_ONCE], dtype=np.float64)
-        if len(squares) < _ADDED_AT_ONCE:
-            squares = np.concatenate(
-                [squares, np.zeros((_ADDED_AT_ONCE - len(squares), len(total)))]
-            )
-        # NumPy is slow to add up short rows; a product with ones is the same sum.
-        total += _ONES @ squares
     return total
 
 

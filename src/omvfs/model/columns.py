@@ -1,43 +1,14 @@
 """Rows on some of their columns."""
 
 import copy
-from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.model.arrays import Array, Block, IntArray, dense_if_full
-
-Columns: TypeAlias = IntArray | slice
+from omvfs.model.arrays import Block, IntArray
 
 
-def on_own_columns(X: Block) -> tuple[Columns, Block]:
-    """Return the columns in which a CSR matrix has entries, and the matrix on these alone.
-
-    That is an array if it is full enough. Of an array, all columns and the array.
-
-    Examples
-    --------
-    >>> on_own_columns(sp.csr_array([[0.0, 1.0, 2.0]]))
-    (array([1, 2]), array([[1., 2.]]))
-    """
-    if not sp.issparse(X):
-        return slice(None), X
-    if X.nnz == X.shape[0] * X.shape[1] > 0:
-        return np.arange(X.shape[1]), dense_if_full(X)
-    # NumPy is slow to index by anything else.
-    indices = X.indices.astype(np.intp, copy=False)
-    has = np.zeros(X.shape[1], bool)
-    has[indices] = True
-    columns = np.flatnonzero(has)
-    # Only the places of these columns are written and read: filling the others would take longer.
-    place = np.empty(X.shape[1], np.int32)
-    place[columns] = np.arange(len(columns), dtype=np.int32)
-    parts = X.data, place.take(indices), X.indptr
-    return columns, dense_if_full(sp.csr_array(parts, shape=(X.shape[0], len(columns))))
-
-
-def on_columns(X: Block, columns: Columns) -> Block:
+def on_columns(X: Block, columns: IntArray) -> Block:
     """Return rows on some columns, all that they have entries in among them or not.
 
     Examples
@@ -45,8 +16,6 @@ def on_columns(X: Block, columns: Columns) -> Block:
     >>> on_columns(sp.csr_array([[0.0, 1.0, 2.0]]), np.array([0, 2])).toarray()
     array([[0., 2.]])
     """
-    if isinstance(columns, slice):
-        return X
     if not sp.issparse(X):
         return X[:, columns]
     place = np.zeros(X.shape[1], np.int32)
@@ -56,27 +25,6 @@ def on_columns(X: Block, columns: Columns) -> Block:
     indptr = np.searchsorted(here, X.indptr).astype(X.indptr.dtype)
     parts = X.data.take(here), indices.take(here) - 1, indptr
     return sp.csr_array(parts, shape=(X.shape[0], len(columns)))
-
-
-def put_rows(into: Array, index: Columns, rows: Array) -> None:
-    """Put rows of an array into the place of others, in place.
-
-    Examples
-    --------
-    >>> into = np.zeros((3, 2))
-    >>> put_rows(into, np.array([2, 0]), np.array([[1.0, 2.0], [3.0, 4.0]]))
-    >>> into
-    array([[3., 4.],
-           [0., 0.],
-           [1., 2.]])
-    """
-    if into.ndim == 1 or isinstance(index, slice) or not into.flags.c_contiguous:
-        into[index] = rows
-        return
-    # A row as one item: NumPy is slow to index by rows that are short.
-    item = np.dtype((np.void, into.itemsize * into.shape[1]))
-    whole = np.ascontiguousarray(rows, into.dtype).view(item)
-    into.view(item)[index] = whole
 
 
 def widen_columns(block: Block, width: int) -> Block:

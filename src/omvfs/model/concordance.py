@@ -6,23 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block, IntArray, dense, unit_rows
-from omvfs.model.columns import on_columns
-from omvfs.model.indicator import Indicator, transposed_product
-from omvfs.model.presence import Presence, take
 
 # Rows that are compared, each with each, at most.
 _MOST_ROWS = 1000
 # With fewer, nothing is left of a likeness when means are taken from it.
-FEWEST_ROWS = 4
-# The same, where each view is compared with each.
-_MOST_PAIRED = 500
+_FEWEST_ROWS = 4
 # How often the features of one view alone are halved.
 _SPLITS = 2
 # Of a squared norm of 1, what rounding may leave.
 _NOTHING = 1e-9
 
 
-def concordance(X: Sequence[Block], chosen: Sequence[IntArray], present: Presence = None) -> float:
+def concordance(
+    X: Sequence[Block], chosen: Sequence[IntArray], present: NDArray[np.bool_] | None = None
+) -> float:
     """Return how far rows alike by chosen features of a view are alike by all of the others.
 
     Likeness of rows is what `likeness` makes of it, and the answer the correlation of two of them:
@@ -58,13 +55,15 @@ def concordance(X: Sequence[Block], chosen: Sequence[IntArray], present: Presenc
     (0.7, 0.0)
     """
     n = X[0].shape[0]
-    if n < FEWEST_ROWS:
+    if n < _FEWEST_ROWS:
         return 0.0
     if n > _MOST_ROWS:
         drawn = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_ROWS])
-        X, present = [X_v[drawn] for X_v in X], take(present, drawn)
+        X, present = [X_v[drawn] for X_v in X], None if present is None else present[drawn]
     if len(X) > 1:
-        return _across(X, chosen) if present is None else _across_some(X, chosen, present)
+        if present is None or present.all():
+            return _across(X, chosen)
+        return _across_some(X, chosen, present)
     return float(np.mean([_across(*two) for two in _halved(X[0], chosen[0])]))
 
 
@@ -119,121 +118,6 @@ def likeness_correlation(K: NDArray[np.float64], L: NDArray[np.float64]) -> floa
     return float(np.sum(K * L)) / norms if norms > _NOTHING else 0.0
 
 
-def together(labels: IntArray, L: NDArray[np.float64]) -> float:
-    """Return the correlation of being in the same cluster with a likeness; 0 if one has nothing.
-
-    Without a matrix of who is with whom, U-centred as the likeness is: of the product, sums within
-    clusters are left, as rows of the likeness sum to 0; of the norm, the sizes of the clusters.
-
-    Parameters
-    ----------
-    labels : int array of shape (n,)
-        Cluster of every row.
-    L : array of shape (n, n)
-        A likeness of the same rows.
-
-    Examples
-    --------
-    >>> L = likeness(np.eye(2)[[0, 0, 1, 1]])
-    >>> round(together(np.array([0, 0, 1, 1]), L), 3), together(np.array([0, 0, 0, 0]), L)
-    (1.0, 0.0)
-    """
-    n = len(labels)
-    if n < FEWEST_ROWS:
-        return 0.0
-    mates = np.bincount(labels)[labels] - 1.0
-    pairs = mates.sum()
-    squares = pairs - 2 * (mates @ mates) / (n - 2) + pairs**2 / ((n - 1) * (n - 2))
-    norms = float(np.sqrt(max(0.0, squares)) * np.linalg.norm(L))
-    if norms <= _NOTHING * n:
-        return 0.0
-    U = Indicator(labels, np.ones(n), int(labels.max()) + 1)
-    return float(transposed_product(L, U)[np.arange(n), labels].sum()) / norms
-
-
-def rows_alone(L: NDArray[np.float64], rows: IntArray | None) -> NDArray[np.float64]:
-    """Return what a likeness is of some rows alone, itself if of all.
-
-    Examples
-    --------
-    >>> L = likeness(np.eye(2)[[0, 0, 1, 1, 1]])
-    >>> rows_alone(L, np.array([0, 1, 2, 3])).sum(axis=0).round(9) + 0
-    array([0., 0., 0., 0.])
-    """
-    if rows is None:
-        return L
-    few = len(rows) < FEWEST_ROWS
-    return np.zeros((len(rows),) * 2) if few else _centred(L[np.ix_(rows, rows)])
-
-
-def chance_error(n_rows: int) -> float:
-    """Return the standard error of a correlation of likenesses that have nothing in common.
-
-    Over all ways to pair the rows, of matrices whose rows sum to 0, its square is the variance.
-
-    Examples
-    --------
-    >>> round(chance_error(1000), 4)
-    0.0014
-    """
-    return float(np.sqrt(2 / (n_rows * (n_rows - 3))))
-
-
-def between_views(X: Sequence[Block], present: Presence = None) -> NDArray[np.float64]:
-    """Return how far views agree on which rows are alike, each with each.
-
-    The correlation of the likeness of rows by all features of one view with that by all of another,
-    over the rows that have both: 0 by chance, 1 at most.
-
-    Parameters
-    ----------
-    X : sequence of array or CSR matrix of shape (n, D_v)
-        Of more than 500 rows, so many are drawn.
-    present : array of shape (n, n_views), optional
-        Which rows have which views; by default all.
-
-    Returns
-    -------
-    array of shape (n_views, n_views)
-        Symmetric, 1 on the diagonal; NaN for views that fewer than four rows have together.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> kinds = np.eye(3)[rng.integers(0, 3, 200)]
-    >>> alike = [kinds + 0.5 * rng.random((200, 3)) for _ in range(2)]
-    >>> found = between_views([*alike, rng.random((200, 3))])
-    >>> np.abs(found).round(1)
-    array([[1. , 0.9, 0. ],
-           [0.9, 1. , 0. ],
-           [0. , 0. , 1. ]])
-    """
-    n = X[0].shape[0]
-    if n > _MOST_PAIRED:
-        drawn = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_PAIRED])
-        X, present = [X_v[drawn] for X_v in X], take(present, drawn)
-    found = np.eye(len(X))
-    whole = [likeness(X_v) for X_v in X] if present is None and n >= FEWEST_ROWS else []
-    for v in range(len(X)):
-        for w in range(v):
-            both = whole[v : v + 1] + whole[w : w + 1]
-            if present is not None:
-                rows = np.flatnonzero(present[:, v] & present[:, w])
-                both = (
-                    [likeness(X_u[rows]) for X_u in (X[v], X[w])]
-                    if len(rows) >= FEWEST_ROWS
-                    else []
-                )
-            found[v, w] = found[w, v] = likeness_correlation(*both) if both else np.nan
-    return found
-
-
-def halves_of_features(X: Block) -> Iterator[tuple[Block, Block]]:
-    """Yield one view as two, each with half of the features, some times over."""
-    for (first, second), _ in _halved(X, np.zeros(0, np.intp)):
-        yield first, second
-
-
 def _centred(K: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a symmetric matrix U-centred: its diagonal is 0, and every row sums to 0."""
     n = len(K)
@@ -250,7 +134,7 @@ def _across(X: Sequence[Block], chosen: Sequence[IntArray]) -> float:
     total = np.sum(whole, axis=0)
     found = []
     for X_v, own, columns in zip(X, whole, chosen, strict=True):
-        found.append(likeness_correlation(likeness(on_columns(X_v, columns)), total - own))
+        found.append(likeness_correlation(likeness(X_v[:, columns]), total - own))
     return float(np.mean(found))
 
 
@@ -262,9 +146,9 @@ def _across_some(
     for v, columns in enumerate(chosen):
         others = np.delete(present, v, axis=1)
         rows = np.flatnonzero(present[:, v] & others.any(axis=1))
-        if len(rows) < FEWEST_ROWS:
+        if len(rows) < _FEWEST_ROWS:
             continue
-        ours = likeness(on_columns(X[v][rows], columns))
+        ours = likeness(X[v][rows][:, columns])
         theirs = np.sum([likeness(X_w[rows]) for w, X_w in enumerate(X) if w != v], axis=0)
         found.append(likeness_correlation(ours, theirs))
     return float(np.mean(found)) if found else 0.0
@@ -277,6 +161,6 @@ def _halved(X: Block, chosen: IntArray) -> Iterator[tuple[list[Block], list[IntA
         first = rng.permutation(X.shape[1]) < X.shape[1] // 2
         halves = np.flatnonzero(first), np.flatnonzero(~first)
         yield (
-            [on_columns(X, half) for half in halves],
+            [X[:, half] for half in halves],
             [np.flatnonzero(np.isin(half, chosen)) for half in halves],
         )
