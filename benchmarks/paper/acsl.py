@@ -10,9 +10,9 @@ from sklearn.metrics.pairwise import euclidean_distances
 from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import Centred, enough, ridge_factor
 from omvfs.baselines.graphs import FloatArray, degrees, neighbour_graph, simplex_rows
+from omvfs.baselines.similarity import laplacian
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, rows_divided, scale_columns
-from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 
 # Weight of ‖w_j‖², without which w_j is anything where two views say the same.

@@ -12,10 +12,10 @@ from sklearn.preprocessing import MinMaxScaler
 from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import indicator, orthonormal, solve_ridge, unit_columns
 from omvfs.baselines.graphs import FloatArray, in_double, neighbour_graph
+from omvfs.baselines.similarity import laplacian
 from omvfs.data.blocks import hstack
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
-from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 from omvfs.parameters import seed_of
 from paper.acsl import learned_graph, shares

@@ -9,10 +9,10 @@ from sklearn.preprocessing import normalize
 
 from omvfs.baselines import eufs
 from omvfs.baselines.eufs import EUFS, Directions
+from omvfs.baselines.neighbours import neighbours
+from omvfs.baselines.similarity import laplacian
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
-from omvfs.model.graph.neighbours import neighbours
-from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import orthogonality_gap
 from omvfs.selector import rank
 from support import KINDS, clustered, counts, dense

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from omvfs.baselines import ndfs
 from omvfs.baselines.factors import unit_columns
 from omvfs.baselines.ndfs import Analysis
-from omvfs.model.graph.neighbours import neighbours
-from omvfs.model.graph.similarity import laplacian
+from omvfs.baselines.neighbours import neighbours
+from omvfs.baselines.similarity import laplacian
 from support import KINDS, counts, dense
 
 SOLVERS = {"features": (10**6, 10**6), "rows": (0, 10**6), "conjugate gradients": (0, 0)}

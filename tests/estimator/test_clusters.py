@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omvfs import OMVFS, fitted
+from omvfs.baselines.neighbours import neighbours
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy, normalized_mutual_information
-from omvfs.model.graph.neighbours import neighbours
 from streams import few
 from support import counts, recovered
 

@@ -13,9 +13,9 @@ from omvfs.baselines.factors import (
     unit_columns,
 )
 from omvfs.baselines.graphs import FloatArray
+from omvfs.baselines.neighbours import neighbours
+from omvfs.baselines.similarity import laplacian
 from omvfs.model.arrays import Array, Block, dense, squared_row_norms
-from omvfs.model.graph.neighbours import neighbours
-from omvfs.model.graph.similarity import laplacian
 from omvfs.model.objective import row_norms
 from omvfs.parameters import number
 

@@ -14,6 +14,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.utils import check_array
 
 from omvfs.baselines.base import Found, PerViewSelector
+from omvfs.baselines.neighbours import k_nearest, neighbours
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import (
@@ -23,7 +24,6 @@ from omvfs.model.arrays import (
     squared_row_norms,
     sums_by_label,
 )
-from omvfs.model.graph.neighbours import k_nearest, neighbours
 from omvfs.parameters import number, one_of
 
 FloatArray: TypeAlias = NDArray[np.float64]

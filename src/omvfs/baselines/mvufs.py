@@ -15,12 +15,12 @@ from sklearn.utils import Tags
 from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import unit_columns
 from omvfs.baselines.graphs import FloatArray
+from omvfs.baselines.neighbours import neighbours
 from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block, dense, squared_row_norms, unit_rows
 from omvfs.model.clustering import embedded, k_means
-from omvfs.model.graph.neighbours import neighbours
 from omvfs.model.objective import inner, row_norms
 from omvfs.parameters import one_of, seed_of
 

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 
 from omvfs.baselines.factors import Factors, FactorSelector, indicator, solve_ridge, unit_columns
 from omvfs.baselines.graphs import FloatArray
+from omvfs.baselines.neighbours import neighbours
+from omvfs.baselines.similarity import laplacian, split_signs
 from omvfs.model.arrays import Block, dense, scale_columns
-from omvfs.model.graph.neighbours import neighbours
-from omvfs.model.graph.similarity import laplacian, split_signs
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
 
 # Up to so many features or, where they are fewer, rows, the regression is solved directly. The

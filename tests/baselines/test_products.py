@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omvfs.model.graph import products
-from omvfs.model.graph.neighbours import neighbours
-from omvfs.model.graph.products import product_strips
+from omvfs.baselines import products
+from omvfs.baselines.neighbours import neighbours
+from omvfs.baselines.products import product_strips
 
 # What costs nothing is always taken.
 COSTS = {

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from omvfs.baselines.products import product_strips
 from omvfs.model.arrays import Array, Block, IntArray, squared_row_norms, unit_rows
-from omvfs.model.graph.products import product_strips
 
 # Relative difference up to which similarities in single precision are taken for equal.
 NEAR = 1e-5

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from omvfs.model.graph import similarity as graph
-from omvfs.model.graph.neighbours import nearest, neighbours, normalised_neighbours
+from omvfs.baselines import similarity as graph
+from omvfs.baselines.neighbours import nearest, neighbours, normalised_neighbours
 from support import KINDS, dense
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())

@@ -1,1 +1,0 @@
-"""Who is near whom, and what neighbours say."""
