@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from scipy.sparse.csgraph import laplacian
 from sklearn.metrics.pairwise import euclidean_distances
 
 from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import Centred, enough, ridge_factor
 from omvfs.baselines.graphs import FloatArray, degrees, neighbour_graph, simplex_rows
-from omvfs.baselines.similarity import laplacian
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, rows_divided, scale_columns
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from scipy.sparse.csgraph import laplacian
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import MinMaxScaler
 
 from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import indicator, orthonormal, solve_ridge, unit_columns
 from omvfs.baselines.graphs import FloatArray, in_double, neighbour_graph
-from omvfs.baselines.similarity import laplacian
 from omvfs.data.blocks import hstack
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import laplacian
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
 from omvfs.baselines import eufs
 from omvfs.baselines.eufs import EUFS, Directions
 from omvfs.baselines.neighbours import neighbours
-from omvfs.baselines.similarity import laplacian
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.objective import orthogonality_gap

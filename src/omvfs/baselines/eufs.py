@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import laplacian
 
 from omvfs.baselines.factors import (
     Factors,
@@ -14,7 +16,6 @@ from omvfs.baselines.factors import (
 )
 from omvfs.baselines.graphs import FloatArray
 from omvfs.baselines.neighbours import neighbours
-from omvfs.baselines.similarity import laplacian
 from omvfs.model.arrays import Array, Block, dense, squared_row_norms
 from omvfs.model.objective import row_norms
 from omvfs.parameters import number
@@ -100,7 +101,7 @@ class EUFS(FactorSelector):
 
     def _factorise(self, X: Block, rng: np.random.Generator) -> Factors:
         U = unit_columns(indicator(X, self.n_clusters, rng))
-        L = laplacian(neighbours(X, self.n_neighbors))
+        L = sp.csr_array(laplacian(neighbours(X, self.n_neighbors)))
         admm = Directions(X, L, U, self.sparsity, self.graph_weight, self.penalty)
         n_iter, gap = 0, np.inf
         while n_iter < self.max_iter and gap > self.tol:

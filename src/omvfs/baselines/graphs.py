@@ -313,7 +313,7 @@ def neighbour_graph(X: Block, k: int, weights: str, width: float | None) -> sp.c
     X = in_double(X)
     n = X.shape[0]
     if weights == "cosine":
-        return neighbours(X, min(k, max(1, n - 1)))
+        return neighbours(X, k)
     # Without their common part, rows give their distances more exactly. Sparse ones have little.
     chosen = k_nearest(X if sp.issparse(X) else X - X.mean(axis=0), k)
     i, j = np.repeat(np.arange(n), chosen.shape[1]), chosen.ravel()

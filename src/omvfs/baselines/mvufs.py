@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import unit_columns
 from omvfs.baselines.graphs import FloatArray
-from omvfs.baselines.neighbours import neighbours
+from omvfs.baselines.neighbours import nearest_by_cosine
 from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
@@ -435,27 +435,11 @@ def local_residual(X: Block, k: int) -> sp.csr_array:
            [-0.91,  1.  ,  0.  ],
            [ 0.  ,  0.  ,  0.  ]])
     """
-    n = X.shape[0]
     unit = unit_rows(X)
-    A = _nearest_others(unit, min(k, max(1, n - 1)))
+    A = nearest_by_cosine(unit, k)
     for row in (slice(*ends) for ends in pairwise(A.indptr)):
         near = unit[A.indices[row]]
         K = dense(near @ near.T)
         K[np.diag_indices(len(K))] = 1 + _RIDGE
         A.data[row] = np.linalg.solve(K, A.data[row])
     return sp.csr_array(sp.diags_array((np.diff(A.indptr) > 0).astype(np.float64)) - A)
-
-
-def _nearest_others(unit: Block, k: int) -> sp.csr_array:
-    """Return the positive cosines of every row with its k nearest others, row by row."""
-    n = unit.shape[0]
-    # A row is its own nearest, unless others are equal to it.
-    S = neighbours(unit, min(k + 1, n), unit).tocoo()
-    others = (S.row != S.col) & (S.data > 0)
-    rows, columns, values = S.row[others], S.col[others], S.data[others]
-    order = np.lexsort((columns, -np.round(values, 10), rows))
-    first = np.searchsorted(rows[order], np.arange(n))
-    kept = order[np.arange(len(order)) - first[rows[order]] < k]
-    S = sp.csr_array((values[kept], (rows[kept], columns[kept])), shape=(n, n))
-    S.sort_indices()
-    return S

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import laplacian
 
 from omvfs.baselines.factors import Factors, FactorSelector, indicator, solve_ridge, unit_columns
 from omvfs.baselines.graphs import FloatArray
 from omvfs.baselines.neighbours import neighbours
-from omvfs.baselines.similarity import laplacian, split_signs
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
 
@@ -94,7 +94,8 @@ class NDFS(FactorSelector):
 
     def _factorise(self, X: Block, rng: np.random.Generator) -> Factors:
         F = unit_columns(indicator(X, self.n_clusters, rng) + 0.2)
-        L = self.graph_weight * laplacian(neighbours(X, self.n_neighbors), normalised=True)
+        W = neighbours(X, self.n_neighbors)
+        L = self.graph_weight * sp.csr_array(laplacian(W, normed=True))
         analysis = Analysis(X, L, F, self.sparsity, self.orthogonality)
         n_iter, change = 0, np.inf
         while n_iter < self.max_iter and change > self.tol:
@@ -127,7 +128,7 @@ class Analysis:
 
     def __init__(self, X: Block, L: Block, F: FloatArray, beta: float, gamma: float) -> None:
         self._X, self._L, self._beta, self._gamma = X, L, beta, gamma
-        self._L_pos, self._L_neg = split_signs(L)
+        self._L_pos, self._L_neg = L.maximum(0), (-L).maximum(0)
         self._gram = None
         if X.shape[1] <= min(X.shape[0], _FEATURES):
             self._gram = dense(X.T @ X)

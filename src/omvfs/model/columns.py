@@ -8,25 +8,6 @@ import scipy.sparse as sp
 from omvfs.model.arrays import Block, IntArray
 
 
-def on_columns(X: Block, columns: IntArray) -> Block:
-    """Return rows on some columns, all that they have entries in among them or not.
-
-    Examples
-    --------
-    >>> on_columns(sp.csr_array([[0.0, 1.0, 2.0]]), np.array([0, 2])).toarray()
-    array([[0., 2.]])
-    """
-    if not sp.issparse(X):
-        return X[:, columns]
-    place = np.zeros(X.shape[1], np.int32)
-    place[columns] = np.arange(1, len(columns) + 1, dtype=np.int32)
-    indices = place.take(X.indices)
-    here = np.flatnonzero(indices)
-    indptr = np.searchsorted(here, X.indptr).astype(X.indptr.dtype)
-    parts = X.data.take(here), indices.take(here) - 1, indptr
-    return sp.csr_array(parts, shape=(X.shape[0], len(columns)))
-
-
 def widen_columns(block: Block, width: int) -> Block:
     """Return a block with empty columns behind its own.
 
