@@ -62,25 +62,13 @@ class OtherVersionError(CheckpointError):
 
 
 def previous(path: PathLike) -> Path:
-    """Return where the checkpoint before the last one is kept.
-
-    Examples
-    --------
-    >>> previous("run/model.omvfs").name
-    'model.omvfs.1'
-    """
+    """Return where the checkpoint before the last one is kept."""
     path = Path(path)
     return path.with_name(path.name + ".1")
 
 
 def kept(path: PathLike) -> Path | None:
-    """Return the checkpoint to go on from: the last one, else the one before; None without any.
-
-    Examples
-    --------
-    >>> kept("nowhere/model.omvfs") is None
-    True
-    """
+    """Return the checkpoint to go on from: the last one, else the one before; None without any."""
     return next((each for each in (Path(path), previous(path)) if each.exists()), None)
 
 
@@ -130,13 +118,7 @@ def _keep(path: Path) -> None:
 
 
 def read(path: PathLike) -> tuple[Tensors, Any]:
-    """Return the arrays and the JSON of a checkpoint, whole but otherwise unchecked.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is damaged, cut off, too large, of another version or something else.
-    """
+    """Return the arrays and the JSON of a checkpoint, whole but otherwise unchecked."""
     name, path = os.fspath(path), Path(path)
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -162,16 +144,7 @@ def older(path: PathLike | None) -> str:
 
 
 def encoded(tensors: Mapping[str, NDArray[Any]], tree: Any, name: str = GIVEN) -> bytes:
-    """Return the bytes of a checkpoint: the same for the same contents.
-
-    Parameters
-    ----------
-    tensors : mapping of str to array
-    tree : object
-        Anything that JSON can hold.
-    name : str
-        What errors call it.
-    """
+    """Return the bytes of a checkpoint: the same for the same contents."""
     from omvfs import __version__
 
     text = json.dumps(tree, sort_keys=True, allow_nan=False).encode()
@@ -188,12 +161,6 @@ def encoded(tensors: Mapping[str, NDArray[Any]], tree: Any, name: str = GIVEN) -
 
 def decoded(content: bytes, name: str = GIVEN) -> tuple[Tensors, Any]:
     """Return what `encoded` was given, of bytes that come from anywhere.
-
-    Parameters
-    ----------
-    content : bytes
-    name : str
-        What errors call it.
 
     Examples
     --------
@@ -314,16 +281,7 @@ class Decoder:
             raise ValueError("it has arrays that belong nowhere")
 
     def value(self, node: Any, hint: Any, place: str = "it") -> Any:
-        """Return the value of a type; ValueError if it is of another.
-
-        Parameters
-        ----------
-        node : object
-            As from `Encoder.node`, but from anywhere.
-        hint : type
-        place : str
-            For errors.
-        """
+        """Return the value of a type; ValueError if it is of another."""
         origin, args = get_origin(hint), get_args(hint)
         if hint is Any:
             return self._any(node)

@@ -126,13 +126,7 @@ def check_unchanged(learned: Settings, asked: Settings) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a setting as it may have been typed: once, if it is the same for all views.
-
-    Examples
-    --------
-    >>> plain((3.0, 3.0)), plain((3.0, 1.0))
-    (3.0, (3.0, 1.0))
-    """
+    """Return a setting as it may have been typed: once, if it is the same for all views."""
     return value[0] if isinstance(value, tuple) and len(set(value)) == 1 else value
 
 

@@ -43,11 +43,6 @@ def locked(target: PathLike) -> Iterator[None]:
 
     The lock is the process's: it does not outlive it, whatever file a killed one has left.
 
-    Parameters
-    ----------
-    target : path
-        A folder that is there, or a file, there or not, in one that is.
-
     Raises
     ------
     BusyError
@@ -125,21 +120,7 @@ def _lock(descriptor: int, busy: str = "", wait: bool = False) -> bool:
 
 
 def sweep(path: PathLike) -> None:
-    """Remove what killed writers of a file or folder have left beside it.
-
-    Parameters
-    ----------
-    path : path
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> (folder / ".model.1.part").touch()
-    >>> sweep(folder / "model")
-    >>> list(folder.iterdir())
-    []
-    """
+    """Remove what killed writers of a file or folder have left beside it."""
     path = Path(path)
     for part in path.parent.glob(f".{glob.escape(path.name)}.*{_PART}"):
         with contextlib.suppress(OSError):
@@ -165,15 +146,6 @@ def replacing(
         Who may read and write it, but for what the process denies to all its files.
     before : callable
         Called when the new file is whole, before it takes the place of the old one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "x"
-    >>> with replacing(path) as descriptor:
-    ...     _ = os.write(descriptor, b"new")
-    >>> path.read_bytes()
-    b'new'
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,17 +163,7 @@ def replacing(
 
 @contextmanager
 def replacing_text(path: PathLike) -> Iterator[IO[str]]:
-    r"""Give a file for text in UTF-8 that replaces the one at `path`, as `replacing` does.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "x"
-    >>> with replacing_text(path) as file:
-    ...     _ = file.write("wörd\n")
-    >>> path.read_text(encoding="utf-8")
-    'wörd\n'
-    """
+    r"""Give a file for text in UTF-8 that replaces the one at `path`, as `replacing` does."""
     with (
         replacing(path) as descriptor,
         open(descriptor, "w", encoding="utf-8", closefd=False) as file,
@@ -325,24 +287,12 @@ class Staging:
 
 
 def unfinished(folder: PathLike) -> bool:
-    """Tell whether some of the files that a killed writer meant for a folder are not there yet.
-
-    Examples
-    --------
-    >>> unfinished("nowhere")
-    False
-    """
+    """Tell whether some of the files that a killed writer meant for a folder are not there yet."""
     return (Path(folder) / _READY).is_dir()
 
 
 def settle(folder: PathLike) -> None:
-    """Bring the files that a killed writer meant for a folder, so that all are there or none.
-
-    Raises
-    ------
-    BusyError
-        If their writer is alive.
-    """
+    """Bring the files that a killed writer meant for a folder, so that all are there or none."""
     folder = Path(folder)
     if unfinished(folder):
         with contextlib.suppress(FileNotFoundError):

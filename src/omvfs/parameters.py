@@ -50,13 +50,7 @@ out of X.
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
-    """Return a parameter that must be one of some values, True not taken for 1.
-
-    Examples
-    --------
-    >>> one_of("solver", "paper", ("constrained", "paper"))
-    'paper'
-    """
+    """Return a parameter that must be one of some values, True not taken for 1."""
     for each in allowed:
         # No array, of which the comparison would be many; and True is not 1.
         alike = np.ndim(value) == 0 and isinstance(value, bool | np.bool_) == isinstance(each, bool)
@@ -112,11 +106,6 @@ def select_size(name: str, value: Any, also: str = "") -> int | float | None:
     """Return how many features to select: a number, a share of them, or None for all.
 
     What is allowed `also` is for the error to tell.
-
-    Examples
-    --------
-    >>> select_size("n_features_per_view", 0.5)
-    0.5
     """
     is_whole = isinstance(value, numbers.Integral)
     if value is None or (is_whole and value is not True and value >= 1):
@@ -128,27 +117,12 @@ def select_size(name: str, value: Any, also: str = "") -> int | float | None:
 
 
 def or_none(check: Check) -> Check:
-    """Return a check that passes None too.
-
-    Examples
-    --------
-    >>> or_none(select_size)("size", 1), or_none(select_size)("size", None)
-    (1, None)
-    """
+    """Return a check that passes None too."""
     return lambda name, value: None if value is None else check(name, value)
 
 
 def by_view(name: str, value: Any, check: Check, views: Sequence[str] | None) -> tuple[Any, ...]:
     """Return a parameter for every view: one value for all, or a mapping with one for each.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    check : callable
-        Of the value of one view, given a name and the value.
-    views : sequence of str or None
-        The views in order, or None if they are not known yet: any will do.
 
     Examples
     --------
@@ -166,13 +140,7 @@ def by_view(name: str, value: Any, check: Check, views: Sequence[str] | None) ->
 
 
 def seed(name: str, value: Any) -> Any:
-    """Return a parameter that scikit-learn takes as a `random_state`.
-
-    Examples
-    --------
-    >>> seed("random_state", 7)
-    7
-    """
+    """Return a parameter that scikit-learn takes as a `random_state`."""
     try:
         check_random_state(value)
     except (TypeError, ValueError) as error:
@@ -182,13 +150,7 @@ def seed(name: str, value: Any) -> Any:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return a seed for NumPy's generators from a `random_state` as scikit-learn takes it.
-
-    Examples
-    --------
-    >>> seed_of(0) == seed_of(0) != seed_of(1)
-    True
-    """
+    """Return a seed for NumPy's generators from a `random_state` as scikit-learn takes it."""
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 

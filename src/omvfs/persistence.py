@@ -103,13 +103,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as they were.
-
-    Examples
-    --------
-    >>> unpack_params({"views": {"map": [["text", {"slice": [0, 3, None]}]]}})
-    {'views': {'text': slice(0, 3, None)}}
-    """
+    """Return parameters as they were."""
     decoder = Decoder({})
     return {name: decoder.value(value, Any) for name, value in packed.items()}
 
@@ -118,13 +112,7 @@ def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_state(learned: Learned) -> None:
-    """Refuse pieces that do not fit each other: those of a file that was made, not learned.
-
-    Parameters
-    ----------
-    learned : Learned
-        Of the types that it is declared with, its floats in arrays finite.
-    """
+    """Refuse pieces that do not fit each other: those of a file that was made, not learned."""
     for ok, why in _facts(learned):
         if not ok:
             raise ValueError(why)

@@ -54,11 +54,6 @@ def hashed(X: Block, names: Sequence[str], bits: int) -> Block:
     """Return rows with every feature in the one of 2**bits columns that its name has.
 
     Those of one column are added.
-
-    Examples
-    --------
-    >>> hashed(np.array([[1.0, 0.0, 2.0]]), ["cat", "dog", "cow"], 4).nnz
-    2
     """
     rows = sp.csr_array(X)
     places = buckets(names, bits).astype(np.int32)
@@ -176,13 +171,7 @@ STEPS = {
 
 
 def step_of(name: Any) -> Step | None:
-    """Return a step by its name, None if there is none.
-
-    Examples
-    --------
-    >>> step_of("l2").whole_rows, step_of("hash:20").whole_rows, step_of("hash")
-    (True, False, None)
-    """
+    """Return a step by its name, None if there is none."""
     if isinstance(name, str) and hash_bits(name) is not None:
         return Step(as_hashed)
     return STEPS.get(name) if isinstance(name, str) else None
@@ -325,19 +314,7 @@ class Preparation:
         return replace(self, counted=counted)
 
     def __add__(self, other: "Preparation") -> "Preparation":
-        """Return what the same steps have counted in the rows of two parts of a stream.
-
-        Examples
-        --------
-        >>> from omvfs.data.read import as_views
-        >>> begun = Preparation.of("tfidf", ["text"])
-        >>> one, other = (
-        ...     begun.learn(as_views({"text": np.array(X)}))[1]
-        ...     for X in ([[1.0, 0.0]], [[1.0, 2.0], [3.0, 0.0]])
-        ... )
-        >>> (one + other).counted[0][0]
-        {'df': array([3, 1]), 'n': array([3])}
-        """
+        """Return what the same steps have counted in the rows of two parts of a stream."""
         if self.steps != other.steps:
             raise ValueError(f"Got steps {other.steps}; expected {self.steps}.")
         counted = tuple(

@@ -175,15 +175,7 @@ def _framed(adapter: Any, block: Block, names: Any, index: Any) -> Any:
 
 
 def as_frame(columns: Mapping[str, Any], backend: Frame) -> Any:
-    """Return columns by name as a frame of a library, which must be installed.
-
-    Examples
-    --------
-    >>> as_frame({"name": ["a", "b"], "rank": [1, 2]}, "pandas")
-      name  rank
-    0    a     1
-    1    b     2
-    """
+    """Return columns by name as a frame of a library, which must be installed."""
     try:
         return nw.from_dict(columns, backend=backend).to_native()
     except ModuleNotFoundError as missing:

@@ -29,12 +29,6 @@ def shrink(M: FloatArray, t: float) -> FloatArray:
     """Return M with every row shortened by t, or zero where it is no longer than that.
 
     It is the Y of least ½‖Y − M‖² + t‖Y‖_{2,1}.
-
-    Examples
-    --------
-    >>> shrink(np.array([[3.0, 4.0], [0.0, 1.0]]), 2.5)
-    array([[1.5, 2. ],
-           [0. , 0. ]])
     """
     norms = row_norms(M)
     kept = np.zeros(len(M))
@@ -64,14 +58,7 @@ def orthonormal(N: FloatArray, U: FloatArray) -> FloatArray:
 
 
 def solve_ridge(A: Array, beta: float, R: FloatArray) -> FloatArray:
-    """Solve (A + βI) B = R for a positive semidefinite A, which is lost.
-
-    Examples
-    --------
-    >>> solve_ridge(np.diag([1.0, 3.0]), 1.0, np.array([[2.0], [2.0]]))
-    array([[1. ],
-           [0.5]])
-    """
+    """Solve (A + βI) B = R for a positive semidefinite A, which is lost."""
     solution: FloatArray = scipy.linalg.cho_solve(
         (ridge_factor(A, beta), True), R, check_finite=False
     )
@@ -82,12 +69,6 @@ def ridge_factor(A: Array, beta: float) -> FloatArray:
     """Return the lower triangle C with CCᵀ = A + βI for a positive semidefinite A, which is lost.
 
     What is above the diagonal of C is not to be used.
-
-    Examples
-    --------
-    >>> np.tril(ridge_factor(np.diag([1.0, 3.0]), 1.0)).round(3)
-    array([[1.414, 0.   ],
-           [0.   , 2.   ]])
     """
     A[np.diag_indices_from(A)] += enough(A, beta)
     factor: FloatArray = scipy.linalg.cho_factor(
@@ -97,13 +78,7 @@ def ridge_factor(A: Array, beta: float) -> FloatArray:
 
 
 def enough(A: Array, beta: float) -> float:
-    """Return β or, if more, the rounding error of a positive semidefinite A, which may be singular.
-
-    Examples
-    --------
-    >>> enough(np.zeros((2, 2)), 0.0), enough(np.eye(2), 0.5)
-    (1.0, 0.5)
-    """
+    """Return β or, if more, the rounding error of a positive semidefinite A: it may be singular."""
     return max(beta, len(A) * _EPS * float(np.trace(A))) or 1.0
 
 
@@ -119,16 +94,6 @@ class Centred:
         What is to be taken off every row; 0 of a dense X, which is centred.
     squares : float
         ‖X − 1 meanᵀ‖².
-
-    Examples
-    --------
-    >>> X = Centred.of(sp.csr_array([[1.0, 5.0], [3.0, 5.0]]))
-    >>> X.times(np.eye(2))
-    array([[-1.,  0.],
-           [ 1.,  0.]])
-    >>> X.transposed_times(np.array([[1.0], [0.0]]))
-    array([[-1.],
-           [ 0.]])
     """
 
     X: Block
@@ -159,13 +124,7 @@ class Centred:
 
 
 def mean_and_variance(X: Block) -> tuple[FloatArray, FloatArray]:
-    """Return both of every column, in double precision.
-
-    Examples
-    --------
-    >>> mean_and_variance(np.array([[1.0, 5.0], [3.0, 5.0]]))
-    (array([2., 5.]), array([1., 0.]))
-    """
+    """Return both of every column, in double precision."""
     if sp.issparse(X):
         mean, variance = mean_variance_axis(X, axis=0)
         return np.asarray(mean, np.float64), np.asarray(variance, np.float64)
@@ -259,22 +218,6 @@ def indicator(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray
     """Return which row is in which cluster of k-means, 0 or 1, without empty clusters.
 
     There are fewer clusters than asked for if X has fewer rows, or fewer different ones.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-    n_clusters : int
-    rng : Generator
-
-    Returns
-    -------
-    array of shape (n, K)
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [0.0], [9.0]])
-    >>> indicator(X, 8, np.random.default_rng(0)).shape
-    (3, 2)
     """
     if sp.issparse(X):
         # k-means takes no long indices.
@@ -292,13 +235,6 @@ def indicator(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray
 
 
 def unit_columns(F: FloatArray) -> FloatArray:
-    """Return F with columns of unit norm; none may be zero.
-
-    Examples
-    --------
-    >>> unit_columns(np.array([[3.0, 0.0], [4.0, 2.0]]))
-    array([[0.6, 0. ],
-           [0.8, 1. ]])
-    """
+    """Return F with columns of unit norm; none may be zero."""
     unit: FloatArray = F / np.linalg.norm(F, axis=0)
     return unit

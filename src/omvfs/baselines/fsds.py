@@ -155,13 +155,6 @@ def compress(B: NDArray[np.float64], X: Block, size: int) -> NDArray[np.float64]
     -------
     array of shape (d, fewer than ℓ)
         Orthogonal columns, the longest first, those of length zero left out.
-
-    Examples
-    --------
-    >>> compress(np.zeros((3, 0)), np.diag([5.0, 4.0, 3.0]), size=3).round(12) ** 2
-    array([[16.,  0.],
-           [ 0.,  7.],
-           [ 0.,  0.]])
     """
     d, r = B.shape
     X = X.astype(np.float64, copy=False)
@@ -191,11 +184,6 @@ def ridge_weights(B: NDArray[np.float64], exponent: float) -> NDArray[np.float64
     """Return max_i |x_ij| of every feature j, where x_i = u_i s_i / (s_i² + 2^exponent s_k).
 
     u_i s_i are the columns of B, and s_k is the last of their lengths.
-
-    Examples
-    --------
-    >>> ridge_weights(np.array([[2.0, 0.0], [0.0, -1.0], [0.0, 0.0]]), exponent=1.0)
-    array([0.33333333, 0.33333333, 0.        ])
     """
     if not B.shape[1]:
         return np.zeros(B.shape[0])

@@ -37,35 +37,17 @@ _DENSE_ROWS = 300
 
 
 def in_double(X: Block) -> Block:
-    """Return X in double precision, a sparse one as csr_array.
-
-    Examples
-    --------
-    >>> in_double(np.ones(2, np.float32)).dtype
-    dtype('float64')
-    """
+    """Return X in double precision, a sparse one as csr_array."""
     return sp.csr_array(X, dtype=np.float64) if sp.issparse(X) else np.asarray(X, np.float64)
 
 
 def degrees(W: sp.csr_array) -> FloatArray:
-    """Return the sum of every row of a graph; it is 0 if the row is joined with none.
-
-    Examples
-    --------
-    >>> degrees(sp.csr_array([[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
-    array([2., 2., 0.])
-    """
+    """Return the sum of every row of a graph; it is 0 if the row is joined with none."""
     return np.asarray(W.sum(axis=1), np.float64).ravel()
 
 
 def differences(X: Block, i: IntArray, j: IntArray) -> Iterator[tuple[slice, Block]]:
-    """Yield the rows X_i − X_j, some at a time, each time with the slice of i and j.
-
-    Examples
-    --------
-    >>> list(differences(np.array([[1.0], [5.0]]), np.array([1]), np.array([0])))
-    [(slice(0, 2097152, None), array([[4.]]))]
-    """
+    """Yield the rows X_i − X_j, some at a time, each time with the slice of i and j."""
     width = 2 * X.nnz // X.shape[0] if sp.issparse(X) else X.shape[1]
     step = max(1, _ENTRIES // max(1, width))
     for start in range(0, len(i), step):
@@ -84,12 +66,6 @@ def smoothness(X: Block, W: sp.csr_array) -> Parts:
     X : array or CSR matrix of shape (n, d)
     W : csr_array of shape (n, n)
         Symmetric and nonnegative.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 3.0], [2.0, 3.0]])
-    >>> [part.round(12) for part in smoothness(X, sp.csr_array([[0.0, 2.0], [2.0, 0.0]]))]
-    [array([2., 0.]), array([10., 36.]), array([1., 0.])]
     """
     rounding = 100 * np.finfo(X.dtype).eps
     degree, X = degrees(W), in_double(X)
@@ -128,12 +104,6 @@ def spectrum(
         Between 0 and 2, the smallest first.
     vectors : array of shape (n, k)
         Orthonormal; zero on rows that are joined with none.
-
-    Examples
-    --------
-    >>> W = sp.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-    >>> spectrum(W, 2, np.random.default_rng(0))[0].round(12)
-    array([1., 2.])
     """
     degree = degrees(W)
     rows = np.flatnonzero(degree > 0)
@@ -287,21 +257,7 @@ class GraphSelector(PerViewSelector):
 def neighbour_graph(X: Block, k: int, weights: str, width: float | None) -> sp.csr_array:
     """Join every row with its k nearest others; two are joined if either chose the other.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-    k : int
-        Neighbours of a row; at most all others.
-    weights : {"heat", "binary", "cosine"}
-        exp(−‖x − y‖² / t) or 1 for neighbours by Euclidean distance; or the cosine for neighbours
-        by cosine, where only a positive one makes an edge.
-    width : float or None
-        The t of the heat kernel; by default the mean of ‖x − y‖² over the edges.
-
-    Returns
-    -------
-    csr_array of shape (n, n)
-        In double precision, whatever X is in.
+    In double precision, whatever X is in. The rest is as in the docstrings of the methods.
 
     Examples
     --------
@@ -325,26 +281,7 @@ def neighbour_graph(X: Block, k: int, weights: str, width: float | None) -> sp.c
 
 
 def given_graphs(graph: Any, batch: Views) -> dict[str, sp.csr_array] | None:
-    """Read the graphs that the user gives: one for all views, or one for each by name.
-
-    Parameters
-    ----------
-    graph : array or sparse matrix of shape (n, n), mapping of str to such, or None
-    batch : Views
-        The rows it joins.
-
-    Returns
-    -------
-    dict of str to csr_array, or None
-        By view name, in double precision and exactly symmetric.
-
-    Examples
-    --------
-    >>> given_graphs([[0, 1], [2, 0]], Views([np.ones((2, 3))]))
-    Traceback (most recent call last):
-    ValueError: Got graph with weights below 0, or other ones from a row to another than back;
-    expected a symmetric one, of at least 0. Pass (graph + graph.T) / 2.
-    """
+    """Read the graphs that the user gives: one for all views, or one for each by name."""
     if graph is None:
         return None
     if sp.issparse(graph) or not isinstance(graph, Mapping):
@@ -392,14 +329,7 @@ def _read_graph(name: str, graph: Any, n: int) -> sp.csr_array:
 
 
 def simplex_rows(Y: FloatArray) -> FloatArray:
-    """Return for every row the nearest one that is nonnegative and adds up to 1.
-
-    Examples
-    --------
-    >>> simplex_rows(np.array([[0.75, 0.75, 0.0], [9.0, 1.0, 1.0]]))
-    array([[0.5, 0.5, 0. ],
-           [1. , 0. , 0. ]])
-    """
+    """Return for every row the nearest one that is nonnegative and adds up to 1."""
     below = Y - Y.max(axis=1, keepdims=True)
     ordered = np.sort(below, axis=1)[:, ::-1]
     over = np.cumsum(ordered, axis=1) - 1

@@ -289,13 +289,7 @@ class Problem:
 
 
 def cluster(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray:
-    """Return which row is in which cluster of X, 0 or 1, without empty clusters.
-
-    Examples
-    --------
-    >>> cluster(np.diag([1.0, 2.0]), 8, np.random.default_rng(0)).sum(axis=0)
-    array([1., 1.])
-    """
+    """Return which row is in which cluster of X, 0 or 1, without empty clusters."""
     seed, K = int(rng.integers(1 << 31)), min(n_clusters, X.shape[0])
     found = k_means(normalize(embedded(X, 1).rows), K, seed, _STARTS)
     labels = np.unique(found, return_inverse=True)[1]
@@ -371,17 +365,6 @@ def descend(
 ) -> FloatArray:
     """Return a matrix at which the function is no higher than at the start.
 
-    Parameters
-    ----------
-    function : callable
-        From a matrix to a value and its gradient, of the same shape.
-    start : array
-        Nonnegative if the result must be.
-    steps : int
-        Most steps.
-    nonnegative : bool
-        Keep every entry at 0 or above.
-
     Examples
     --------
     >>> target = np.array([[1.0, -2.0]])
@@ -415,17 +398,6 @@ def local_residual(X: Block, k: int) -> sp.csr_array:
     Kernel ridge regression with the cosine kernel: a_i = k_iᵀ (K_i + λI)⁻¹, over the k nearest
     other rows of positive cosine. ‖(I − A) G‖² is the local learning regulariser tr(Gᵀ L G). A row
     without neighbours has no prediction, and is zero: no term speaks of it.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, D)
-    k : int
-        Neighbours of a row.
-
-    Returns
-    -------
-    csr_array of shape (n, n)
-        At most k + 1 entries a row.
 
     Examples
     --------

@@ -119,11 +119,6 @@ class Analysis:
     F : array of shape (n, K)
         Start, nonnegative. W starts as the ridge regression of F on X.
     beta, gamma : float
-
-    Attributes
-    ----------
-    F, W
-        As in the objective.
     """
 
     def __init__(self, X: Block, L: Block, F: FloatArray, beta: float, gamma: float) -> None:
@@ -184,19 +179,7 @@ def conjugate_gradients(
 ) -> FloatArray:
     """Solve (AᵀA + βI) B = R, each column by itself, without forming the matrix.
 
-    Parameters
-    ----------
-    A : array or CSR matrix of shape (n, d)
-    beta : float
-    R : array of shape (d, K)
-    B : array of shape (d, K)
-        Where to start.
-    residual : float
-        Share of the norm of R at which to stop.
-
-    Returns
-    -------
-    array of shape (d, K)
+    B is where to start, and `residual` the share of the norm of R at which to stop.
 
     Examples
     --------

@@ -161,15 +161,6 @@ class Incomplete:
         Whether anything does, on the rows that are present.
     size : float
         ‖X‖² of what is present, less its mean.
-
-    Examples
-    --------
-    >>> view = Incomplete(np.array([[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]]), np.array([1, 1, 0], bool))
-    >>> view.fill(np.full((3, 1), 0.5), np.array([[4.0], [2.0]]))
-    >>> view.times(np.eye(2))
-    array([[-1., -2.],
-           [ 1.,  2.],
-           [ 2.,  1.]])
     """
 
     def __init__(self, X: Block, present: BoolArray | None = None) -> None:
@@ -219,11 +210,6 @@ class Anchored:
         Of the start.
     present : sequence of bool array of shape (n,), optional
         Which rows have each view; by default all. A view has at least one.
-
-    Attributes
-    ----------
-    Z, W, A, P, M, a
-        As in the objective; p_v is row v of P.
     """
 
     def __init__(

@@ -22,13 +22,7 @@ _EXTRAS |= {"dask": "dask", "distributed": "dask", "jinja2": "report"}
 
 
 class Interrupted(BaseException):
-    """A signal has come; no `KeyboardInterrupt`, of which typer makes an end of its own.
-
-    Parameters
-    ----------
-    number : int
-        Which.
-    """
+    """A signal has come; no `KeyboardInterrupt`, of which typer makes an end of its own."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -189,12 +183,6 @@ def say(text: str, err: bool = False) -> None:
 
 def discreet(text: str, arguments: Sequence[str] = ()) -> str:
     """Return a text whose addresses have no secrets.
-
-    Parameters
-    ----------
-    text : str
-    arguments : sequence of str
-        What was typed, which is known to be an address as a whole.
 
     Examples
     --------

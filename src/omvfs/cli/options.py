@@ -59,13 +59,7 @@ def _called(argument: Any) -> str:
 
 
 def destination(given: str | Path) -> "Destination":
-    """Return where to write, as typed.
-
-    Examples
-    --------
-    >>> destination("out").here.name
-    'out'
-    """
+    """Return where to write, as typed."""
     from omvfs.formats.files import Destination
 
     try:
@@ -115,17 +109,7 @@ def typed_size(given: Any) -> Any:
 
 
 def parameter(name: str, *flags: str, **how: Any) -> Any:
-    """Return an option that is a parameter of OMVFS, and checked like it.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter.
-    *flags : str
-        As the option is typed; by default, its name.
-    **how
-        What else `typer.Option` is to know.
-    """
+    """Return an option that is a parameter of OMVFS, and checked like it."""
 
     def check(context: typer.Context, value: Any) -> Any:
         # Not while the shell completes what is not typed yet.
@@ -242,15 +226,7 @@ class Reading:
     def opened(
         self, schema: "Schema | None" = None, new_features: "NewFeatures" = "error"
     ) -> "Source":
-        """Return the source of the rows.
-
-        Parameters
-        ----------
-        schema : Schema, default=None
-            What a model has learned.
-        new_features : {"error", "grow"}, default="error"
-            Whether words may be read as they come.
-        """
+        """Return the source of the rows."""
         from omvfs.data.schema import listed
         from omvfs.formats import open_source
 

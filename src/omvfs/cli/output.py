@@ -63,14 +63,7 @@ _TOLD = {"command": "command", "inputs": "read", "versions": "learned with"}
 
 
 class Bar:
-    """Shows the progress of a run on a terminal, and nothing elsewhere.
-
-    Parameters
-    ----------
-    total : int or None
-        How many rows or parts there are, None if unknown.
-    unit : {"rows", "parts"}, default="rows"
-    """
+    """Shows the progress of a run on a terminal, and nothing elsewhere."""
 
     def __init__(self, total: int | None, unit: str = "rows") -> None:
         from rich.console import Console
@@ -106,11 +99,6 @@ class StatusFile:
     """Tells programs where a run stands, in a small JSON file that is replaced as it goes.
 
     Readers find a whole file at any moment. A file that cannot be written does not end the run.
-
-    Parameters
-    ----------
-    path : Path or None
-        None to write nothing.
 
     Examples
     --------
@@ -182,22 +170,9 @@ def peak_memory() -> int | None:
 def write_results(
     out: Path, result: "Result", inputs: Sequence[str], more: Mapping[str, Any] | None = None
 ) -> dict[str, list[str]]:
-    """Write the ranking as CSV and JSON, and how it was made.
+    """Write the ranking as CSV and JSON, and how it was made, with what `more` tells of that.
 
-    Parameters
-    ----------
-    out : Path
-        Folder.
-    result : Result
-    inputs : sequence of str
-        What was read.
-    more : mapping of str to object, default=None
-        What else is to be told of how it was made.
-
-    Returns
-    -------
-    dict of str to list of str
-        Names of the selected features by view, the best first.
+    Returns the names of the selected features by view, the best first.
     """
     from omvfs.disk import Staging
 
@@ -368,16 +343,7 @@ def _changes(selector: "OMVFS") -> str:
 def show_table(
     lines: Sequence[Sequence[str]], head: Sequence[str] = (), between: str = "\t"
 ) -> None:
-    """Show a table, in columns on a terminal and a plain line a row elsewhere.
-
-    Parameters
-    ----------
-    lines : sequence of sequence of str
-    head : sequence of str, default=()
-        Names of the columns, if they are shown.
-    between : str
-        What stands between cells where there are no columns.
-    """
+    """Show a table, in columns on a terminal and a plain line a row elsewhere."""
     from omvfs.data.schema import shown
 
     lines = [[shown(cell) for cell in line] for line in lines]
@@ -401,15 +367,7 @@ def show_table(
 
 
 def figures(views: "Views") -> list[list[str]]:
-    """Return a line of text for every view, as `COLUMNS` says.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from omvfs import Views
-    >>> figures(Views({"text": np.eye(2)}))
-    [['text', '2', 'no', 'dense', '0', '50.00%', '0', '0', '100.0%']]
-    """
+    """Return a line of text for every view, as `COLUMNS` says."""
     import numpy as np
     import scipy.sparse as sp
 
@@ -435,15 +393,7 @@ def figures(views: "Views") -> list[list[str]]:
 
 
 def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
-    """Return sentences on what is wrong, each with its remedy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from omvfs import Views
-    >>> remarks(Views({"text": np.eye(2)}), ["text.npy"])
-    []
-    """
+    """Return sentences on what is wrong, each with its remedy."""
     import numpy as np
 
     from omvfs.data.read import find_suspects
@@ -652,18 +602,7 @@ def _selected(selector: "OMVFS") -> Callable[["Views"], "Views"]:
 
 @contextmanager
 def leaving_no_folder(path: Path) -> Iterator[None]:
-    """If the block fails, remove the folders that it has made on the way to `path` and not filled.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp())
-    >>> with contextlib.suppress(ValueError), leaving_no_folder(place / "a/b"):
-    ...     (place / "a/b").mkdir(parents=True)
-    ...     raise ValueError("no rows")
-    >>> list(place.iterdir())
-    []
-    """
+    """If the block fails, remove the empty folders that it has made on the way to `path`."""
     new = list(takewhile(lambda each: not each.exists(), (path, *path.parents)))
     try:
         yield
@@ -683,11 +622,6 @@ class PageOnTheWay:
 
     Pages take a tenth of the run's time at most. The page loads itself again until it is replaced
     by that of the finished run, or, if the run stops or fails, by one that does not.
-
-    Parameters
-    ----------
-    path : Path or None
-        None to write nothing.
     """
 
     _SHARE = 0.1
@@ -729,13 +663,7 @@ class PageOnTheWay:
 def write_report(out: Path, selector: "OMVFS", reading: Reading) -> None:
     """Write the page of a run into the folder of its results.
 
-    Parameters
-    ----------
-    out : Path
-        Folder, in which the other results are.
-    selector : OMVFS
-    reading : Reading
-        What was read; where rows have names, some are read again as examples of clusters.
+    Where rows have names, some are read again as examples of clusters.
     """
     examples: dict[int, list[dict[str, Any]]] | None = None
     if (reading.key or reading.keep) and not reading.from_stdin:

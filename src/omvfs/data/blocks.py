@@ -345,15 +345,7 @@ def _of_texts(X: Any) -> str:
 
 
 def check_unmasked(X: Any, what: str) -> None:
-    """Refuse masked values of an array, a sparse matrix or rows: NumPy would use what they hide.
-
-    Examples
-    --------
-    >>> check_unmasked(np.ma.masked_equal([[1.0, -9.0]], -9.0), "View 'text'")
-    Traceback (most recent call last):
-    ValueError: View 'text' has masked values, 1 of 2; expected values that are all there. Pass \
-what they stand for, such as X.filled(0), or leave these rows out.
-    """
+    """Refuse masked values of an array, a sparse matrix or rows: NumPy would use what they hide."""
     parts = X if isinstance(X, list | tuple) else [getattr(X, "data", X) if sp.issparse(X) else X]
     masked = [part for part in parts if isinstance(part, np.ma.MaskedArray)]
     if hidden := sum(np.count_nonzero(np.ma.getmaskarray(part)) for part in masked):
@@ -520,25 +512,7 @@ def vstack(blocks: Sequence[Block]) -> Block:
 
 
 def hstack(blocks: Sequence[Block]) -> Block:
-    """Put blocks side by side; the result is sparse if any block is sparse.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        Blocks with equal numbers of rows.
-
-    Returns
-    -------
-    block : Block
-        A CSR array if any block is one, else a CSR matrix if any block is one, else dense.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> hstack([np.ones((2, 1)), np.zeros((2, 2))])
-    array([[1., 0., 0.],
-           [1., 0., 0.]])
-    """
+    """Put blocks side by side; the result is sparse if any block is sparse."""
     return _stack(blocks, sp.hstack, np.hstack)
 
 

@@ -127,20 +127,9 @@ def as_views(
 
 
 def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]:
-    """Keep the supported columns of each view.
+    """Keep the supported columns, by mask or number, of each view, which stays of its kind.
 
-    Parameters
-    ----------
-    views : Views
-        The batch.
-    support : mapping of str to (boolean mask or indices)
-        The columns to keep, for every view.
-
-    Returns
-    -------
-    blocks : dict of str to Block
-        In the order of `views`; each block of the kind it was. Rows that lack a view are NaN there
-        if it is dense.
+    Rows that lack a view are NaN there if it is dense.
 
     Examples
     --------
@@ -448,11 +437,6 @@ class Suspect:
     kind : {"label", "row number", "dominant"}
     share : float
         Of the variance of its view.
-
-    Examples
-    --------
-    >>> print(Suspect("rows", "id", "row number", 0.99))
-    Column 'id' of view 'rows' counts the rows: its whole numbers only rise or only fall.
     """
 
     view: str

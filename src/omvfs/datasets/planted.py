@@ -522,14 +522,7 @@ def draw_rows(
 
 
 def names_of_features(classes: IntArray) -> list[str]:
-    """Return a name for every feature of a view: what its class is about, and its number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> names_of_features(np.array([2, -1, 12]))
-    ['food_0000', 'noise_0001', 'topic12_0002']
-    """
+    """Return a name for every feature of a view: what its class is about, and its number."""
     topics = dict(enumerate(_TOPICS)) | {-1: "noise"}
     numbered = enumerate(classes.tolist())
     return [f"{topics.get(c, f'topic{c}')}_{j:04d}" for j, c in numbered]

@@ -35,11 +35,6 @@ PartState: TypeAlias = bytes
 def worker_copy(selector: Any) -> OMVFS:
     """Return an estimator of the same parameters for workers, or say why there can be none.
 
-    Parameters
-    ----------
-    selector : OMVFS
-        Whatever it has learned does not matter, and is not sent.
-
     Examples
     --------
     >>> worker_copy(OMVFS(3, criterion=lambda S, Q, n: Q)).criterion
@@ -57,17 +52,7 @@ def worker_copy(selector: Any) -> OMVFS:
 
 
 def fit_part(selector: OMVFS, batches: Iterable[Any], name: str) -> PartState | None:
-    """Return what is learned from the rows of a part; None if there are none.
-
-    Parameters
-    ----------
-    selector : OMVFS
-        A `worker_copy`; it is not changed.
-    batches : iterable
-        All rows of the part, each batch anything `as_views` accepts.
-    name : str
-        What errors call the part.
-    """
+    """Return what is learned from the rows of a part; None if there are none."""
     with naming(name):
         return state_of(clone(selector).fit_batches(batches))
 
@@ -85,15 +70,7 @@ def merge_states(
 ) -> OMVFS:
     """Return the estimator of all parts, with the parameters of the one that was asked to learn.
 
-    Parameters
-    ----------
-    selector : OMVFS
-    states : iterable of (int, bytes or None)
-        Numbers of the parts, in any order, and what was learned from them.
-    names : sequence of str
-        What errors call the parts.
-    order : bool, default=False
-        Whether the parts follow each other in time, as they are numbered.
+    States come with the numbers of their parts, in any order.
     """
     with tempfile.TemporaryDirectory(prefix="omvfs-") as folder:
         paths: dict[int, Path] = {}

@@ -64,18 +64,6 @@ class Assignment:
 def unit_means(X: Block, labels: IntArray, n_clusters: int) -> Array:
     """Return the mean of the rows of every cluster, brought to unit norm.
 
-    Parameters
-    ----------
-    X : array or CSR array of shape (n, D)
-    labels : int array of shape (n, R)
-        Clusters of R partitions.
-    n_clusters : int
-
-    Returns
-    -------
-    array of shape (R, K, D)
-        Zero where a cluster has no rows, or its rows cancel.
-
     Examples
     --------
     >>> unit_means(np.array([[3.0, 1.0], [0.0, 3.0]]), np.array([[0], [0]]), 2)
@@ -96,16 +84,9 @@ def unit_means(X: Block, labels: IntArray, n_clusters: int) -> Array:
 def reassign(X: Block, labels: IntArray, n_clusters: int) -> Assignment:
     """Compute the centres of given clusters, and the nearest centre of every row.
 
-    A cluster without a centre is given a row that fits its own centre worst. A zero row, which is
+    Rows of X are of unit norm, or zero; each column of `labels` is a partition of them. A cluster
+    without a centre is given a row that fits its own centre worst. A zero row, which is
     equally near to all centres, keeps its label.
-
-    Parameters
-    ----------
-    X : array or CSR array of shape (n, D)
-        Rows of unit norm, or zero.
-    labels : int array of shape (n, R)
-        Clusters of R partitions.
-    n_clusters : int
 
     Examples
     --------
@@ -174,14 +155,7 @@ def spherical_k_means(
 
 
 def check_n_clusters(n_clusters: int, n_rows: int) -> int:
-    """Refuse more clusters than rows.
-
-    Examples
-    --------
-    >>> check_n_clusters(8, 5)
-    Traceback (most recent call last):
-    ValueError: Got n_clusters=8 for n_samples=5; expected at most one cluster a row.
-    """
+    """Refuse more clusters than rows."""
     if whole("n_clusters", n_clusters, least=1) > n_rows:
         raise ValueError(
             f"Got n_clusters={n_clusters} for n_samples={n_rows}; expected at most one cluster a "
@@ -263,18 +237,6 @@ def rounds(X: Sequence[Block], labels: IntArray, n_clusters: int) -> Iterator[Ro
     the next view has now, the last under those of the first, and assigns its rows anew. What a
     round does depends on nothing but the labels of the first view.
 
-    Parameters
-    ----------
-    X : sequence of array or CSR array of shape (n, D_v)
-        Rows of unit norm, or zero.
-    labels : int array of shape (n,)
-        Clusters to start from, of the first view.
-    n_clusters : int
-
-    Yields
-    ------
-    Round
-
     Examples
     --------
     >>> X = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
@@ -352,14 +314,7 @@ def consensus(X: Sequence[Block], last: Round) -> list[Array]:
 
 
 def nearest_by_angle(X: Sequence[Block], centers: Sequence[Array]) -> IntArray:
-    """Return the cluster of every row to which the sum of its angles over the views is least.
-
-    Examples
-    --------
-    >>> X, centers = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> nearest_by_angle([X, X], [centers, centers])
-    array([1, 0])
-    """
+    """Return the cluster of every row to which the sum of its angles over the views is least."""
     angles = [
         np.arccos(np.clip(X_v @ centers_v.T, -1, 1))
         for X_v, centers_v in zip(X, centers, strict=True)

@@ -76,12 +76,6 @@ def normalized_mutual_information(
 def numbered(name: str, labels: Any) -> IntArray:
     """Return labels as numbers 0, 1, ... in the order of the sorted labels.
 
-    Parameters
-    ----------
-    name : str
-        What errors call them.
-    labels : array-like of shape (n_rows,)
-
     Examples
     --------
     >>> numbered("labels", ["dog", "cat", "dog"])

@@ -141,13 +141,7 @@ def summarise(rows: Iterable[Row], by: Sequence[str] = ("method", "p")) -> list[
 
 
 def labelled(views: Any, labels: Any) -> tuple[Views, IntArray]:
-    """Read rows, and their classes as numbers.
-
-    Examples
-    --------
-    >>> labelled(np.eye(2), ["a", "b"])
-    (Views(2 rows; X: 2; float64), array([0, 1]))
-    """
+    """Read rows, and their classes as numbers."""
     batch, classes = as_views(views, negative="allow"), numbered("labels", labels)
     if len(classes) != len(batch):
         raise ValueError(f"Got {len(classes):,} labels for {len(batch):,} rows; expected as many.")
@@ -155,25 +149,13 @@ def labelled(views: Any, labels: Any) -> tuple[Views, IntArray]:
 
 
 def as_sizes(n_features: Any) -> list[int | None]:
-    """Return numbers of features as a list of whole numbers and None.
-
-    Examples
-    --------
-    >>> as_sizes(10), as_sizes([10, None])
-    ([10], [10, None])
-    """
+    """Return numbers of features as a list of whole numbers and None."""
     given = list(n_features) if isinstance(n_features, Iterable) else [n_features]
     return [None if p is None else whole("n_features", p, least=1) for p in given]
 
 
 def as_seeds(name: str, value: Any) -> list[int]:
-    """Return seeds, given as such or as their number.
-
-    Examples
-    --------
-    >>> as_seeds("seeds", 3), as_seeds("seeds", [7, 9])
-    ([0, 1, 2], [7, 9])
-    """
+    """Return seeds, given as such or as their number."""
     if isinstance(value, Iterable):
         return [whole(name, each, least=0) for each in value]
     return list(range(whole(name, value, least=1)))
@@ -245,13 +227,7 @@ def _judge(
 
 
 def figures(classes: IntArray, found: IntArray) -> Row:
-    """Return how well clusters agree with classes, by each of `METRICS`.
-
-    Examples
-    --------
-    >>> figures(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
-    {'ACC': 1.0, 'NMI max': 1.0, 'NMI geometric': 1.0}
-    """
+    """Return how well clusters agree with classes, by each of `METRICS`."""
     by_entropy = (
         normalized_mutual_information(classes, found, "max"),
         normalized_mutual_information(classes, found, "geometric"),

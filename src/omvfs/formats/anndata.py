@@ -227,10 +227,6 @@ class AnnDataWriter(HoldingWriter):
     features. Observations are called by their number, unless they are described: then ``obs``,
     ``var``, ``obsm``, ``varm``, ``obsp``, ``uns`` and ``layers`` are those of the file that the
     rows come from, of the columns that are written.
-
-    Parameters
-    ----------
-    path : path
     """
 
     _described: tuple[Source, Mapping[str, Any]] | None = None

@@ -279,11 +279,6 @@ class MatWriter(HoldingWriter):
     All rows are held in memory until the ``with`` block is left: this is meant for selected
     features. The names of features are lost.
 
-    Parameters
-    ----------
-    path : path
-        The file, which must not be there yet.
-
     Notes
     -----
     A name that is no MATLAB identifier is made one: other signs than ``A`` to ``Z``, digits and

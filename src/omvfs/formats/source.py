@@ -382,13 +382,7 @@ def objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def some(names: Sequence[str]) -> str:
-    """Return the first of some names as an error tells them, and how many more there are.
-
-    Examples
-    --------
-    >>> some([f"c{i}" for i in range(8)])
-    "'c0', 'c1', 'c2', 'c3', 'c4' and 3 more"
-    """
+    """Return the first of some names as an error tells them, and how many more there are."""
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     return f"{listed(names[:5])}{more}"
 

@@ -14,39 +14,21 @@ Block: TypeAlias = Any
 
 
 def column_sums(X: Block) -> NDArray[np.float64]:
-    """Return the sum of every column, in double precision.
-
-    Examples
-    --------
-    >>> column_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    array([4., 6.])
-    """
+    """Return the sum of every column, in double precision."""
     if sp.issparse(X):
         return np.bincount(X.indices, X.data, X.shape[1]).astype(np.float64, copy=False)
     return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
 
 
 def squared_entries(X: Block) -> Block:
-    """Return X ∘ X.
-
-    Examples
-    --------
-    >>> squared_entries(np.array([[1.0, 3.0]]))
-    array([[1., 9.]])
-    """
+    """Return X ∘ X."""
     if not sp.issparse(X):
         return np.square(X)
     return sp.csr_array((np.square(X.data), X.indices, X.indptr), shape=X.shape)
 
 
 def squared_row_norms(X: Block) -> Array:
-    """Return ‖x_i‖² of every row.
-
-    Examples
-    --------
-    >>> squared_row_norms(np.array([[3.0, 4.0], [0.0, 1.0]]))
-    array([25.,  1.])
-    """
+    """Return ‖x_i‖² of every row."""
     if not sp.issparse(X):
         squares: Array = np.einsum("ij,ij->i", X, X)
         return squares
@@ -55,13 +37,7 @@ def squared_row_norms(X: Block) -> Array:
 
 
 def dense(X: Block) -> Array:
-    """Return a block that is small enough as an array.
-
-    Examples
-    --------
-    >>> dense(sp.csr_array([[1.0, 0.0]]))
-    array([[1., 0.]])
-    """
+    """Return a block that is small enough as an array."""
     array: Array = X.toarray() if sp.issparse(X) else np.asarray(X)
     return array
 
@@ -94,14 +70,7 @@ def unit_rows(X: Block) -> Block:
 
 
 def rows_divided(X: Block, sizes: Array) -> Block:
-    """Return X with row i divided by size i; a size of 0 counts as 1.
-
-    Examples
-    --------
-    >>> rows_divided(np.array([[2.0, 4.0], [3.0, 0.0]]), np.array([2.0, 0.0]))
-    array([[1., 2.],
-           [3., 0.]])
-    """
+    """Return X with row i divided by size i; a size of 0 counts as 1."""
     sizes = np.where(sizes > 0, sizes, 1).astype(X.dtype, copy=False)
     if sp.issparse(X):
         # A copy of the indices too: sorting those of one would spoil the other.
@@ -112,24 +81,12 @@ def rows_divided(X: Block, sizes: Array) -> Block:
 
 
 def sums_by_label(labels: IntArray, values: Array, n_labels: int) -> NDArray[np.float64]:
-    """Return the sum of the values under each label, in double precision.
-
-    Examples
-    --------
-    >>> sums_by_label(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 3)
-    array([1., 0., 5.])
-    """
+    """Return the sum of the values under each label, in double precision."""
     return np.bincount(labels, np.asarray(values, np.float64), n_labels).astype(np.float64)
 
 
 def rounding(dtype: np.dtype[Any]) -> float:
-    """Return what may be rounding error beside 1, well above that of a sum.
-
-    Examples
-    --------
-    >>> rounding(np.dtype(float))
-    1e-10
-    """
+    """Return what may be rounding error beside 1, well above that of a sum."""
     return 1e-10 if dtype == np.float64 else 1e-5
 
 
@@ -158,14 +115,7 @@ def significant(values: Array, dtype: np.dtype[Any] | None = None) -> NDArray[np
 
 
 def project(X: Sequence[Block], V: Sequence[Array]) -> Array:
-    """Return Σ_v X_v V_v, rows by clusters.
-
-    Examples
-    --------
-    >>> project([np.eye(2), np.eye(2)], [np.ones((2, 1)), np.ones((2, 1))])
-    array([[2.],
-           [2.]])
-    """
+    """Return Σ_v X_v V_v, rows by clusters."""
     total: Array = np.asarray(X[0] @ V[0])
     for X_v, V_v in zip(X[1:], V[1:], strict=True):
         total = total + X_v @ V_v
@@ -173,13 +123,7 @@ def project(X: Sequence[Block], V: Sequence[Array]) -> Array:
 
 
 def stack(parts: Sequence[Block]) -> Block:
-    """Put the rows of several blocks of one view below each other.
-
-    Examples
-    --------
-    >>> stack([np.array([[1.0]]), np.array([[2.0]])]).ravel()
-    array([1., 2.])
-    """
+    """Put the rows of several blocks of one view below each other."""
     if len(parts) == 1:
         return parts[0]
     if any(sp.issparse(part) for part in parts):
@@ -188,13 +132,7 @@ def stack(parts: Sequence[Block]) -> Block:
 
 
 def scale_columns(X: Block, scale: Array) -> Block:
-    """Return X with column j multiplied by scale_j.
-
-    Examples
-    --------
-    >>> scale_columns(np.array([[1.0, 2.0]]), np.array([10.0, 0.5]))
-    array([[10.,  1.]])
-    """
+    """Return X with column j multiplied by scale_j."""
     if not sp.issparse(X):
         return X * scale
     # Entry by entry: a product would leave the columns of a row out of order.
@@ -204,13 +142,7 @@ def scale_columns(X: Block, scale: Array) -> Block:
 
 
 def times(X: Block, factor: float) -> Block:
-    """Return X multiplied by a number, X itself if that is 1; a CSR matrix shares its indices.
-
-    Examples
-    --------
-    >>> times(np.array([[1.0, 2.0]]), 10.0)
-    array([[10., 20.]])
-    """
+    """Return X multiplied by a number, X itself if that is 1; a CSR matrix shares its indices."""
     if factor == 1:
         return X
     if not sp.issparse(X):

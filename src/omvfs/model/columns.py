@@ -9,15 +9,7 @@ from omvfs.model.arrays import Block, IntArray
 
 
 def widen_columns(block: Block, width: int) -> Block:
-    """Return a block with empty columns behind its own.
-
-    Examples
-    --------
-    >>> widen_columns(np.array([[1.0]]), 3)
-    array([[1., 0., 0.]])
-    >>> widen_columns(sp.csr_array([[1.0]]), 3).shape
-    (1, 3)
-    """
+    """Return a block with empty columns behind its own."""
     n, own = block.shape
     if own == width:
         return block

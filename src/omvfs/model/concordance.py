@@ -75,11 +75,6 @@ def likeness(X: Block) -> NDArray[np.float64]:
     else, are like no other. From the result, means of rows and columns are taken, so that sums of
     products with another likeness are without bias (U-centred).
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, D)
-        At least four rows.
-
     Returns
     -------
     array of shape (n, n)
@@ -106,14 +101,7 @@ def likeness(X: Block) -> NDArray[np.float64]:
 
 
 def likeness_correlation(K: NDArray[np.float64], L: NDArray[np.float64]) -> float:
-    """Return the correlation of two likenesses of the same rows; 0 if one has nothing.
-
-    Examples
-    --------
-    >>> K = likeness(np.eye(2)[[0, 0, 1, 1]])
-    >>> round(likeness_correlation(K, K), 3), round(likeness_correlation(K, -K), 3)
-    (1.0, -1.0)
-    """
+    """Return the correlation of two likenesses of the same rows; 0 if one has nothing."""
     norms = float(np.linalg.norm(K) * np.linalg.norm(L))
     return float(np.sum(K * L)) / norms if norms > _NOTHING else 0.0
 

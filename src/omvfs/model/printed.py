@@ -80,16 +80,6 @@ def gaussian(X: Block, sigma: float = 1.0) -> Array:
 
     The paper names the Gaussian kernel and nothing more: σ, and the 2, are our choice.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, D)
-    sigma : float
-        Width σ of the kernel.
-
-    Returns
-    -------
-    array of shape (n, n)
-
     Examples
     --------
     >>> gaussian(np.array([[0.0], [2.0]]), sigma=2.0).round(3)
@@ -111,14 +101,7 @@ def gaussian(X: Block, sigma: float = 1.0) -> Array:
 
 
 def laplacian(W: Array) -> Array:
-    """Return the Laplacian D − W of Eq. (offline), where D holds the row sums of W.
-
-    Examples
-    --------
-    >>> laplacian(np.array([[0.0, 2.0], [2.0, 0.0]]))
-    array([[ 2., -2.],
-           [-2.,  2.]])
-    """
+    """Return the Laplacian D − W of Eq. (offline), where D holds the row sums of W."""
     L: Array = np.diag(W.sum(axis=1)) - W
     return L
 
@@ -199,10 +182,6 @@ def update_u(
     UVtV : array of shape (n, K), optional
         U Σ_v V_vᵀ V_v, row by row over the views that it has, where rows lack some.
 
-    Returns
-    -------
-    array of shape (n, K)
-
     Examples
     --------
     >>> U, V = np.array([[0.5], [0.5]]), np.array([[1.0]])
@@ -236,10 +215,6 @@ def update_v(V: Array, A: Array, B: Array, beta: float) -> Array:
         Σ_i X_iᵀ U_i of this view, the current chunk included.
     beta : float
         Weight β of the sparsity.
-
-    Returns
-    -------
-    array of shape (D, K)
 
     Examples
     --------
@@ -486,15 +461,7 @@ class ViewHistory:
         )
 
     def added(self, X: Block, U: Array, rows: IntArray | None = None) -> "ViewHistory":
-        """Return the sums with UᵀU and XᵀU of a chunk, some of whose rows have the view.
-
-        Examples
-        --------
-        >>> X, U = np.array([[1.0, 2.0]]), np.array([[3.0]])
-        >>> ViewHistory.empty(2, 1, X.dtype).added(X, U).B
-        array([[3.],
-               [6.]])
-        """
+        """Return the sums with UᵀU and XᵀU of a chunk, some of whose rows have the view."""
         own = _taken(U, rows)
         return replace(
             self,
@@ -637,13 +604,7 @@ class State:
 def raise_rows(
     X: Sequence[Block], delta: Sequence[FloatArray], present: Presence = None
 ) -> list[Block]:
-    """Return rows with their columns raised; those that lack a view stay zero there.
-
-    Examples
-    --------
-    >>> raise_rows([np.array([[-1.0, 2.0]])], [np.array([1.0, 0.0])])
-    [array([[0., 2.]])]
-    """
+    """Return rows with their columns raised; those that lack a view stay zero there."""
     raised = []
     for v, (X_v, d) in enumerate(zip(X, delta, strict=True)):
         if d.any():
@@ -709,13 +670,6 @@ def step(
         V to start from; by default random before the first chunk, then what the last one left.
     present : array of shape (m, n_views), optional
         Which rows have which views; by default all. The terms of a view are of those that have it.
-
-    Returns
-    -------
-    State
-        What is known after the chunk.
-    ChunkInfo
-        What happened in it.
     """
     n, K, dtype = X[0].shape[0], settings.n_clusters, X[0].dtype
     rng = copy.deepcopy(state.rng)
