@@ -44,38 +44,25 @@ def digest(arrays: Iterable[Any]) -> bytes:
 
 @dataclass(frozen=True)
 class FittedState:
-    """What is known after some chunks.
+    """What is known after some chunks."""
 
-    Attributes
-    ----------
-    schema : Schema
-        What every chunk must match.
-    settings : Settings
-        Under which it was learned.
-    state : State
-        Of the model.
-    preparation : Preparation
-        What rows go through first.
-    dtype : {"float32", "float64"}
-        Precision of the first rows, in which all are kept.
-    of_parts : tuple of bytes
-        Keys of the parts that were merged to it, in order; empty if none were.
-    grows : bool
-        Whether features may come later; then names are held as a `Vocabulary`.
-    watch : Watch or None
-        By what changes of the stream are noticed; None if nobody asks for them.
-    drift : tuple of Change
-        The last changes of the stream, in order.
-    """
-
+    # What every chunk must match.
     schema: Schema
+    # Under which it was learned.
     settings: Settings
+    # Of the model.
     state: State
+    # What rows go through first.
     preparation: Preparation
+    # Precision of the first rows, in which all are kept: one of 'float32', 'float64'.
     dtype: str
+    # Keys of the parts that were merged to it, in order; empty if none were.
     of_parts: tuple[bytes, ...] = ()
+    # Whether features may come later; then names are held as a `Vocabulary`.
     grows: bool = False
+    # By what changes of the stream are noticed; None if nobody asks for them.
     watch: Watch | None = None
+    # The last changes of the stream, in order.
     drift: tuple[Change, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -34,26 +34,18 @@ _START_ANEW = "Set it back, or call fit() to start anew."
 
 @dataclass(frozen=True)
 class Fitted:
-    """What an `OMVFSPaper` knows after some chunks.
+    """What an `OMVFSPaper` knows after some chunks."""
 
-    Attributes
-    ----------
-    schema : Schema
-        What every chunk must match.
-    settings : Settings
-        Under which it was learned.
-    state : State
-        Of the method.
-    raised : tuple of array of shape (D_v,), or None
-        By how much the columns of each view are raised; None where negative values are not.
-    preparation : Preparation
-        What rows go through first.
-    """
-
+    # What every chunk must match.
     schema: Schema
+    # Under which it was learned.
     settings: Settings
+    # Of the method.
     state: State
+    # By how much the columns of each view are raised; None where negative values are not. Of shape
+    # (D_v,).
     raised: tuple[NDArray[np.float64], ...] | None
+    # What rows go through first.
     preparation: Preparation
 
     @property

@@ -34,29 +34,19 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """What an estimator has learned from a part of a stream.
+    """What an estimator has learned from a part of a stream."""
 
-    Attributes
-    ----------
-    known : FittedState
-        What was learned; nobody writes into it any more.
-    history : tuple of ChunkInfo
-        What happened in its chunks.
-    params : mapping of str to object
-        Parameters that decide what is learned; `prepare` in few words.
-    reading : str
-        The form in which rows come.
-    columns : bytes or None
-        Which column of one X is which feature, as 8-byte numbers; None where rows come as views.
-    later : int
-        Rows of other parts that came after it.
-    """
-
+    # What was learned; nobody writes into it any more.
     known: FittedState
+    # What happened in its chunks.
     history: tuple[ChunkInfo, ...]
+    # Parameters that decide what is learned; `prepare` in few words.
     params: Mapping[str, Any]
+    # The form in which rows come.
     reading: str
+    # Which column of one X is which feature, as 8-byte numbers; None where rows come as views.
     columns: bytes | None
+    # Rows of other parts that came after it.
     later: int = 0
 
     def __deepcopy__(self, memo: Any) -> "Part":

@@ -39,24 +39,15 @@ _TELLING = 500
 
 @dataclass(frozen=True)
 class Learned:
-    """All that an estimator has learned.
-
-    Attributes
-    ----------
-    fitted : FittedState
-    history : tuple of ChunkInfo
-        What happened in the last chunks.
-    columns : array of shape (width of all views,), or None
-        Columns of one X that the features are; None if it was not split.
-    plain : bool
-        Whether rows came as one X that is one view.
-    n_features_in : int
-    feature_names_in : tuple of str, or None
-    """
+    """All that an estimator has learned."""
 
     fitted: FittedState
+    # What happened in the last chunks.
     history: tuple[ChunkInfo, ...]
+    # Columns of one X that the features are; None if it was not split. Of shape (width of all
+    # views,).
     columns: NDArray[np.int64] | None
+    # Whether rows came as one X that is one view.
     plain: bool
     n_features_in: int
     feature_names_in: tuple[str, ...] | None

@@ -89,25 +89,17 @@ Counted: TypeAlias = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a preparation, of one view.
+    """One step of a preparation, of one view."""
 
-    Attributes
-    ----------
-    apply : callable
-        From rows, and what was counted, to rows.
-    count : callable or None
-        From rows, and what was counted before, to what is counted with them; None if the step
-        looks at no row but its own.
-    merge : mapping of str to callable
-        How what two parts of a stream have counted goes together, by name; neither order nor
-        grouping matter.
-    whole_rows : bool
-        Whether a value hangs on the other columns of its row.
-    """
-
+    # From rows, and what was counted, to rows.
     apply: Callable[[Block, Counted], Block]
+    # From rows, and what was counted before, to what is counted with them; None if the step looks
+    # at no row but its own.
     count: Callable[[Block, Counted], Counted] | None = None
+    # How what two parts of a stream have counted goes together, by name; neither order nor grouping
+    # matter.
     merge: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
+    # Whether a value hangs on the other columns of its row.
     whole_rows: bool = False
 
 
@@ -243,13 +235,6 @@ _BY_COLUMN, _ROWS = ("df", "largest"), "n"
 class Preparation:
     """The steps that the rows of each view go through, and what they have counted.
 
-    Attributes
-    ----------
-    steps : tuple of (tuple of str)
-        Names of the steps of each view, in order.
-    counted : tuple of (tuple of mapping of str to array)
-        What each of them has counted in the rows so far.
-
     Examples
     --------
     >>> from omvfs.data.read import as_views
@@ -261,7 +246,9 @@ class Preparation:
     array([[1., 0.]])
     """
 
+    # Names of the steps of each view, in order.
     steps: tuple[tuple[str, ...], ...]
+    # What each of them has counted in the rows so far.
     counted: tuple[tuple[Counted, ...], ...]
 
     @classmethod
@@ -382,24 +369,15 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Preparing:
-    """How the rows of one view are prepared, by what was counted so far and nothing more.
+    """How the rows of one view are prepared, by what was counted so far and nothing more."""
 
-    Attributes
-    ----------
-    view : str
-        Its name.
-    steps : tuple of str
-    counted : tuple of mapping of str to array
-    dtype : {"float32", "float64"}
-        Precision in which rows are prepared.
-    negative : {"error", "clip", "allow"}
-        What happens to negative values before.
-    """
-
+    # Its name.
     view: str
     steps: tuple[str, ...]
     counted: tuple[Counted, ...]
+    # Precision in which rows are prepared: one of 'float32', 'float64'.
     dtype: str
+    # What happens to negative values before: one of 'error', 'clip', 'allow'.
     negative: Negative
 
     @property

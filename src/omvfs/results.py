@@ -326,18 +326,11 @@ class ClusterFeature(NamedTuple):
 
 @dataclass(frozen=True)
 class FeatureNotes:
-    """What a table tells of every feature of a view beside its rank.
+    """What a table tells of every feature of a view beside its rank."""
 
-    Attributes
-    ----------
-    cluster : int array of shape (D,)
-        The cluster it stands for most, −1 if none.
-    share_of_rows : array of shape (D,)
-        Of the sampled rows that have the view, those in which it is not 0.
-    repeats : int array of shape (D,)
-        The better feature that it repeats most, if r² is at least ½; else −1.
-    """
-
+    # The cluster it stands for most, −1 if none, of shape (D,).
     cluster: NDArray[np.intp]
+    # Of the sampled rows that have the view, those in which it is not 0, of shape (D,).
     share_of_rows: NDArray[np.float64]
+    # The better feature that it repeats most, if r² is at least ½; else −1. Of shape (D,).
     repeats: NDArray[np.intp]

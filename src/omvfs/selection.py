@@ -41,33 +41,22 @@ def is_views(X: Any) -> bool:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The selected features of a view.
-
-    Attributes
-    ----------
-    view : str
-    width : int
-        Features of the view, or of the one 2-D X that holds it.
-    columns : int array
-        Which of them are selected, in rising order.
-    names : tuple of str, or None
-        Their names; None if they have none.
-    may_lack : bool, default=False
-        Whether rows may lack some of them, which are zero then: of a view whose features come one
-        by one.
-    preparing : Preparing, or None
-        How rows are prepared first; None if they are not.
-    needed : Chosen, or None
-        What the preparation needs, if that is more than these: all features of the view if rows are
-        brought to unit norm.
-    """
+    """The selected features of a view."""
 
     view: str
+    # Features of the view, or of the one 2-D X that holds it.
     width: int
+    # Which of them are selected, in rising order.
     columns: NDArray[np.intp]
+    # Their names; None if they have none.
     names: tuple[str, ...] | None
+    # Whether rows may lack some of them, which are zero then: of a view whose features come one by
+    # one.
     may_lack: bool = False
+    # How rows are prepared first; None if they are not.
     preparing: Preparing | None = None
+    # What the preparation needs, if that is more than these: all features of the view if rows are
+    # brought to unit norm.
     needed: "Chosen | None" = None
 
     def prepared(self, every: "Chosen", preparing: Preparing) -> "Chosen":

@@ -147,17 +147,11 @@ class PerViewSelector(OfflineSelector):
 
 @dataclass(frozen=True)
 class Seen:
-    """What a stream has left.
+    """What a stream has left."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Rows seen.
-    states : dict of str to object
-        What the method keeps of each view; replaced, never changed.
-    """
-
+    # Rows seen.
     n_rows: int
+    # What the method keeps of each view; replaced, never changed.
     states: dict[str, Any]
 
 

@@ -84,20 +84,14 @@ def enough(A: Array, beta: float) -> float:
 
 @dataclass(frozen=True)
 class Centred:
-    """X less a mean row, kept apart where X is sparse.
+    """X less a mean row, kept apart where X is sparse."""
 
-    Attributes
-    ----------
-    X : array or csr_array of shape (n, d)
-        In double precision; columns that are constant, but for rounding error, are 0.
-    mean : array of shape (d,)
-        What is to be taken off every row; 0 of a dense X, which is centred.
-    squares : float
-        ‖X − 1 meanᵀ‖².
-    """
-
+    # In double precision; columns that are constant, but for rounding error, are 0. Of shape (n,
+    # d).
     X: Block
+    # What is to be taken off every row; 0 of a dense X, which is centred. Of shape (d,).
     mean: FloatArray
+    # ‖X − 1 meanᵀ‖².
     squares: float
 
     @classmethod
@@ -137,23 +131,15 @@ _STARTS = 10
 
 @dataclass(frozen=True)
 class Factors:
-    """What was learned of one view.
+    """What was learned of one view."""
 
-    Attributes
-    ----------
-    embedding : array of shape (n, K)
-        Clusters of the rows.
-    weights : array of shape (d, K)
-        What each feature says of each cluster.
-    n_iter : int
-        Iterations done.
-    converged : bool
-        Whether these were enough.
-    """
-
+    # Clusters of the rows, of shape (n, K).
     embedding: FloatArray
+    # What each feature says of each cluster, of shape (d, K).
     weights: FloatArray
+    # Iterations done.
     n_iter: int
+    # Whether these were enough.
     converged: bool
 
 

@@ -23,17 +23,11 @@ _LARGEST_EXPONENT = 1000.0
 
 @dataclass(frozen=True)
 class Sketch:
-    """A low-rank stand-in for all rows of a view so far.
+    """A low-rank stand-in for all rows of a view so far."""
 
-    Attributes
-    ----------
-    size : int
-        ℓ.
-    B : array of shape (n_features, fewer than ℓ)
-        Orthogonal columns, the longest first; none is zero.
-    """
-
+    # ℓ.
     size: int
+    # Orthogonal columns, the longest first; none is zero. Of shape (n_features, fewer than ℓ).
     B: NDArray[np.float64]
 
 

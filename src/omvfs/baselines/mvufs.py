@@ -180,28 +180,19 @@ class Problem:
 
     Norms of rows are smoothed, √(‖·‖² + ε²) with a tiny ε, as they have no gradient at zero. No
     matrix of rows by features, rows by rows or features by features is ever formed.
-
-    Attributes
-    ----------
-    X : list of array or CSR matrix of shape (n, D_v)
-        Views, in double precision.
-    Xt : list of array or CSR matrix of shape (D_v, n)
-        The same, transposed.
-    label : int
-        Which of them gives the pseudo labels.
-    M : csr_array of shape (n × other views, n)
-        I − A of the other views below each other: L = MᵀM.
-    squares : list of array of shape (n,)
-        ‖x_i‖² of every view.
-    alpha, beta, nu : float
-        Weights.
     """
 
+    # Views, in double precision, of shape (n, D_v).
     X: list[Block]
+    # The same, transposed, of shape (D_v, n).
     Xt: list[Block]
+    # Which of them gives the pseudo labels.
     label: int
+    # I − A of the other views below each other: L = MᵀM, of shape (n × other views, n).
     M: sp.csr_array
+    # ‖x_i‖² of every view, of shape (n,).
     squares: list[Array]
+    # Weights.
     alpha: float
     beta: float
     nu: float

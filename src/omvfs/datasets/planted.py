@@ -37,21 +37,14 @@ _OFFSET = 0.17
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of rows over which the classes keep their vocabulary.
+    """A stretch of rows over which the classes keep their vocabulary."""
 
-    Attributes
-    ----------
-    start, stop : int
-        First row, and one past the last.
-    informative : dict of str to bool array
-        Per view, which features are informative.
-    feature_class : dict of str to int array
-        Per view, the class each feature belongs to, -1 for noise.
-    """
-
+    # First row, and one past the last.
     start: int
     stop: int
+    # Per view, which features are informative.
     informative: dict[str, BoolArray]
+    # Per view, the class each feature belongs to, -1 for noise.
     feature_class: dict[str, IntArray]
 
 

@@ -165,23 +165,15 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run over parts has come to.
+    """What a run over parts has come to."""
 
-    Attributes
-    ----------
-    selector : OMVFS or None
-        Of all rows; None if it was asked to stop before, or there are no rows.
-    finished : bool
-        Whether it was not asked to stop.
-    n_parts : int
-        Parts that were learned from, those without rows included.
-    damaged : dict of str to Exception
-        Parts that were left out, by name.
-    """
-
+    # Of all rows; None if it was asked to stop before, or there are no rows.
     selector: OMVFS | None
+    # Whether it was not asked to stop.
     finished: bool
+    # Parts that were learned from, those without rows included.
     n_parts: int
+    # Parts that were left out, by name.
     damaged: Mapping[str, Exception]
 
 

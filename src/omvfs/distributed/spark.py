@@ -33,20 +33,13 @@ Kind = Literal["number", "array", "vector", "map"]
 
 @dataclass(frozen=True)
 class ViewColumns:
-    """The columns that make a view.
+    """The columns that make a view."""
 
-    Attributes
-    ----------
-    kind : {"number", "array", "vector", "map"}
-        What a row of a column holds.
-    columns : tuple of str
-        Of numbers each is a feature; of all else there is one.
-    feature_names : tuple of str, or None
-        Names of the features. Of maps these are the words that count.
-    """
-
+    # What a row of a column holds: one of 'number', 'array', 'vector', 'map'.
     kind: Kind
+    # Of numbers each is a feature; of all else there is one.
     columns: tuple[str, ...]
+    # Names of the features. Of maps these are the words that count.
     feature_names: tuple[str, ...] | None = None
 
 

@@ -44,20 +44,13 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Assignment:
-    """The nearest centres of unit rows, for R partitions side by side.
+    """The nearest centres of unit rows, for R partitions side by side."""
 
-    Attributes
-    ----------
-    labels : int array of shape (n, R)
-        Cluster of every row.
-    centers : array of shape (R, K, D)
-        Centres of unit norm.
-    objective : array of shape (R,)
-        Sum of the cosines of the rows with their centres.
-    """
-
+    # Cluster of every row, of shape (n, R).
     labels: IntArray
+    # Centres of unit norm, of shape (R, K, D).
     centers: Array
+    # Sum of the cosines of the rows with their centres, of shape (R,).
     objective: NDArray[np.float64]
 
 
@@ -213,20 +206,13 @@ def _is_zero(X: Block) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Round:
-    """What one round leaves of each view.
+    """What one round leaves of each view."""
 
-    Attributes
-    ----------
-    labels : array of shape (V, n)
-        Cluster of every row, by the view.
-    centers : list of array of shape (K, D_v)
-        Centres of unit norm.
-    objective : array of shape (V,)
-        Sum of the cosines of the rows with their centres.
-    """
-
+    # Cluster of every row, by the view, of shape (V, n).
     labels: IntArray
+    # Centres of unit norm, of shape (K, D_v).
     centers: list[Array]
+    # Sum of the cosines of the rows with their centres, of shape (V,).
     objective: NDArray[np.float64]
 
 

@@ -34,29 +34,19 @@ _MAGIC = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Input:
-    """What one argument stands for.
+    """What one argument stands for."""
 
-    Attributes
-    ----------
-    name : str
-        That tells it apart; its view is called so if the file does not name it.
-    files : tuple of File
-        One; or parts, in the order of their rows.
-    parts : bool
-        Whether these are parts, should there be but one.
-    bare : bool
-        Whether it is one file that was given no name: it may be a part of rows with others.
-    folder : Path or None
-        Of a file a view; it has no files then.
-    place : str
-        Where it is, as it was typed, without secrets.
-    """
-
+    # That tells it apart; its view is called so if the file does not name it.
     name: str
+    # One; or parts, in the order of their rows.
     files: tuple[File, ...] = ()
+    # Whether these are parts, should there be but one.
     parts: bool = False
+    # Whether it is one file that was given no name: it may be a part of rows with others.
     bare: bool = False
+    # Of a file a view; it has no files then.
     folder: Path | None = None
+    # Where it is, as it was typed, without secrets.
     place: str = ""
 
     @property

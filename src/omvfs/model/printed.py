@@ -252,23 +252,15 @@ def _unit_rows(V: Array) -> Array:
 
 @dataclass(frozen=True)
 class Solution:
-    """What `solve` found.
+    """What `solve` found."""
 
-    Attributes
-    ----------
-    U : array of shape (n, K)
-        Cluster indicator of the rows in the window.
-    V : list of array of shape (D_v, K)
-        Feature matrix of each view.
-    n_iter : int
-        Iterations done.
-    trace : array of shape (n_iter + 1,)
-        Objective at the start and after every iteration; see `solve`.
-    """
-
+    # Cluster indicator of the rows in the window, of shape (n, K).
     U: Array
+    # Feature matrix of each view, of shape (D_v, K).
     V: list[Array]
+    # Iterations done.
     n_iter: int
+    # Objective at the start and after every iteration; see `solve`. Of shape (n_iter + 1,).
     trace: FloatArray
 
 
@@ -399,30 +391,20 @@ def _taken(a: Any, rows: IntArray | None) -> Any:
 
 @dataclass(frozen=True)
 class ViewHistory:
-    """Sums over all rows so far that have a view, older rows faded.
+    """Sums over all rows so far that have a view, older rows faded."""
 
-    Attributes
-    ----------
-    A : array of shape (K, K)
-        Σ UᵀU.
-    U_sums : array of shape (K,)
-        Σ u of each cluster.
-    B : array of shape (D, K)
-        Σ XᵀU, of columns that are not scaled.
-    sums : array of shape (D,)
-        Σ x of every column.
-    n_rows, filled_rows : float
-        Rows, and those of them that are not empty.
-    energy : float
-        Σ ‖x‖².
-    """
-
+    # Σ UᵀU, of shape (K, K).
     A: FloatArray
+    # Σ u of each cluster, of shape (K,).
     U_sums: FloatArray
+    # Σ XᵀU, of columns that are not scaled, of shape (D, K).
     B: Array
+    # Σ x of every column, of shape (D,).
     sums: FloatArray
+    # Rows, and those of them that are not empty.
     n_rows: float = 0.0
     filled_rows: float = 0.0
+    # Σ ‖x‖².
     energy: float = 0.0
 
     @classmethod
@@ -515,44 +497,29 @@ def view_factor(view: ViewHistory, weight: float | None) -> float:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of one chunk in the window.
+    """Rows of one chunk in the window."""
 
-    Attributes
-    ----------
-    X : tuple of (array or CSR matrix of shape (m, D_v))
-    U : array of shape (m, K)
-        Their cluster indicator.
-    present : bool array of shape (m, n_views), or None
-        Which rows have which views.
-    """
-
+    # Of shape (m, D_v).
     X: tuple[Block, ...]
+    # Their cluster indicator, of shape (m, K).
     U: Array
+    # Which rows have which views, of shape (m, n_views).
     present: Presence = None
 
 
 @dataclass(frozen=True)
 class State:
-    """What is known after some chunks; no operation changes an array.
+    """What is known after some chunks; no operation changes an array."""
 
-    Attributes
-    ----------
-    history : tuple of ViewHistory
-        Sums over all rows, by view.
-    V : tuple of array of shape (D_v, K)
-        Feature matrices.
-    rng : Generator
-        Source of every random choice; copied before it is drawn from.
-    window : tuple of Chunk
-        The last s chunks, the newest last.
-    n_rows, n_chunks : int
-        Rows and chunks seen.
-    """
-
+    # Sums over all rows, by view.
     history: tuple[ViewHistory, ...]
+    # Feature matrices, of shape (D_v, K).
     V: tuple[Array, ...]
+    # Source of every random choice; copied before it is drawn from.
     rng: np.random.Generator
+    # The last s chunks, the newest last.
     window: tuple[Chunk, ...] = ()
+    # Rows and chunks seen.
     n_rows: int = 0
     n_chunks: int = 0
 
