@@ -4,13 +4,14 @@ Everything here happens on a few thousand rows. Each view is embedded in its lea
 directions and linked to a graph of nearest neighbours. The joint embedding is filtered over the
 graphs, which is the paper's tr(UᵀLU) as a low-pass filter, and clustered by k-means.
 
-What has to be decided without labels is decided by one criterion, the `holdout_agreement`: which of
-two graphs is used, how much each view weighs, and how many clusters there are.
+What has to be decided without labels is decided by one criterion, the `holdout_agreement`: how
+much each view weighs, and how many clusters there are.
 """
 
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,18 +25,18 @@ from sklearn.utils.extmath import randomized_svd
 from omvfs.model.arrays import Block, dense
 
 FloatArray = NDArray[np.float64]
+Float32Array = NDArray[np.float32]
 IntArray = NDArray[np.intp]
 
 # Leading singular directions of a view, and the power of the singular values.
 N_DIMS, POWER = 50, 0.5
-# Power iterations that find them.
-N_POWERS = 4
-# Decimals of cosines.
-DECIMALS = 9
-# How often the embedding is filtered, and how often views are weighed and rows clustered anew.
-N_FILTERS, N_ROUNDS = 2, 2
-# Starts of k-means, and how often rows are halved to judge the clusters.
-N_STARTS, N_HALVES = 3, 2
+# Power iterations that find them: one with the products of rows, which squares twice.
+N_POWERS = 1
+# How often the embedding is filtered.
+N_FILTERS = 2
+# Starts of k-means, all of which features are judged by; and how often rows are halved to judge
+# the clusters.
+N_STARTS, N_HALVES = 8, 2
 # Numbers of clusters that are tried, as far as each has this many rows on average.
 NUMBERS, ROWS_PER_CLUSTER = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 29, 35), 4
 
@@ -48,14 +49,14 @@ class EmbeddedView:
     ----------
     rows : array of shape (n, d)
         Rows in the leading singular directions of the view, all of unit norm before.
-    graphs : mapping of str to CSR array of shape (n, n)
-        Neighbours by the cosine of the rows, and by that of the embedding: D^-½ W D^-½.
+    graph : CSR array of shape (n, n)
+        Nearest neighbours by the cosine of the rows: D^-½ W D^-½.
     has : bool array of shape (n,)
         Which rows have the view.
     """
 
-    rows: FloatArray
-    graphs: dict[str, sp.csr_array]
+    rows: Float32Array
+    graph: sp.csr_array
     has: NDArray[np.bool_]
 
 
@@ -72,15 +73,15 @@ class Clustering:
         Holdout agreement of every view over that of the best: how much it weighs.
     agreement : array of shape (n_views,)
         Holdout agreement of the clusters by each view alone, from 0 to 1.
-    filtered : array of shape (n, d)
-        The joint embedding after the filter, in which k-means was run.
+    starts : list of int array of shape (n,)
+        Cluster of every row from each start of k-means.
     """
 
     labels: IntArray
     n_clusters: int
     view_weights: FloatArray
     agreement: FloatArray
-    filtered: FloatArray
+    starts: list[IntArray]
 
     @property
     def quality(self) -> float:
@@ -101,7 +102,7 @@ def embedded(X: Block, n_neighbors: int, has: NDArray[np.bool_] | None = None) -
     Examples
     --------
     >>> view = embedded(np.array([[1.0, 0.0], [2.0, 0.1], [0.0, 3.0], [0.1, 3.0]]), 1)
-    >>> view.graphs["rows"].toarray().round()
+    >>> view.graph.toarray().round()
     array([[0., 1., 0., 0.],
            [1., 0., 0., 0.],
            [0., 0., 0., 1.],
@@ -110,38 +111,35 @@ def embedded(X: Block, n_neighbors: int, has: NDArray[np.bool_] | None = None) -
     n = X.shape[0]
     has = np.ones(n, bool) if has is None else has
     unit = normalize(X[np.flatnonzero(has)].astype(np.float64))
-    # Rounded, so that the order of the columns, or how a processor adds, decides nothing.
-    gram: FloatArray = np.round(dense(unit @ unit.T), DECIMALS)
-    rows = _leading_directions(gram)
-    near = normalize(rows)
-    graphs = {"rows": gram, "embedding": np.round(near @ near.T, DECIMALS)}
-    linked = {name: _neighbor_graph(S, n_neighbors) for name, S in graphs.items()}
+    # In single precision, so that the order of the columns, or how a processor adds, decides
+    # nothing: sums of products differ in digits that it has not.
+    cosines = dense(unit @ unit.T).astype(np.float32)
+    rows, graph = _leading_directions(cosines), _neighbor_graph(cosines, n_neighbors)
     if has.all():
-        return EmbeddedView(rows, linked, has)
-    spread = sp.csr_array(sp.eye_array(n, format="csr")[:, np.flatnonzero(has)])
-    wide = {name: sp.csr_array(spread @ W @ spread.T) for name, W in linked.items()}
-    return EmbeddedView(spread @ rows, wide, has)
+        return EmbeddedView(rows, graph, has)
+    spread = sp.csr_array(sp.eye_array(n, format="csr", dtype=np.float32)[:, np.flatnonzero(has)])
+    return EmbeddedView(spread @ rows, sp.csr_array(spread @ graph @ spread.T), has)
 
 
-def _leading_directions(gram: FloatArray) -> FloatArray:
+def _leading_directions(gram: Float32Array) -> Float32Array:
     """Return rows in their leading singular directions, from their products with each other."""
     n = len(gram)
     n_dims = min(N_DIMS, n)
     if not gram.any():
         # No row has the view, or all are empty in it.
-        return np.zeros((n, n_dims))
+        return np.zeros((n, n_dims), np.float32)
     vectors, values, _ = randomized_svd(gram, n_dims, n_iter=N_POWERS, random_state=0)
     # These are squares of the singular values of the rows.
-    found: FloatArray = vectors * values ** (POWER / 2)
+    found: Float32Array = vectors * values ** (POWER / 2)
     return found
 
 
-def _neighbor_graph(S: FloatArray, n_neighbors: int) -> sp.csr_array:
+def _neighbor_graph(S: Float32Array, n_neighbors: int) -> sp.csr_array:
     """Return the symmetric graph of nearest neighbours, D^-½ W D^-½, from similarities."""
     n = len(S)
     k = min(n_neighbors, n - 1)
     if k < 1:
-        return sp.csr_array((n, n))
+        return sp.csr_array((n, n), dtype=np.float32)
     S = S.copy()
     np.fill_diagonal(S, -np.inf)
     nearest = np.argpartition(-S, k - 1, axis=1)[:, :k].ravel()
@@ -149,15 +147,16 @@ def _neighbor_graph(S: FloatArray, n_neighbors: int) -> sp.csr_array:
     W = sp.csr_array((np.maximum(S[rows, nearest], 0), (rows, nearest)), shape=(n, n))
     W = W.maximum(W.T)
     degree = np.asarray(W.sum(axis=1)).ravel()
-    scale = sp.diags_array(np.divide(1, np.sqrt(degree), out=np.zeros(n), where=degree > 0))
+    scale = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    scale = sp.diags_array(scale)
     return sp.csr_array(scale @ W @ scale)
 
 
 def cluster(views: Sequence[EmbeddedView], n_clusters: int | str, seed: int) -> Clustering:
     """Return consensus clusters of the rows of all views.
 
-    Of the two graphs, that with the better `holdout_agreement`; of "auto", so many clusters as
-    have the best.
+    Views are weighed by their `holdout_agreement`, and the rows clustered once more. With "auto",
+    there are as many clusters as have the best agreement.
 
     Parameters
     ----------
@@ -165,52 +164,48 @@ def cluster(views: Sequence[EmbeddedView], n_clusters: int | str, seed: int) -> 
     n_clusters : int or "auto"
     seed : int
     """
-    if n_clusters == "auto":
-        most = max(NUMBERS[0], len(views[0].rows) // ROWS_PER_CLUSTER)
-        tried = [cluster(views, K, seed) for K in NUMBERS if most >= K]
-        return max(tried, key=lambda found: found.quality)
-    K = min(int(n_clusters), len(views[0].rows))
-    candidates = [_candidate(views, graph, K, seed) for graph in ("rows", "embedding")]
-    return max(candidates, key=lambda found: found.quality)
+    K, n = n_clusters, len(views[0].rows)
+    if K == "auto":
+        tried = [K for K in NUMBERS if n >= K * ROWS_PER_CLUSTER] or [NUMBERS[0]]
+        K = max(tried, key=lambda K: _clustered(views, min(K, n), seed, 1).quality)
+    return _clustered(views, min(int(K), n), seed, N_STARTS)
 
 
-def _candidate(views: Sequence[EmbeddedView], graph: str, K: int, seed: int) -> Clustering:
-    """Return the clusters by one of the graphs, views weighed by their holdout agreement."""
-    weights = np.ones(len(views))
-    for _ in range(N_ROUNDS):
-        F = _filtered(views, graph, weights)
-        labels = k_means(F, K, seed, N_STARTS)
-        agreement = holdout_agreement([view.rows for view in views], labels, K, views)
+def _clustered(views: Sequence[EmbeddedView], K: int, seed: int, n_starts: int) -> Clustering:
+    """Return K clusters, the best of some starts."""
+    rows, weights = [view.rows for view in views], np.ones(len(views))
+    for n in (1, n_starts):
+        starts = k_means(_filtered(views, weights), K, seed, n)
+        agreement = holdout_agreement(rows, starts[0], K, views)
         best = agreement.max()
         weights = agreement / best if best > 0 else np.ones(len(views))
-    return Clustering(labels, K, weights, agreement, F)
+    return Clustering(starts[0], K, weights, agreement, starts)
 
 
-def _filtered(views: Sequence[EmbeddedView], graph: str, weights: FloatArray) -> FloatArray:
+def _filtered(views: Sequence[EmbeddedView], weights: FloatArray) -> Float32Array:
     """Return the joint embedding, each row half itself and half its neighbours, N_FILTERS times."""
-    F = normalize(np.hstack([w**0.5 * view.rows for w, view in zip(weights, views, strict=True)]))
-    heard = sum(w * view.has for w, view in zip(weights, views, strict=True))
-    share = np.divide(1, heard, out=np.zeros(len(F)), where=heard > 0)[:, np.newaxis]
+    pairs = [(np.float32(w), view) for w, view in zip(weights, views, strict=True)]
+    F = normalize(np.hstack([np.sqrt(w) * view.rows for w, view in pairs]))
+    heard = np.sum([w * view.has for w, view in pairs], axis=0)
+    share = np.divide(1, heard, out=np.zeros_like(heard), where=heard > 0)[:, np.newaxis]
     for _ in range(N_FILTERS):
-        around = sum(w * (view.graphs[graph] @ F) for w, view in zip(weights, views, strict=True))
+        around = np.sum([w * (view.graph @ F) for w, view in pairs], axis=0)
         F = (F + share * around) / 2
-    found: FloatArray = normalize(F)
+    found: Float32Array = normalize(F)
     return found
 
 
-def k_means(F: FloatArray, n_clusters: int, seed: int, n_starts: int) -> IntArray:
-    """Return the clusters of k-means, the best of some starts."""
-    model = KMeans(n_clusters, n_init=n_starts, random_state=seed)
-    with warnings.catch_warnings():
-        # Rows may be fewer, or less different, than clusters: some are empty then.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        labels: IntArray = model.fit_predict(F).astype(np.intp)
-    return labels
-
-
-def other_clusterings(found: Clustering, seeds: Sequence[int]) -> list[IntArray]:
-    """Return other clusterings of the same filtered rows: k-means from single starts."""
-    return [k_means(found.filtered, found.n_clusters, seed, 1) for seed in seeds]
+def k_means(F: NDArray[Any], n_clusters: int, seed: int, n_starts: int) -> list[IntArray]:
+    """Return the clusters of k-means from some starts, the best first."""
+    found = []
+    for start in range(n_starts):
+        model = KMeans(n_clusters, n_init=1, random_state=seed + start)
+        with warnings.catch_warnings():
+            # Rows may be fewer, or less different, than clusters: some are empty then.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found.append(model.fit(F.astype(np.float64)))
+    found.sort(key=lambda model: model.inertia_)
+    return [model.labels_.astype(np.intp) for model in found]
 
 
 def holdout_agreement(
@@ -256,7 +251,7 @@ def view_agreement(views: Sequence[EmbeddedView]) -> FloatArray:
     The share of a row's neighbours by one view that are its neighbours by the other, mean of the
     rows that have both.
     """
-    near = [view.graphs["rows"] > 0 for view in views]
+    near = [view.graph > 0 for view in views]
     found = np.ones((len(views), len(views)))
     for a in range(len(views)):
         for b in range(a):

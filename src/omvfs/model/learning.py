@@ -14,21 +14,18 @@ from omvfs.model.clustering import (
     EmbeddedView,
     cluster,
     embedded,
-    other_clusterings,
 )
 from omvfs.model.sample import Sample
 from omvfs.model.separation import discounted, mean_separation, norm, repetition
-from omvfs.model.sums import Columns, ViewSums, added, fit_to_clusters
+from omvfs.model.sums import Columns, ViewSums, fit_to_clusters, on_filled
 
 Known = TypeVar("Known")
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Presence = NDArray[np.bool_] | None
 Criterion = Literal["separation", "norm"] | Callable[[Any, Any, Any], Any]
-# The sample is clustered anew when the stream is so many times as long as at the last time.
-_GROWTH = 4
-# Clusterings of the sample over which separation is averaged.
-N_CLUSTERINGS = 16
+# The sample is clustered when it is full, and anew when the stream is so many times as long.
+_GROWTH = 8
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,8 @@ class State:
     def empty(cls, widths: Sequence[int], settings: Settings) -> "State":
         """Return what is known of no rows: one cluster, until there are rows to find more in."""
         views = tuple(ViewSums.zeros(width, 1) for width in widths)
-        return cls(views, Sample.empty(settings.sample_size, len(widths)), np.ones(len(widths)))
+        sample = Sample.empty(settings.sample_size, len(widths))
+        return cls(views, sample, np.ones(len(widths)), cluster_at=settings.sample_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +177,7 @@ def step(
 ) -> Update[State]:
     """Learn from a chunk: put its rows into clusters, add them to the sums, offer them the sample.
 
-    Now and then the sample is then clustered anew, and the sums move along.
+    When the sample is full, and now and then later, it is clustered and the sums move along.
 
     Parameters
     ----------
@@ -190,15 +188,24 @@ def step(
     present : bool array of shape (m, n_views), optional
         Which rows have which views; by default all.
     """
-    m = X[0].shape[0]
+    m, room = X[0].shape[0], settings.sample_size - state.n_rows
+    if 0 < room < m:
+        # Rows beyond the first sample are put into its clusters.
+        first, rest = (
+            ([X_v[rows] for X_v in X], settings, None if present is None else present[rows])
+            for rows in (slice(room), slice(room, None))
+        )
+        update = step(step(state, *first).commit(), *rest)
+        return replace(update, info=replace(update.info, n_rows=m, reclustered=True))
     views = tuple(view.decay(settings.decay(m)) for view in state.views)
-    fit = fit_to_clusters(X, views, state.weights)
-    labels = fit.argmax(axis=1)
-    found = [
-        added(view, *_having(X_v, labels, present, v))
-        for v, (view, X_v) in enumerate(zip(views, X, strict=True))
-    ]
-    columns, after = tuple(where for where, _ in found), tuple(own for _, own in found)
+    found = [on_filled(view, X_v) for view, X_v in zip(views, X, strict=True)]
+    columns, rows, before = (tuple(own) for own in zip(*found, strict=True))
+    fit = fit_to_clusters(rows, before, state.weights)
+    labels, K = fit.argmax(axis=1), fit.shape[1]
+    after = tuple(
+        sums + ViewSums.from_rows(*_having(X_v, labels, present, v), K)
+        for v, (sums, X_v) in enumerate(zip(before, rows, strict=True))
+    )
     known = State(
         tuple(
             replace(view, n=own.n, norms=own.norms) for view, own in zip(views, after, strict=True)
@@ -209,7 +216,6 @@ def step(
         state.cluster_at,
     )
     info = ChunkInfo(m, float(fit.max(axis=1).mean()))
-    before = tuple(view.on(own) for view, own in zip(views, columns, strict=True))
     patch = Patch(known.views, columns, before, after)
     if known.n_rows < known.cluster_at:
         return Update(known, info, patch)
@@ -316,15 +322,14 @@ class Answers:
     @cached_property
     def separations(self) -> list[FloatArray]:
         """Separation of every feature by view, averaged over clusterings of the sample."""
-        seeds = [self.settings.seed + i for i in range(1, N_CLUSTERINGS + 1)]
-        found = other_clusterings(self.clustering, seeds)
-        sample, K = self.state.sample, self.clustering.n_clusters
+        sample, found = self.state.sample, self.clustering
         scores = []
         for v, (view, X) in enumerate(zip(self.state.views, self.rows, strict=True)):
             has = np.flatnonzero(sample.present[:, v])
-            after = [labels[has] for labels in found]
-            moved = view.relabelings(X[has], sample.labels[has], after, K)
-            scores.append(mean_separation(view.Q, moved))
+            after = [labels[has] for labels in found.starts]
+            scores.append(
+                mean_separation(view, X[has], sample.labels[has], after, found.n_clusters)
+            )
         return scores
 
     @cached_property

@@ -1,15 +1,16 @@
 """How well features tell clusters apart, and which of them repeat better ones."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block, dense
-from omvfs.model.sums import ViewSums
+from omvfs.model.sums import ViewSums, indicator
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 # Exponent of the discount, and better features that each is compared with.
 DISCOUNT, COMPARED = 8.0, 1000
 # Columns whose correlations are held at a time.
@@ -31,18 +32,19 @@ def variances(view: ViewSums) -> tuple[FloatArray, FloatArray]:
     >>> total.tolist(), between.round(2).tolist()
     ([4.0, 0.25], [2.67, 0.0])
     """
-    return _variances(view.S.T, view.Q, view.n)
-
-
-def _variances(S: FloatArray, Q: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the variances from sums of shape (K, D)."""
-    n, N = rows[rows > 0], max(rows.sum(), 1.0)
-    mean = S.sum(axis=0) / N
-    total = np.maximum(Q / N - mean**2, 0)
+    N = max(view.n.sum(), 1.0)
+    mean = view.S.sum(axis=1) / N
+    total = np.maximum(view.Q / N - mean**2, 0)
     # Σ n_k / N (mean_k − mean)² = Σ mean_k² n_k / N − mean²
-    between = np.einsum("kd,kd,k->d", S[rows > 0], S[rows > 0], 1 / (n * N)) - mean**2
-    chance = total * ((len(n) - 1) / max(N - 1, 1.0))
+    between = view.S**2 @ _weights(view.n) - mean**2
+    chance = total * ((np.count_nonzero(view.n) - 1) / max(N - 1, 1.0))
     return np.maximum(between - chance, 0), total
+
+
+def _weights(n: FloatArray) -> FloatArray:
+    """Return 1 / (n_k N), and 0 for clusters without rows."""
+    found: FloatArray = np.divide(1, n * max(n.sum(), 1.0), out=np.zeros_like(n), where=n > 0)
+    return found
 
 
 def separation(between: FloatArray, total: FloatArray) -> FloatArray:
@@ -61,25 +63,45 @@ def norm(view: ViewSums) -> FloatArray:
     return found
 
 
-def mean_separation(Q: FloatArray, moved: Iterable[tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """Return the separation of every feature, averaged over some clusterings of the same rows.
+def mean_separation(
+    view: ViewSums, X: Block, before: IntArray, after: Sequence[IntArray], n_clusters: int
+) -> FloatArray:
+    """Return the separation of every feature, averaged over some clusterings of the sample.
+
+    As `variances` of ``view.relabel(X, before, labels, n_clusters)`` for the labels of each
+    clustering, averaged, but for all clusterings at a time.
 
     Parameters
     ----------
-    Q : array of shape (D,)
-        Sums of squares.
-    moved : iterable of (array of shape (K, D), array of shape (K,))
-        Sums by cluster, and rows by cluster, of each clustering.
+    view : ViewSums
+        Sums of all rows.
+    X : array or CSR matrix of shape (n, D)
+        Rows of the sample.
+    before : int array of shape (n,)
+        Their clusters.
+    after : sequence of int array of shape (n,)
+        Their clusters in each clustering.
+    n_clusters : int
     """
-    between, total, n = np.zeros_like(Q), np.zeros_like(Q), 0
-    for S, rows in moved:
-        own, total = _variances(S, Q, rows)
-        between += own
-        n += 1
-    return separation(between / max(n, 1), total)
+    total = variances(view)[1]
+    moves = [view.moves(before, labels, n_clusters) for labels in after]
+    shares = np.hstack([own for own, _ in moves])
+    weights = np.concatenate([_weights(n) for _, n in moves]) / len(moves)
+    filled = np.mean([np.count_nonzero(n) for _, n in moves])
+    is_in = np.hstack([indicator(labels, n_clusters) for labels in after])
+    # Rows of the sample leave their clusters in the old proportions, and enter the new ones.
+    enter = is_in - indicator(before, view.n_clusters) @ shares
+    N, between = max(view.n.sum(), 1.0), np.empty_like(total)
+    columns = X.tocsc() if sp.issparse(X) else X
+    for start in range(0, len(total), _AT_ONCE):
+        own = slice(start, start + _AT_ONCE)
+        S = view.S[own] @ shares + dense(columns[:, own].T @ enter)
+        between[own] = S**2 @ weights - (view.S[own].sum(axis=1) / N) ** 2
+    chance = total * ((filled - 1) / max(N - 1, 1.0))
+    return separation(np.maximum(between - chance, 0), total)
 
 
-def repetition(X: Block, score: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
+def repetition(X: Block, score: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return by how much every feature repeats a better one, and which.
 
     Of the `COMPARED` best features those with a better score are looked at; repetition is the
@@ -103,30 +125,33 @@ def repetition(X: Block, score: FloatArray) -> tuple[FloatArray, NDArray[np.intp
     >>> r_squared.round(2).tolist(), repeated.tolist()
     ([0.0, 1.0, 0.0], [-1, 0, 1])
     """
-    n, D = X.shape
-    order = np.argsort(-score, kind="stable")
-    best = order[:COMPARED]
-    rank = np.empty(D, np.intp)
-    rank[order] = np.arange(D)
-    top = dense(X[:, best]).astype(np.float64)
-    top -= top.mean(axis=0)
-    top /= np.maximum(np.linalg.norm(top, axis=0), np.finfo(float).tiny)
-    sums = np.asarray(X.sum(axis=0), np.float64).ravel()
-    squares = X.multiply(X) if sp.issparse(X) else np.square(X)
-    scatter = np.asarray(squares.sum(axis=0), np.float64).ravel() - sums**2 / n
-    lengths = np.sqrt(np.maximum(scatter, np.finfo(float).tiny))
-    r_squared, repeated = np.zeros(D), np.full(D, -1, np.intp)
-    columns = X.tocsc() if sp.issparse(X) else X
-    for start in range(0, D, _AT_ONCE):
-        own = slice(start, start + _AT_ONCE)
+    r_squared, repeated = np.zeros(X.shape[1]), np.full(X.shape[1], -1, np.intp)
+    # A column that is constant in the sample repeats nothing.
+    scatter = _scatter(X)
+    columns = np.flatnonzero(scatter > 0)
+    columns = columns[np.argsort(-score[columns], kind="stable")]
+    rows = (X.tocsc() if sp.issparse(X) else X)[:, columns].astype(np.float32)
+    top = dense(rows[:, :COMPARED])
+    top = (top - top.mean(axis=0)) / np.sqrt(scatter[columns[:COMPARED]], dtype=np.float32)
+    for start in range(0, len(columns), _AT_ONCE):
+        own = columns[start : start + _AT_ONCE]
         # The columns of `top` sum to 0, so that those of X need not be centred.
-        r = dense(columns[:, own].T @ top) / lengths[own, np.newaxis]
-        r[np.arange(len(best)) >= rank[own, np.newaxis]] = 0
-        strongest = np.abs(r).argmax(axis=1)
-        found = np.minimum(np.square(r[np.arange(len(r)), strongest]), 1)
-        r_squared[own] = found
-        repeated[own] = np.where(found > 0, best[strongest], -1)
+        products = np.abs(dense(rows[:, start : start + _AT_ONCE].T @ top))
+        # Only with better ones, which stand before.
+        products[np.arange(start, start + len(own))[:, np.newaxis] <= np.arange(top.shape[1])] = 0
+        strongest = products.argmax(axis=1)
+        found = products[np.arange(len(own)), strongest] ** 2 / scatter[own]
+        r_squared[own] = np.minimum(found, 1)
+        repeated[own] = np.where(found > 0, columns[strongest], -1)
     return r_squared, repeated
+
+
+def _scatter(X: Block) -> FloatArray:
+    """Return the sum of squared differences from the mean, by column; rounding is not one."""
+    squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+    sums, squared = (np.asarray(each.sum(axis=0), np.float64).ravel() for each in (X, squares))
+    found: FloatArray = squared - sums**2 / X.shape[0]
+    return np.where(found > X.shape[0] * np.finfo(float).eps * squared, found, 0)
 
 
 def discounted(score: FloatArray, r_squared: FloatArray) -> FloatArray:

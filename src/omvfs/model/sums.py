@@ -4,7 +4,7 @@ With U_ik = 1 / √n_k for the rows i of cluster k, UᵀU = I and U ≥ 0 hold e
 paper's B = XᵀU.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,7 +60,7 @@ class ViewSums:
         S = sums_by_cluster(X, labels, n_clusters)
         squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
         Q = np.asarray(squares.sum(axis=0), np.float64).ravel()
-        return cls(S, Q, n, (S**2).sum(axis=0))
+        return cls(S, Q, n, _norms(S))
 
     @property
     def n_clusters(self) -> int:
@@ -70,7 +70,9 @@ class ViewSums:
     def __add__(self, other: "ViewSums") -> "ViewSums":
         """Return the sums of both."""
         S = self.S + other.S
-        return ViewSums(S, self.Q + other.Q, self.n + other.n, (S**2).sum(axis=0))
+        # What ‖S‖² gains, so that some columns tell the norms of all.
+        norms = self.norms + np.einsum("dk,dk->k", other.S, S + self.S)
+        return ViewSums(S, self.Q + other.Q, self.n + other.n, np.maximum(norms, 0))
 
     def decay(self, rho: float) -> "ViewSums":
         """Return the sums with every row counting `rho` of what it did."""
@@ -83,30 +85,26 @@ class ViewSums:
 
         Rows of the sample move exactly; all others of a cluster in the same proportions.
         """
+        shares, n = self.moves(before, after, n_clusters)
+        rest = self.S - sums_by_cluster(X, before, self.n_clusters)
+        S = rest @ shares + sums_by_cluster(X, after, n_clusters)
+        return ViewSums(S, self.Q, n, _norms(S))
+
+    def moves(
+        self, before: IntArray, after: IntArray, n_clusters: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return which share of a cluster goes where as a sample moves, and rows by new cluster."""
         moves = np.zeros((self.n_clusters, n_clusters))
         np.add.at(moves, (before, after), 1)
         shares = _shares(moves)
-        rest = self.S - sums_by_cluster(X, before, self.n_clusters)
-        S = rest @ shares + sums_by_cluster(X, after, n_clusters)
         # A sample may hold rows that have faded from the sums.
-        n = np.maximum(self.n - moves.sum(axis=1), 0) @ shares + moves.sum(axis=0)
-        return ViewSums(S, self.Q, n, (S**2).sum(axis=0))
-
-    def relabelings(
-        self, X: Block, before: IntArray, after: Sequence[IntArray], n_clusters: int
-    ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield sums of shape (K, D) and rows by cluster for other clusters of the sample."""
-        rest = np.ascontiguousarray((self.S - sums_by_cluster(X, before, self.n_clusters)).T)
-        for labels in after:
-            moves = np.zeros((self.n_clusters, n_clusters))
-            np.add.at(moves, (before, labels), 1)
-            shares = _shares(moves)
-            n = np.maximum(self.n - moves.sum(axis=1), 0) @ shares + moves.sum(axis=0)
-            yield shares.T @ rest + _by_cluster(X, labels, n_clusters), n
+        return shares, np.maximum(self.n - moves.sum(axis=1), 0) @ shares + moves.sum(axis=0)
 
     def on(self, columns: Columns) -> "ViewSums":
         """Return copies on some columns."""
-        return replace(self, S=self.S[columns].copy(), Q=self.Q[columns].copy())
+        if isinstance(columns, slice):
+            return replace(self, S=self.S[columns].copy(), Q=self.Q[columns].copy())
+        return replace(self, S=self.S.take(columns, axis=0), Q=self.Q.take(columns))
 
     def grow(self, n_features: int) -> "ViewSums":
         """Return the sums with columns that no row had so far behind those there are."""
@@ -117,6 +115,12 @@ class ViewSums:
         wide = ViewSums.zeros(n_features, self.n_clusters)
         wide.S[places], wide.Q[places] = self.S, self.Q
         return replace(self, S=wide.S, Q=wide.Q)
+
+
+def _norms(S: FloatArray) -> FloatArray:
+    """Return the squared norm of every column."""
+    norms: FloatArray = np.einsum("dk,dk->k", S, S)
+    return norms
 
 
 def _shares(moves: FloatArray) -> FloatArray:
@@ -131,48 +135,37 @@ def _shares(moves: FloatArray) -> FloatArray:
 
 def sums_by_cluster(X: Block, labels: IntArray, n_clusters: int) -> FloatArray:
     """Return the sum of every feature over the rows of every cluster, of shape (D, K)."""
-    return np.ascontiguousarray(_by_cluster(X, labels, n_clusters).T)
+    return np.asarray(dense(X.T @ indicator(labels, n_clusters)), np.float64)
 
 
-def _by_cluster(X: Block, labels: IntArray, n_clusters: int) -> FloatArray:
-    """Return the same of shape (K, D)."""
-    n = len(labels)
-    if sp.issparse(X):
-        rows = sp.csr_array((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
-        found: FloatArray = dense(rows @ X).astype(float, copy=False)
-        return found
-    of_cluster = np.zeros((n_clusters, n))
-    of_cluster[labels, np.arange(n)] = 1
-    product: FloatArray = of_cluster @ X
-    return product
+def indicator(labels: IntArray, n_clusters: int) -> FloatArray:
+    """Return 1 where a row is in a cluster and 0 elsewhere, of shape (n, K)."""
+    is_in = np.zeros((len(labels), n_clusters))
+    is_in[np.arange(len(labels)), labels] = 1
+    return is_in
 
 
-def added(view: ViewSums, X: Block, labels: IntArray) -> tuple[Columns, ViewSums]:
-    """Return what rows change: which columns of the sums, and what is there with them.
+def on_filled(view: ViewSums, X: Block) -> tuple[Columns, Block, ViewSums]:
+    """Return the columns that are not empty in some rows, and both the rows and the sums on them.
 
-    A sparse chunk reads and writes the columns that are not empty in it, and no others.
-
-    Parameters
-    ----------
-    view : ViewSums
-    X : array or CSR matrix of shape (m, D)
-    labels : int array of shape (m,)
+    A sparse chunk reads and writes these columns, and no others; a dense one all.
 
     Examples
     --------
-    >>> columns, after = added(ViewSums.zeros(3, 2), sp.csr_array([[0.0, 2.0, 0.0]]), np.array([1]))
-    >>> columns.tolist(), after.S.tolist(), after.norms.tolist()
-    ([1], [[0.0, 2.0]], [0.0, 4.0])
+    >>> X = sp.csr_array([[0.0, 2.0, 0.0]])
+    >>> columns, rows, sums = on_filled(ViewSums.zeros(3, 2), X)
+    >>> columns.tolist(), rows.toarray().tolist(), sums.S.tolist()
+    ([1], [[2.0]], [[0.0, 0.0]])
     """
-    K = view.n_clusters
-    columns: Columns = slice(None)
-    if sp.issparse(X):
-        columns, where = np.unique(X.indices, return_inverse=True)
-        X = sp.csr_array((X.data, where.ravel(), X.indptr), shape=(X.shape[0], len(columns)))
-    new, old = ViewSums.from_rows(X, labels, K), view.on(columns)
-    S = old.S + new.S
-    norms = view.norms + ((S**2).sum(axis=0) - (old.S**2).sum(axis=0))
-    return columns, ViewSums(S, old.Q + new.Q, view.n + new.n, np.maximum(norms, 0))
+    if not sp.issparse(X):
+        return slice(None), X, view.on(slice(None))
+    is_filled = np.zeros(X.shape[1], bool)
+    is_filled[X.indices] = True
+    columns = np.flatnonzero(is_filled)
+    places = np.empty(X.shape[1], X.indices.dtype)
+    places[columns] = np.arange(len(columns))
+    rows = sp.csr_array((X.data, places[X.indices], X.indptr), shape=(X.shape[0], len(columns)))
+    return columns, rows, view.on(columns)
 
 
 def fit_to_clusters(
