@@ -19,8 +19,7 @@ from measure import ratios
 from missing import lacking_one
 from omvfs import OMVFS, Views
 from omvfs.datasets import planted_stream
-from omvfs.distributed.dask import local_workers
-from omvfs.distributed.spark import fit
+from omvfs.distributed.dask import fit, local_workers
 from paper.timing import shown, timed
 
 LACKING = 0.2
