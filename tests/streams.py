@@ -10,7 +10,6 @@ from hypothesis import settings
 from omvfs import Views, as_views
 from support import counts, fingerprint
 
-
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 few = settings(max_examples=25, deadline=None)
 

@@ -6,13 +6,14 @@ from itertools import cycle, permutations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omvfs
 from faults import everything
 from omvfs import OMVFS, Views
 from omvfs.prepare import buckets
+from support import dense
 
 K = 3
 BUCKETS = [934824, 1016166, 0]
@@ -76,23 +77,19 @@ def assert_same(a, b):
 
 
 def pieces(model):
-    state = model._known.state
-    yield from (view.B for view in state.statistics.views)
-    yield state.B_sq_norms
-    yield from (X.toarray() if sp.issparse(X) else X for X in state.reservoir.blocks)
+    state = model._known.answers.state
+    for view in state.views:
+        yield from (view.S, view.Q, view.n)
+    yield from map(dense, state.sample.pieces[0])
     yield model.scores_
-    yield from model.V_.values()
-    yield model.window_labels_
 
 
 OPTIONS = {
     "plain": {},
     "forgetting": {"half_life": 60.0},
     "prepared": {"prepare": ["text:tfidf", "l2"]},
-    "columns of unit norm, forgetting": {"scale_columns": True, "half_life": 60.0},
-    "without a sample": {"sample_size": 0},
-    "as they come": {"view_weight": None, "graph": "none"},
-    "clipped": {"negative": "clip"},
+    "a small sample": {"sample_size": 12},
+    "watched": {"detect_drift": True},
 }
 
 
@@ -101,9 +98,8 @@ OPTIONS = {
     list(zip(OPTIONS.values(), cycle([0.0, 0.3]), strict=False)),
     ids=OPTIONS,
 )
-@settings(max_examples=1, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(seed=st.integers(0, 10**6))
-@example(seed=4)  # sums over columns depended on their number in the last digit
 def test_in_the_same_order_it_is_the_same_model(options, lacking, seed):
     chunks = stream(seed, lacking=lacking)
     names = names_of(chunks)
@@ -138,8 +134,8 @@ def test_saved_or_copied_it_goes_on_to_the_same_bits():
     chunks = stream(6, n_chunks=4, n=25, lacking=0.3)
     for i, chunk in enumerate(chunks):
         chunk["image"] = chunk["image"] - 0.1 * i
-    params = {"prepare": ["text:tfidf", "l2"], "negative": "shift", "half_life": 80.0}
-    model = OMVFS(K, new_features="grow", random_state=0, max_iter=5, **params)
+    params = {"prepare": ["text:tfidf", "l2"], "half_life": 80.0}
+    model = OMVFS(K, new_features="grow", random_state=0, **params)
     for chunk in chunks[:2]:
         model.partial_fit(chunk)
     others = OMVFS.from_bytes(model.to_bytes()), copy.copy(model)

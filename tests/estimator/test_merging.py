@@ -2,7 +2,6 @@
 
 import copy
 import tracemalloc
-from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -15,12 +14,11 @@ from sklearn.base import clone
 
 import omvfs
 from omvfs import OMVFS, Views
-from omvfs.fitted import key_of_rows
-from omvfs.model.statistics import Statistics
+from omvfs.model.sums import ViewSums
 from streams import lacking, learned, presence, two_views
 from support import fingerprint
 
-QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10}
+QUICK = {"random_state": 0, "batch_size": 10}
 
 
 def fitted(views, n_clusters=3, **params):
@@ -54,33 +52,32 @@ def some_views(seed, sizes, kind="dense", dtype=np.float64):
 SETTINGS = [
     {},
     {"half_life": 20.0},
-    {"scale_columns": True},
-    {"sample_size": 0},
+    {"sample_size": 1},
     {"n_clusters": "auto"},
-    {"view_weight": "auto", "sample_size": 100},
-    {"sample_size": 200, "graph": "none"},
-    {"view_weight": {"text": 1.0, "image": 5.0}, "scale_columns": True},
+    {"view_weight": 1.0, "sample_size": 100},
+    {"sample_size": 200, "n_neighbors": 3},
+    {"view_weight": {"text": 1.0, "image": 5.0}, "prepare": "scale"},
     {"prepare": {"text": ["tfidf", "l2"], "image": "scale"}, "half_life": 20.0},
+    {"detect_drift": True},
 ]
-every_part = st.lists(st.integers(1, 40), min_size=2, max_size=5)
+every_part = st.lists(st.integers(1, 40), min_size=2, max_size=4)
 
 
+@pytest.mark.parametrize("own", SETTINGS, ids=str)
 @given(
     seed=st.integers(0, 1000),
     sizes=every_part,
     kind=st.sampled_from(["dense", "sparse", "negative", "lacking"]),
     dtype=st.sampled_from([np.float32, np.float64]),
-    own=st.sampled_from(SETTINGS),
     even=st.booleans(),
     order=st.randoms(use_true_random=False),
 )
-@settings(max_examples=15, deadline=None)
-def test_any_order_and_any_tree_give_the_same_bits(seed, sizes, kind, dtype, own, even, order):
-    negative = "shift" if kind == "negative" else "error"
+@settings(max_examples=1, deadline=None)
+def test_any_order_and_any_tree_give_the_same_bits(own, seed, sizes, kind, dtype, even, order):
     views = some_views(seed, sizes, kind, dtype)
     views = views if even else uneven(views, sizes)
     views = lacking(views, presence(seed, sum(sizes))) if kind == "lacking" else views
-    parts = parts_of(views, sizes, **{"sample_size": 12, "negative": negative, **own})
+    parts = parts_of(views, sizes, **{"sample_size": 12, **own})
     expected = learned(omvfs.merge(parts))
     parts = [OMVFS.from_bytes(part.to_bytes()) if order.random() < 0.3 else part for part in parts]
     while len(parts) > 1:
@@ -100,8 +97,8 @@ def test_any_order_and_any_tree_give_the_same_bits(seed, sizes, kind, dtype, own
     half_life=st.sampled_from([None, 30.0]),
 )
 @example(seed=0, sizes=[1, 1], own={}, half_life=None)
-@example(seed=0, sizes=[30, 20, 10], own=SETTINGS[-1], half_life=30.0)
-@settings(max_examples=6, deadline=None)
+@example(seed=0, sizes=[30, 20, 10], own=SETTINGS[-2], half_life=30.0)
+@settings(max_examples=3, deadline=None)
 def test_parts_that_follow_each_other_may_be_merged_in_any_grouping(seed, sizes, own, half_life):
     views = uneven(two_views(seed, sum(sizes)), sizes)
     parts = parts_of(views, sizes, **{"sample_size": 12, **own, "half_life": half_life})
@@ -171,17 +168,19 @@ def test_no_part_is_changed_and_none_changes_what_came_of_it():
 
 
 def test_if_all_rows_are_in_the_sample_the_sums_are_theirs_in_the_common_clusters():
-    views = two_views(0, 90)
-    merged = omvfs.merge(parts_of(views, [40, 30, 20]))
+    views, present = two_views(0, 90), presence(0, 90)
+    merged = omvfs.merge(parts_of(lacking(views, present), [40, 30, 20]))
     state = merged._known.state
-    assert len(state.reservoir) == 90
-    expected = Statistics.of_clusters(state.reservoir.blocks, state.reservoir.counted)
-    for view, own in zip(state.statistics.views, expected.views, strict=True):
-        np.testing.assert_allclose(view.B, own.B, rtol=1e-12)
-        np.testing.assert_allclose(view.masses, own.masses, rtol=1e-12)
-        np.testing.assert_allclose(view.weight_sums, own.weight_sums, rtol=1e-12)
-    rows = np.sort(state.reservoir.blocks[0].sum(axis=1))
-    np.testing.assert_allclose(rows, np.sort(views["text"].sum(axis=1)))
+    sample = state.sample.compact()
+    assert len(sample) == 90
+    for v, (view, X) in enumerate(zip(state.views, sample.pieces[0], strict=True)):
+        has = sample.present[:, v]
+        expected = ViewSums.from_rows(X[has], sample.labels[has], view.n_clusters)
+        np.testing.assert_allclose(view.S, expected.S, atol=1e-12)
+        np.testing.assert_allclose(view.Q, expected.Q)
+        np.testing.assert_allclose(view.n, expected.n)
+    rows = np.sort(sample.pieces[0][0].sum(axis=1))
+    np.testing.assert_allclose(rows, np.sort(np.where(present[:, 0], views["text"].sum(axis=1), 0)))
 
 
 def test_what_was_counted_of_the_parts_is_what_one_pass_counts():
@@ -219,25 +218,22 @@ def test_a_part_that_is_given_twice_is_refused(tmp_path):
 def test_parts_in_order_fade_as_rows_of_one_stream_do():
     views, own = two_views(0, 90), {"half_life": 30.0, "sample_size": 30}
     parts, whole = parts_of(views, [40, 30, 20], **own), fitted(views, **own)
-    merged = omvfs.merge(parts, order=True)._known.state.statistics
-    assert merged.decayed_n_rows == pytest.approx(whole._known.state.statistics.decayed_n_rows)
-    side_by_side = omvfs.merge(parts)._known.state.statistics
-    alone = [part._known.state.statistics.decayed_n_rows for part in parts]
-    assert side_by_side.decayed_n_rows == pytest.approx(sum(alone))
+    merged, side_by_side = omvfs.merge(parts, order=True), omvfs.merge(parts)
+
+    def totals(*models):
+        each = [[(view.n.sum(), *view.Q) for view in m._known.state.views] for m in models]
+        return np.concatenate(np.sum(each, axis=0, dtype=object)).astype(float)
+
+    np.testing.assert_allclose(totals(merged), totals(whole))
+    np.testing.assert_allclose(totals(side_by_side), totals(*parts))
+    assert [info.n_rows for info in merged.history_] == [10] * 9
+
+    def of_first_part(model):
+        rows = np.vstack([piece[0] for piece in model._known.state.sample.compact().pieces])
+        return (rows[:, np.newaxis] == views["text"][:40]).all(axis=2).any(axis=1).sum()
+
     # Old parts have few rows in the sample, as they have in the sums.
-    assert merged.masses.sum() < side_by_side.masses.sum() < 3 * merged.masses.sum()
-
-
-def test_the_last_rows_are_those_of_the_last_parts():
-    views = two_views(0, 300)
-    a, b, c = parts_of(views, [200, 60, 40], sample_size=100, window=3)
-    merged = omvfs.merge([a, b, c], order=True)
-    assert merged.window_labels_.shape == (30,)
-    np.testing.assert_array_equal(merged._known.state.window.last(50)[0], views["text"][-50:])
-    assert [info.n_rows for info in merged.history_] == [10] * 30
-    # After parts that were side by side only what follows is recent.
-    assert a.merge(b).merge(c, order=True)._known.state.window.n_rows == 40
-    assert a.merge(b.merge(c), order=True).window_labels_.shape == (0,)
+    assert of_first_part(merged) < of_first_part(side_by_side)
 
 
 # What cannot be merged
@@ -253,9 +249,9 @@ def test_other_parameters_that_learn_are_refused():
     model = fitted(views)
     for match, params in (
         (r"with n_clusters=4, part 1 with n_clusters=3\. Learn", {"n_clusters": 4}),
-        (r"with sparsity=0\.5, part 1 with sparsity=0\.1", {"sparsity": 0.5}),
-        (r"with negative='shift', part 1 with negative='error'", {"negative": "shift"}),
-        (r"with view_weight=None, part 1 with view_weight=1\.0", {"view_weight": None}),
+        (r"with n_neighbors=5, part 1 with n_neighbors=20", {"n_neighbors": 5}),
+        (r"with half_life=9\.0, part 1 with half_life=None", {"half_life": 9}),
+        (r"with view_weights=2\.0, part 1 with view_weights='auto'", {"view_weight": 2}),
         (
             r"with prepare=\['text:tfidf', 'text:l2', 'image:l2'\], part 1 with prepare=None",
             {"prepare": ["text:tfidf", "l2"]},
@@ -278,10 +274,13 @@ def test_other_views_and_features_are_refused():
     refused("part 2 was learned from one X of 19 columns, split into views", model, split)
     refused("part 2 was learned from views, part 1 from one X", fitted(X), fitted({"X": X}))
     refused("Got int as part 2; expected OMVFS", model, 7, TypeError)
-    sparse = {**views, "image": sp.csr_array(views["image"])}
-    negative = fitted(some_views(0, [30], "negative"), negative="shift")
-    sentence = "View 'image' is sparse in part 2, and has negative values in others"
-    refused(sentence, negative, fitted(sparse, negative="shift"))
+
+
+def test_sparse_and_dense_parts_go_together():
+    a, b = cut(two_views(0, 60), [30, 30])
+    sparse = Views({name: sp.csr_array(X) for name, X in b.items()})
+    both = fitted(a).merge(fitted(b)), fitted(a).merge(fitted(sparse))
+    np.testing.assert_allclose(both[0].scores_, both[1].scores_, rtol=1e-6)
 
 
 def test_names_of_features_must_agree_where_they_are_known():
@@ -301,17 +300,10 @@ def test_sums_that_overflow_are_told():
         omvfs.merge(parts)
 
 
-def test_a_part_is_known_by_its_rows_on_every_machine():
+def test_a_part_is_known_by_its_rows():
     def key(seed, **own):
         (part,) = fitted(two_views(seed, 50), **{"sample_size": 12, **own}).as_parts()
-        return part.known.key, part.known.state
+        return part.known.key
 
-    one, state = key(0)
-    views = tuple(
-        replace(view, B=view.B * (1 + 1e-15), masses=view.masses + 1e-12)
-        for view in state.statistics.views
-    )
-    rounded = replace(state, statistics=replace(state.statistics, views=views))
-    assert key_of_rows(rounded) == key_of_rows(state) == one != key(1)[0]
-    # Without a sample the last rows tell.
-    assert key(0, sample_size=0)[0] != key(1, sample_size=0)[0]
+    # Whatever was made of them; not by sums, which no two machines round alike.
+    assert key(0) == key(0, n_clusters=5, criterion="norm") != key(1)
