@@ -221,8 +221,7 @@ def test_parts_in_order_fade_as_rows_of_one_stream_do():
     merged, side_by_side = omvfs.merge(parts, order=True), omvfs.merge(parts)
 
     def totals(*models):
-        each = [[(view.n.sum(), *view.Q) for view in m._known.state.views] for m in models]
-        return np.concatenate(np.sum(each, axis=0, dtype=object)).astype(float)
+        return sum(np.concatenate([view.Q for view in m._known.state.views]) for m in models)
 
     np.testing.assert_allclose(totals(merged), totals(whole))
     np.testing.assert_allclose(totals(side_by_side), totals(*parts))
@@ -278,7 +277,7 @@ def test_other_views_and_features_are_refused():
 
 def test_sparse_and_dense_parts_go_together():
     a, b = cut(two_views(0, 60), [30, 30])
-    sparse = Views({name: sp.csr_array(X) for name, X in b.items()})
+    sparse = Views({name: sp.csr_array(X) for name, X in b.blocks.items()})
     both = fitted(a).merge(fitted(b)), fitted(a).merge(fitted(sparse))
     np.testing.assert_allclose(both[0].scores_, both[1].scores_, rtol=1e-6)
 
@@ -291,13 +290,6 @@ def test_names_of_features_must_agree_where_they_are_known():
         assert list(OMVFS.from_bytes(merged.to_bytes()).feature_names_in_) == list(frame)
     other = fitted(frame.rename(columns={"word3": "other"}))
     refused("has other features in part 2 than in part 1: column 3 is 'other'", known, other)
-
-
-def test_sums_that_overflow_are_told():
-    X = np.full((4, 3), 1e153)
-    parts = [fitted(X + i * 1e146, 1) for i in range(20)]
-    with pytest.raises(ValueError, match=r"so large that .*sums over the stream overflow"):
-        omvfs.merge(parts)
 
 
 def test_a_part_is_known_by_its_rows():

@@ -14,7 +14,7 @@ from omvfs.results import TooFewRowsError
 from streams import two_views
 from support import fingerprint
 
-QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 20}
+QUICK = {"random_state": 0, "batch_size": 20}
 small = settings(max_examples=40, deadline=None)
 
 
@@ -71,19 +71,16 @@ def test_selections_by_chance_have_none_and_there_is_none_to_lose_of_all():
 def test_planted_features_stay_and_noise_does_not():
     planted = make_planted(800, n_features=(300, 200), n_informative=(30, 20), random_state=0)
     sizes = {"view_0": 30, "view_1": 20}
-    strong = OMVFS(5, n_features_per_view=sizes, random_state=0, n_init=4).fit(planted.views)
-    for quick in (False, True):
-        found = strong.stability(6, quick=quick)
-        assert found.index.value > 0.9
-        for view, truth in planted.informative.items():
-            frequencies = found.views[view].frequencies
-            assert frequencies[truth].mean() > 0.9
-            assert frequencies.sum() == pytest.approx(sizes[view])
-    assert strong.stability(4, share=1.0).index.value >= strong.stability(4, share=0.3).index.value
+    strong = OMVFS(5, n_features_per_view=sizes, random_state=0).fit(planted.views)
+    found = strong.stability(6)
+    assert found.index.value > 0.8
+    for view, truth in planted.informative.items():
+        frequencies = found.views[view].frequencies
+        assert frequencies[truth].mean() > 0.8
+        assert frequencies.sum() == pytest.approx(sizes[view])
     noise = {v: np.random.default_rng(1).random(X.shape) for v, X in planted.views.items()}
-    weak = OMVFS(5, n_features_per_view=sizes, random_state=0, n_init=4).fit(noise)
-    for quick in (False, True):
-        assert abs(weak.stability(6, quick=quick).index.value) < 0.15
+    weak = OMVFS(5, n_features_per_view=sizes, random_state=0).fit(noise)
+    assert weak.stability(6).index.value < 0.3
 
 
 @pytest.mark.parametrize("n_clusters", [3, "auto"])
@@ -109,9 +106,6 @@ def test_it_prints_as_a_table_and_what_cannot_be_told_is_refused():
     assert len({len(line) for line in lines}) == 1
     with pytest.raises(ValueError, match="n_resamples=1; expected a whole number of at least 2"):
         model.stability(1)
-    with pytest.raises(ValueError, match="share=0; expected a finite number above 0"):
-        model.stability(share=0)
-    with pytest.raises(TooFewRowsError, match=r"Got 60 rows to draw from.*at least 3"):
-        model.stability(share=0.01)
-    with pytest.raises(TooFewRowsError, match="Got 0 rows"):
-        OMVFS(3, sample_size=0, **QUICK).fit(views).stability()
+    few = OMVFS(3, sample_size=5, **QUICK).fit(views)
+    with pytest.raises(TooFewRowsError, match=r"Got 5 rows to draw from.*at least 6"):
+        few.stability()
