@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.model.learning import Settings
 from omvfs.parameters import (
@@ -38,7 +40,21 @@ class Parameter:
 
 
 def _criterion(name: str, value: Any) -> Any:
-    return value if callable(value) else one_of(name, value, CRITERIA)
+    return partial(_scored, value) if callable(value) else one_of(name, value, CRITERIA)
+
+
+def _scored(criterion: Any, S: Any, Q: Any, n: Any) -> Any:
+    """Return the scores by a criterion of the user's, which cannot reach into the model."""
+    given = criterion(S.copy(), Q.copy(), n.copy())
+    scores = np.asarray(given)
+    expected = f"expected {len(S):,} finite numbers, for sums of shape {S.shape}"
+    if scores.shape != (len(S),) or scores.dtype.kind not in "fiub":
+        got = f"{type(given).__name__} of shape {scores.shape} and dtype {scores.dtype}"
+        raise ValueError(f"Got criterion that gave {got}; {expected}.")
+    if len(bad := np.flatnonzero(~np.isfinite(scores))):
+        got = f"{scores[bad[0]]} for feature {bad[0]:,}"
+        raise ValueError(f"Got criterion that gave {got}; {expected}.")
+    return scores.astype(float)
 
 
 def _number_or_auto(name: str, value: Any) -> Any:

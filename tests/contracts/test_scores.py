@@ -13,7 +13,7 @@ from omvfs.datasets import make_planted
 # Little data: there is nothing to converge to.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-SELECTORS = {"constrained": OMVFS, "published": OMVFSPaper, **BASELINES}
+SELECTORS = {"OMVFS": OMVFS, "published": OMVFSPaper, **BASELINES}
 N_SELECTED = 15
 
 
@@ -55,7 +55,7 @@ def test_the_more_of_the_selected_features_tell_the_more_they_are_worth():
 @pytest.mark.parametrize(("n_clusters", "n_selected"), [(2, None), (20, 5)])
 def test_pure_noise_is_worth_nothing(n_clusters, n_selected):
     views = Views(planted(600, 2, concentration=0.0).views)
-    model = OMVFS(n_clusters, n_features_per_view=n_selected, n_init=2, random_state=0)
+    model = OMVFS(n_clusters, n_features_per_view=n_selected, random_state=0)
     assert abs(model.fit(views[:200]).score(views[200:])) < 0.02
 
 
@@ -64,7 +64,7 @@ def test_a_search_does_not_take_as_many_clusters_as_it_may():
         600, n_features=(300,), n_informative=(40,), row_length=40, dtype=np.float64, random_state=0
     )
     search = GridSearchCV(
-        OMVFS(n_features_per_view=40, n_init=2, random_state=0),
+        OMVFS(n_features_per_view=40, random_state=0),
         {"n_clusters": [2, 5, 12, 20]},
         cv=KFold(2),
     ).fit(Views(data.views))

@@ -59,9 +59,7 @@ def test_a_source_may_use_its_buffer_again(kind):
 def test_saved_anywhere_and_asked_meanwhile_it_goes_on_to_the_same_bits(way, seed, lacks, stop):
     views, params = two_views(seed, 100), WAYS[way]
     rows = lacking(views, presence(seed, 100)) if lacks else as_views(views)
-    straight, stopped = (
-        OMVFS(**{"n_clusters": 3, "random_state": 0, **params}) for _ in range(2)
-    )
+    straight, stopped = (OMVFS(**{"n_clusters": 3, "random_state": 0, **params}) for _ in range(2))
     for i in range(5):
         chunk = rows[20 * i : 20 * i + 20]
         if i == stop:

@@ -1,6 +1,5 @@
 """What holds after every chunk."""
 
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -25,7 +24,7 @@ def chunk_of(kind, rng, width):
     return X
 
 
-# Of columns that are constant but for rounding; see model/test_separation.py.
+# Of columns that are constant but for rounding; see model/test_core.py.
 @pytest.mark.filterwarnings("ignore:overflow encountered in square")
 @given(
     kinds=st.lists(chunk_kinds, min_size=1, max_size=5),

@@ -105,10 +105,8 @@ def test_a_selection_that_prepares_strangely_is_refused(tmp_path):
         {"steps": ("l3", "l2")},
         {"steps": ()},
         {"dtype": "int64"},
-        {"negative": "maybe"},
         {"counted": ({"df": ones, "n": n},)},
         {"counted": ({"df": ones[:3], "n": n}, {})},
-        {"counted": ({"df": -1.0 * ones, "n": n}, {})},
         {"counted": ({"largest": 1.0 * ones}, {})},
     ):
         strange = replace(first, preparing=replace(first.preparing, **other))

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pytest
 from sklearn.base import clone
 
 from omvfs import OMVFS
@@ -33,6 +34,37 @@ def test_a_callable_is_a_criterion_like_those_with_a_name(dtype):
     assert again.criterion is largest
     np.testing.assert_array_equal(again.scores_, whole)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).scores_, whole)
+
+
+def test_a_callable_cannot_reach_into_the_model():
+    def spoils(S, Q, n):
+        S[:], Q[:], n[:] = 7, 7, 7
+        return S[:, 0]
+
+    model = OMVFS(3, random_state=0).fit(two_views(0, 60))
+    before, scores, labels = learned(model), model.scores_, model.labels_
+    assert set(model.set_params(criterion=spoils).scores_) == {7}
+    assert learned(model) == before
+    np.testing.assert_array_equal(model.predict(two_views(0, 60)), labels)
+    np.testing.assert_array_equal(model.set_params(criterion="separation").scores_, scores)
+
+
+def test_scores_that_rank_nothing_are_refused():
+    model = OMVFS(3, random_state=0).fit(two_views(0, 60))
+    for given, got in (
+        (lambda S: S, r"ndarray of shape \(12, 3\).*expected 12 .*\(12, 3\)"),
+        (lambda S: np.ones(4), r"ndarray of shape \(4,\).*expected 12"),
+        (lambda S: None, r"NoneType of shape \(\)"),
+        (lambda S: ["a"] * len(S), r"list of shape \(12,\) and dtype <U1"),
+        (lambda S: S.max(axis=1) + 1j, "dtype complex128"),
+        (lambda S: np.where(np.arange(len(S)) == 5, np.nan, 1), "nan for feature 5; expected"),
+        (lambda S: np.where(np.arange(len(S)) == 2, np.inf, 1), "inf for feature 2; expected"),
+    ):
+        model.set_params(criterion=lambda S, Q, n, given=given: given(S))
+        with pytest.raises(ValueError, match=rf"Got criterion that gave .*{got}"):
+            model.scores_  # noqa: B018
+    with pytest.raises(ValueError, match="criterion='typo'"):
+        model.set_params(criterion="typo").scores_  # noqa: B018
 
 
 def test_the_order_of_columns_decides_between_scores_equal_up_to_rounding():

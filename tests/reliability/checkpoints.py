@@ -35,7 +35,7 @@ NUMBERS = (
 )
 VALUES = (
     *NUMBERS,
-    *(True, False, None, "", "x", "auto", "paper", "constrained", "shift", "\x00", "\ud800"),
+    *(True, False, None, "", "x", "auto", "norm", "grow", "shift", "\x00", "\ud800"),
     *([], [0], [[0]], ["x"], {}, {"x": 1}, {"slice": [0, 10**12, 1]}, {"slice": [None] * 9}),
     *({"map": []}, {"map": [["text", 1]]}, {"map": 3}, {"names": 1}),
     *({"array": "0"}, {"array": "none"}, {"sparse": ["csr_array", [2**40, 2**40], "0", "1", "2"]}),
@@ -52,20 +52,19 @@ def rows(n: int = 20, seed: int = 0) -> dict[str, Any]:
 
 def models() -> list[OMVFS]:
     """Return models of several kinds that have learned."""
-    quick = {"max_iter": 3, "random_state": 0, "n_features_per_view": 3}
-    own: dict[str, Any] = {"n_init": 2, **quick}
+    own: dict[str, Any] = {"random_state": 0, "n_features_per_view": 3}
     split = np.random.default_rng(1).random((20, 17))
     prepared = ["text:tfidf", "scale", "l2"]
     halves = (OMVFS(2, prepare=prepared, **own).fit(rows(10, seed)) for seed in (2, 3))
     single = {name: X.astype(np.float32) for name, X in rows().items()}
     return [
         OMVFS(3, sample_size=10, batch_size=10, **own).fit(rows()),
-        OMVFS(2, sample_size=80, scale_columns=True, half_life=100, **own).fit(single),
-        OMVFS(2, negative="shift", **own).fit(split - 0.5),
+        OMVFS(2, sample_size=80, prepare="scale", half_life=100, **own).fit(single),
+        OMVFS(2, n_neighbors=5, **own).fit(split - 0.5),
         OMVFS(2, views={"a": [3, 1, 0, 2], "b": slice(4, 17)}, **own).fit(split),
         OMVFS(2, prepare=prepared, **own).fit(rows()),
         OMVFS.merge(*halves),
-        OMVFS(2, sample_size=80, detect_drift=True, **own).fit(rows(700)),
+        OMVFS(2, sample_size=80, detect_drift=True, **own).fit(rows(1300)),
         OMVFS(2, new_features="grow", **own).fit(rows()),
     ]
 
@@ -270,8 +269,8 @@ def _use(path: Path) -> None:
             return
         raise AssertionError("the error does not name the file") from error
     # What would take long if it were typed takes long.
-    asked = max(getattr(model, name, 0) or 0 for name in ("n_init", "max_iter", "n_clusters"))
-    if not isinstance(asked, int) or 10_000 < asked < 2**63:
+    asked = model.n_clusters
+    if isinstance(asked, int) and 10_000 < asked < 2**63:
         return
     schema, rng = model.schema_, np.random.default_rng(0)
     chunk: Any = {
@@ -282,7 +281,7 @@ def _use(path: Path) -> None:
         chunk = rng.random((8, model.n_features_in_))
     for do in (
         lambda: model.view_scores_,
-        lambda: model.window_labels_,
+        lambda: model.view_weights_,
         lambda: model.cluster_shares_,
         lambda: model.predict(chunk),
         lambda: model.transform(chunk),

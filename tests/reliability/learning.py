@@ -28,7 +28,7 @@ def _fitted(n: int, make: Callable[..., OMVFS] = OMVFS, **named: Any) -> OMVFS:
 
 
 def _seeded() -> OMVFS:
-    return OMVFS(3, n_init=2, random_state=np.random.RandomState(3))
+    return OMVFS(3, random_state=np.random.RandomState(3))
 
 
 def _other_views(model: OMVFS) -> OMVFS:
@@ -39,12 +39,12 @@ Learn = Callable[[Any], Any]
 # What is learned by whom.
 CASES: dict[str, tuple[Callable[[], Any], Learn]] = {
     "first chunk, of a RandomState": (_seeded, lambda m: m.partial_fit(good(0))),
-    "re-clustering": (lambda: _fitted(3, n_init=2), lambda m: m.partial_fit(good(3))),
-    "fit": (lambda: OMVFS(3, n_init=2, batch_size=8, random_state=0), lambda m: m.fit(good(0))),
-    "fit of other views": (lambda: _fitted(2, n_init=2), _other_views),
-    "shifted": (
-        lambda: _fitted(1, n_init=2, negative="shift"),
-        lambda m: m.partial_fit({k: v * 1.0 for k, v in good(1).items()}),
+    "re-clustering": (lambda: _fitted(3), lambda m: m.partial_fit(good(3))),
+    "fit": (lambda: OMVFS(3, batch_size=8, random_state=0), lambda m: m.fit(good(0))),
+    "fit of other views": (lambda: _fitted(2), _other_views),
+    "prepared": (
+        lambda: _fitted(1, prepare=["tfidf", "scale"], half_life=50),
+        lambda m: m.partial_fit(good(1)),
     ),
     "as published": (
         lambda: _fitted(1, OMVFSPaper, max_iter=3),

@@ -33,7 +33,7 @@ NAMES = (
     "text.npz",
     "image.npy",
 )
-CONFIG = "[parameters]\nn_init = 2\nsample_size = 40\nmax_iter = 4\n"
+CONFIG = "[parameters]\nsample_size = 40\n"
 
 
 def views(wider: int = 1) -> Views:

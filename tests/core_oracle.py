@@ -1,0 +1,172 @@
+"""The core, written out as slowly and plainly as possible, to compare with.
+
+It shares no code with the library: rows are lists of numbers, everything is summed in loops.
+"""
+
+import math
+
+import numpy as np
+from sklearn.metrics import adjusted_mutual_info_score
+
+
+def sums_by_cluster(X, labels, n_clusters):
+    """Return S of shape (D, K), Q of D and n of K."""
+    n_rows, D = len(X), len(X[0])
+    S = [[0.0] * n_clusters for _ in range(D)]
+    Q, n = [0.0] * D, [0.0] * n_clusters
+    for i in range(n_rows):
+        n[labels[i]] += 1
+        for j in range(D):
+            S[j][labels[i]] += X[i][j]
+            Q[j] += X[i][j] ** 2
+    return np.array(S), np.array(Q), np.array(n)
+
+
+def relabeled(S, n, X, before, after, n_clusters):
+    """Return S and n in other clusters: rows of the sample move, all others in proportion."""
+    D, K = len(S), len(n)
+    moved_S, moved_n = np.zeros((D, n_clusters)), np.zeros(n_clusters)
+    for k in range(K):
+        own = [i for i in range(len(X)) if before[i] == k]
+        rest = [S[j][k] - sum(X[i][j] for i in own) for j in range(D)]
+        n_rest = max(n[k] - len(own), 0)
+        for new in range(n_clusters):
+            if own:
+                share = sum(after[i] == new for i in own) / len(own)
+            else:
+                share = float(new == (k if k < n_clusters else 0))
+            moved_n[new] += share * n_rest
+            for j in range(D):
+                moved_S[j][new] += share * rest[j]
+        for i in own:
+            moved_n[after[i]] += 1
+            for j in range(D):
+                moved_S[j][after[i]] += X[i][j]
+    return moved_S, moved_n
+
+
+def variances(X, labels):
+    """Return the variance of every column between clusters, less that by chance, and in all."""
+    N, found = len(X), []
+    clusters = sorted(set(labels))
+    for column in zip(*X, strict=True):
+        mean = sum(column) / N
+        total = sum((x - mean) ** 2 for x in column) / N
+        between = 0.0
+        for k in clusters:
+            own = [x for x, label in zip(column, labels, strict=True) if label == k]
+            between += len(own) / N * (sum(own) / len(own) - mean) ** 2
+        chance = total * (len(clusters) - 1) / max(N - 1, 1)
+        found.append((max(between - chance, 0.0), total))
+    return np.array(found).T
+
+
+def separation(X, clusterings):
+    """Return the variance between clusters over the standard deviation, mean of clusterings."""
+    between = np.mean([variances(X, labels)[0] for labels in clusterings], axis=0)
+    total = variances(X, clusterings[0])[1]
+    return np.array(
+        [b / math.sqrt(t) if t > 0 else 0.0 for b, t in zip(between, total, strict=True)]
+    )
+
+
+def repetition(X, score, compared):
+    """Return the largest r² of every column with a better one of those that are compared."""
+    order = sorted(range(len(score)), key=lambda j: (-score[j], j))
+    found = np.zeros(len(score))
+    for place, j in enumerate(order):
+        for better in order[: min(place, compared)]:
+            found[j] = max(found[j], _r_squared([x[j] for x in X], [x[better] for x in X]))
+    return found
+
+
+def _r_squared(a, b):
+    mean_a, mean_b = sum(a) / len(a), sum(b) / len(b)
+    together = sum((x - mean_a) * (y - mean_b) for x, y in zip(a, b, strict=True))
+    alone = sum((x - mean_a) ** 2 for x in a) * sum((y - mean_b) ** 2 for y in b)
+    return together**2 / alone if alone > 0 else 0.0
+
+
+def cosine(x, y):
+    """Return the cosine of two rows, 0 if one is empty."""
+    lengths = math.sqrt(sum(a * a for a in x) * sum(b * b for b in y))
+    return sum(a * b for a, b in zip(x, y, strict=True)) / lengths if lengths else 0.0
+
+
+def neighbor_graph(X, has, n_neighbors):
+    """Return D^-½ W D^-½ of the nearest rows by cosine, symmetric; none of rows that lack it."""
+    n = len(X)
+    rows = [i for i in range(n) if has[i]]
+    W = np.zeros((n, n))
+    for i in rows:
+        others = [j for j in rows if j != i]
+        others.sort(key=lambda j: -cosine(X[i], X[j]))
+        for j in others[:n_neighbors]:
+            W[i, j] = max(cosine(X[i], X[j]), 0.0)
+    W = np.maximum(W, W.T)
+    degree = [sum(row) for row in W]
+    for i in range(n):
+        for j in range(n):
+            if W[i, j]:
+                W[i, j] /= math.sqrt(degree[i] * degree[j])
+    return W
+
+
+def filtered(embeddings, graphs, has, weights, times):
+    """Return the joint embedding, each row half itself and half its neighbours, so many times."""
+    n = len(embeddings[0])
+    F = []
+    for i in range(n):
+        parts = zip(weights, embeddings, strict=True)
+        F.append(_unit(np.concatenate([math.sqrt(w) * E[i] for w, E in parts])))
+    for _ in range(times):
+        after = []
+        for i in range(n):
+            heard = sum(w for w, own in zip(weights, has, strict=True) if own[i])
+            around = np.zeros(len(F[0]))
+            for w, G in zip(weights, graphs, strict=True):
+                for j in range(n):
+                    around = around + w * G[i, j] * F[j]
+            after.append((F[i] + (around / heard if heard else 0 * around)) / 2)
+        F = after
+    return np.array([_unit(row) for row in F])
+
+
+def _unit(row):
+    length = math.sqrt(sum(x * x for x in row))
+    return row / length if length else row
+
+
+def holdout_agreement(X, labels, has, n_clusters, n_halves):
+    """Return the adjusted mutual information of clusters with those foretold, of one view."""
+    n, found, rng = len(X), [], np.random.default_rng(0)
+    for _ in range(n_halves):
+        order = rng.permutation(n)
+        first = [i for i in range(n) if order[i] < n // 2 and has[i]]
+        second = [i for i in range(n) if order[i] >= n // 2 and has[i]]
+        if not first or not second:
+            found.append(0.0)
+            continue
+        means = [
+            sum((_unit(X[i]) for i in first if labels[i] == k), start=np.zeros(len(X[0])))
+            for k in range(n_clusters)
+        ]
+        foretold = [
+            max(range(n_clusters), key=lambda k, i=i: X[i] @ _unit(means[k])) for i in second
+        ]
+        found.append(adjusted_mutual_info_score([labels[i] for i in second], foretold))
+    return max(sum(found) / n_halves, 0.0)
+
+
+def fit_to_clusters(X, sums, weights):
+    """Return weighted cosines of every row with the sums of every cluster, over the views."""
+    n, K = len(X[0]), sums[0].shape[1]
+    return np.array(
+        [
+            [
+                sum(w * cosine(X_v[i], S[:, k]) for X_v, S, w in zip(X, sums, weights, strict=True))
+                for k in range(K)
+            ]
+            for i in range(n)
+        ]
+    )
