@@ -14,7 +14,7 @@ from omvfs.data.read import Suspect, as_views, find_suspects
 from omvfs.data.schema import Schema, Vocabulary
 from omvfs.data.views import Views
 from omvfs.model.columns import place_columns
-from omvfs.model.drift import Change, Watch, watched
+from omvfs.model.drift import FIRST, Change, Watch, watched
 from omvfs.model.learning import Answers, Settings, State, Update, step
 from omvfs.prepare import Preparation
 
@@ -117,6 +117,10 @@ class FittedState:
         if after.watch is not None:
             watch, changes = watched(after.watch, blocks, chunk.presence, after.settings.seed)
             after = replace(after, watch=watch, drift=(*after.drift, *changes)[-EVENTS:])
+            if changes:
+                # By then the sample has rows of what has come.
+                soon = min(after.state.cluster_at, after.n_rows + FIRST)
+                after = replace(after, state=replace(after.state, cluster_at=soon))
             info = replace(info, drift=changes[-1] if changes else None)
         return Update(after, info, update.patch)
 

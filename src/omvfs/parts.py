@@ -14,7 +14,7 @@ from omvfs.disk import PathLike
 from omvfs.fitted import EVENTS, FittedState
 from omvfs.model.arrays import IntArray
 from omvfs.model.drift import Change, Watch
-from omvfs.model.learning import Answers, ChunkInfo, State
+from omvfs.model.learning import GROWTH, Answers, ChunkInfo, State
 from omvfs.model.sums import ViewSums, fit_to_clusters
 from omvfs.prepare import Preparation
 from omvfs.selector import HISTORY
@@ -254,7 +254,7 @@ class Merger:
         total = in_pairs(self._total(i, common) for i in self._order)
         placed = fit_to_clusters(united.rows, common.views, common.weights).argmax(axis=1)
         state = State(
-            total.views, sample.relabel(placed), united.weights, self._n_rows, 4 * self._n_rows
+            total.views, sample.relabel(placed), united.weights, self._n_rows, GROWTH * self._n_rows
         )
         known = FittedState(
             self.schema,

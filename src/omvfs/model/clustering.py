@@ -70,7 +70,7 @@ class Clustering:
         Cluster of every row.
     n_clusters : int
     view_weights : array of shape (n_views,)
-        Holdout agreement of every view over that of the best: how much it weighs.
+        How much every view weighs: as it is given, or its holdout agreement over that of the best.
     agreement : array of shape (n_views,)
         Holdout agreement of the clusters by each view alone, from 0 to 1.
     starts : list of int array of shape (n,)
@@ -152,7 +152,13 @@ def _neighbor_graph(S: Float32Array, n_neighbors: int) -> sp.csr_array:
     return sp.csr_array(scale @ W @ scale)
 
 
-def cluster(views: Sequence[EmbeddedView], n_clusters: int | str, seed: int) -> Clustering:
+def cluster(
+    views: Sequence[EmbeddedView],
+    n_clusters: int | str,
+    seed: int,
+    weights: Sequence[float | str] = (),
+    n_starts: int = N_STARTS,
+) -> Clustering:
     """Return consensus clusters of the rows of all views.
 
     Views are weighed by their `holdout_agreement`, and the rows clustered once more. With "auto",
@@ -163,23 +169,36 @@ def cluster(views: Sequence[EmbeddedView], n_clusters: int | str, seed: int) -> 
     views : sequence of EmbeddedView
     n_clusters : int or "auto"
     seed : int
+    weights : sequence of float or "auto"
+        How much every view weighs, where it is given.
+    n_starts : int
+        Starts of k-means.
     """
     K, n = n_clusters, len(views[0].rows)
     if K == "auto":
         tried = [K for K in NUMBERS if n >= K * ROWS_PER_CLUSTER] or [NUMBERS[0]]
-        K = max(tried, key=lambda K: _clustered(views, min(K, n), seed, 1).quality)
-    return _clustered(views, min(int(K), n), seed, N_STARTS)
+        K = max(tried, key=lambda K: _clustered(views, min(K, n), seed, weights, 1).quality)
+    return _clustered(views, min(int(K), n), seed, weights, n_starts)
 
 
-def _clustered(views: Sequence[EmbeddedView], K: int, seed: int, n_starts: int) -> Clustering:
+def _clustered(
+    views: Sequence[EmbeddedView], K: int, seed: int, given: Sequence[float | str], n_starts: int
+) -> Clustering:
     """Return K clusters, the best of some starts."""
-    rows, weights = [view.rows for view in views], np.ones(len(views))
+    rows, agreement = [view.rows for view in views], np.ones(len(views))
     for n in (1, n_starts):
+        weights = _weights(agreement, given)
         starts = k_means(_filtered(views, weights), K, seed, n)
         agreement = holdout_agreement(rows, starts[0], K, views)
-        best = agreement.max()
-        weights = agreement / best if best > 0 else np.ones(len(views))
-    return Clustering(starts[0], K, weights, agreement, starts)
+    return Clustering(starts[0], K, _weights(agreement, given), agreement, starts)
+
+
+def _weights(agreement: FloatArray, given: Sequence[float | str]) -> FloatArray:
+    """Return how much views weigh: as it is given, or by their agreement over the best."""
+    best = agreement.max()
+    found = agreement / best if best > 0 else np.ones_like(agreement)
+    pairs = zip(given or ("auto",) * len(found), found, strict=True)
+    return np.array([own if weight == "auto" else weight for weight, own in pairs], float)
 
 
 def _filtered(views: Sequence[EmbeddedView], weights: FloatArray) -> Float32Array:

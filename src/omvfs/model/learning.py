@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block
 from omvfs.model.clustering import (
+    N_STARTS,
     Clustering,
     EmbeddedView,
     cluster,
@@ -25,7 +26,7 @@ IntArray = NDArray[np.intp]
 Presence = NDArray[np.bool_] | None
 Criterion = Literal["separation", "norm"] | Callable[[Any, Any, Any], Any]
 # The sample is clustered when it is full, and anew when the stream is so many times as long.
-_GROWTH = 8
+GROWTH = 8
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,8 @@ def step(
     whole = tuple(replace(view, S=view.S.copy(), Q=view.Q.copy()) for view in known.views)
     replace(patch, views=whole).write(after)
     sample = known.sample.compact().grow([len(view.Q) for view in whole])
-    clustered = Answers(replace(known, views=whole, sample=sample), settings)
+    # Clusters on the way need no averages of several starts.
+    clustered = Answers(replace(known, views=whole, sample=sample), settings, n_starts=1)
     return Update(clustered.reclustered, replace(info, reclustered=True))
 
 
@@ -255,10 +257,13 @@ class Answers:
     state : State
         Its sample is in one piece.
     settings : Settings
+    n_starts : int
+        Starts of k-means.
     """
 
     state: State
     settings: Settings
+    n_starts: int = N_STARTS
 
     @cached_property
     def reclustered(self) -> State:
@@ -269,7 +274,7 @@ class Answers:
             state.sample.relabel(labels),
             self.weights,
             state.n_rows,
-            _GROWTH * state.n_rows,
+            GROWTH * state.n_rows,
         )
 
     def place(self, X: Sequence[Block]) -> IntArray:
@@ -292,14 +297,13 @@ class Answers:
     @cached_property
     def clustering(self) -> Clustering:
         """Clusters of the sample."""
-        return cluster(self.embedded, self.settings.n_clusters, self.settings.seed)
+        own = self.settings
+        return cluster(self.embedded, own.n_clusters, own.seed, own.view_weights, self.n_starts)
 
     @property
     def weights(self) -> FloatArray:
         """How much every view weighs."""
-        given, found = self.settings.view_weights, self.clustering.view_weights
-        pairs = zip(given or ("auto",) * len(found), found, strict=True)
-        return np.array([own if weight == "auto" else weight for weight, own in pairs], float)
+        return self.clustering.view_weights
 
     def sums(self, labels: IntArray) -> tuple[ViewSums, ...]:
         """Return the sums of the rows of the sample alone, in some clusters."""
