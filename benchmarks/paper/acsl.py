@@ -113,8 +113,6 @@ class ACSL(OfflineSelector):
     max_iter: int = 20
     tol: float = 1e-4
 
-    is_multi_view = True
-    embeds_directly = False
     _above_zero = ("regression_weight", "sparsity")
 
     def _score_views(self, batch: Views) -> Found:

@@ -19,6 +19,7 @@ from paper.methods import (
     EVERYTHING,
     LITTLE_MEMORY,
     METHODS,
+    MULTI_VIEW,
     OURS,
     PRINTED,
     grid,
@@ -124,7 +125,7 @@ def judge(place: Place, data: str, method: str, params: Row, order: int, seeds: 
     views, labels = Shuffled.of(*scaled(data, place))(order)
     selector = make(method, len(np.unique(labels)), order, **params)
     blocks = dict(views.blocks)
-    if not selector.is_multi_view:
+    if type(selector).__name__ not in MULTI_VIEW:
         blocks = {"all": hstack(list(blocks.values()))}
     scores = selector.fit(blocks).scores_
     percents: Sequence[int | None] = PERCENTS[:: 3 if place.quick else 1]

@@ -117,8 +117,6 @@ class JMVFG(OfflineSelector):
     tol: float = 1e-4
     random_state: Any = None
 
-    is_multi_view = True
-    embeds_directly = False
     _above_zero = ("sparsity", "graph_weight")
 
     def _score_views(self, batch: Views) -> Found:

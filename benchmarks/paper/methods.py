@@ -49,6 +49,8 @@ METHODS: dict[str, Callable[[int], MultiViewSelector]] = {
 }
 # What the paper calls so: of one view, and off-line.
 SINGLE_VIEW = ("FSDS", "EUFS", "LapScore")
+# Classes that cluster the views together.
+MULTI_VIEW = {"OMVFS", "OMVFSPaper", "MVUFS", "JMVFG", "ACSL", "TIMEFS"}
 PAPER_OFFLINE = ("MVUFS", "EUFS", "LapScore")
 OFFLINE = ("LapScore", "MCFS", "SPEC", "EUFS", "NDFS", "MVUFS", "JMVFG", "ACSL", "TIME-FS")
 # They learn a matrix of rows by rows, in time that grows with its cube.

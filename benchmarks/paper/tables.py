@@ -18,6 +18,7 @@ from omvfs.selector import MultiViewSelector
 from paper.acsl import ACSL
 from paper.base import Experiment, Place, Row, Task
 from paper.joint_graph import JMVFG
+from paper.methods import MULTI_VIEW
 from paper.page import table
 from paper.sets import LARGE, SMALL, at_hand, load, twins
 
@@ -88,25 +89,27 @@ class Methods(Experiment):
 
 def properties(place: Place, of: str) -> list[Row]:
     """Return what each method can do."""
-    methods: list[type[MultiViewSelector]] = [
-        LaplacianScore,
-        SPEC,
-        MCFS,
-        NDFS,
-        EUFS,
-        MVUFS,
-        JMVFG,
-        ACSL,
-        TIMEFS,
-        FSDS,
-        OMVFS,
-    ]
+    # Whether features are scored by the factor that explains the data rather than by a regression
+    # on the clusters; None where there are none.
+    methods: dict[type[MultiViewSelector], bool | None] = {
+        LaplacianScore: None,
+        SPEC: None,
+        MCFS: False,
+        NDFS: False,
+        EUFS: True,
+        MVUFS: False,
+        JMVFG: False,
+        ACSL: False,
+        TIMEFS: True,
+        FSDS: False,
+        OMVFS: True,
+    }
     return [
         {
             "method": each.__name__,
-            "multi-view": each.is_multi_view,
+            "multi-view": each.__name__ in MULTI_VIEW,
             "online": hasattr(each, "partial_fit"),
-            "direct embedding": each.embeds_directly,
+            "direct embedding": direct,
         }
-        for each in methods
+        for each, direct in methods.items()
     ]

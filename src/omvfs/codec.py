@@ -75,16 +75,9 @@ def kept(path: PathLike) -> Path | None:
 def write(path: PathLike, content: bytes, has_rows: bool = True) -> None:
     """Replace the file at `path` by a new one.
 
-    At any moment, whatever interrupts, `path` holds the old file or the new one, whole.
-
-    Parameters
-    ----------
-    path : path
-        The file. Its folder is made if missing.
-    content : bytes
-    has_rows : bool, default=True
-        Whether it is a checkpoint, with rows that may be private: then nobody else may read it, and
-        the one before it is kept beside it.
+    At any moment, whatever interrupts, `path` holds the old file or the new one, whole. If it is a
+    checkpoint, with rows that may be private, nobody else may read it, and the one before it is
+    kept beside it.
     """
     path, left = Path(path), memoryview(content)
     mode, before = (0o600, lambda: _keep(path)) if has_rows else (0o666, lambda: None)
@@ -236,8 +229,6 @@ class Encoder:
         if sp.issparse(value):
             parts = [self._array(each) for each in (value.data, value.indices, value.indptr)]
             return {"sparse": [type(value).__name__, list(value.shape), *parts]}
-        if isinstance(value, np.random.Generator):
-            return {"generator": value.bit_generator.state}
         if isinstance(value, Vocabulary):
             return {"vocabulary": self._names(list(value))}
         if is_dataclass(value):
@@ -314,8 +305,6 @@ class Decoder:
             return node
         elif hint is bytes:
             return bytes.fromhex(node["bytes"])
-        elif hint is np.random.Generator:
-            return _generator(node["generator"])
         raise ValueError(f"{place} is {str(node)[:80]}")
 
     def _one_of(self, node: Any, options: Sequence[Any], place: str) -> Any:
@@ -401,13 +390,3 @@ def _hints(kind: Any) -> dict[str, Any]:
     """Return the fields of a dataclass in order, and their types."""
     hints = get_type_hints(kind)
     return {each.name: hints[each.name] for each in fields(kind)}
-
-
-def _generator(state: Any) -> np.random.Generator:
-    """Return a generator of random numbers that goes on from a state."""
-    # With an even one the generator comes around too soon, or stands still: who draws would wait.
-    if type(increment := state["state"]["inc"]) is not int or increment % 2 == 0:
-        raise ValueError(f"the random numbers go on by {str(increment)[:80]}")
-    generator = np.random.default_rng(0)
-    generator.bit_generator.state = state
-    return generator

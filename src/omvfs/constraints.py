@@ -10,6 +10,8 @@ import numpy as np
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.model.learning import Settings
 from omvfs.parameters import (
+    ALL,
+    SIZES,
     Check,
     by_view,
     number,
@@ -57,31 +59,24 @@ def _scored(criterion: Any, S: Any, Q: Any, n: Any) -> Any:
     return scores.astype(float)
 
 
-def _number_or_auto(name: str, value: Any) -> Any:
-    if isinstance(value, str) and value == AUTO:
-        return AUTO
-    try:
-        return whole(name, value, least=1)
-    except ValueError:
-        raise refusal(name, value, f"a whole number of at least 1, or {AUTO!r}") from None
+def _or_auto(check: Check, expected: str) -> Check:
+    """Return a check that passes "auto" too, and says what it expects."""
+
+    def checked(name: str, value: Any) -> Any:
+        if isinstance(value, str) and value == AUTO:
+            return AUTO
+        try:
+            return check(name, value)
+        except ValueError:
+            raise refusal(name, value, expected) from None
+
+    return checked
 
 
-def _size(name: str, value: Any) -> Any:
-    if isinstance(value, str) and value == AUTO:
-        return AUTO
-    return select_size(name, value, also=f", {AUTO!r}")
-
-
-def _weight(name: str, value: Any) -> Any:
-    if isinstance(value, str) and value == AUTO:
-        return AUTO
-    try:
-        return number(name, value, least=0.0, above=True)
-    except ValueError:
-        raise refusal(name, value, f"{AUTO!r}, or a weight above 0 for each view") from None
-
-
-_at_least_1 = partial(whole, least=1)
+_at_least_1, _above_0 = partial(whole, least=1), partial(number, least=0.0, above=True)
+_number_or_auto = _or_auto(_at_least_1, f"a whole number of at least 1, or {AUTO!r}")
+_size = _or_auto(select_size, f"{SIZES}, {AUTO!r}, {ALL}")
+_weight = _or_auto(_above_0, f"{AUTO!r}, or a weight above 0 for each view")
 
 PARAMETERS = {
     "n_clusters": Parameter(_number_or_auto, "learns"),
@@ -95,7 +90,7 @@ PARAMETERS = {
     "n_neighbors": Parameter(_at_least_1, "learns"),
     "sample_size": Parameter(_at_least_1, "learns"),
     "batch_size": Parameter(_at_least_1, "learns"),
-    "half_life": Parameter(or_none(partial(number, least=0.0, above=True)), "learns"),
+    "half_life": Parameter(or_none(_above_0), "learns"),
     "new_features": Parameter(partial(one_of, allowed=get_args(NewFeatures)), "learns"),
     "detect_drift": Parameter(partial(one_of, allowed=(True, False)), "learns"),
     "random_state": Parameter(seed, "seeds"),
@@ -129,9 +124,9 @@ def check_all(params: Mapping[str, Any], views: Sequence[str] | None = None) -> 
         checked(name, value, views)
 
 
-def check_unchanged(learned: Settings, asked: Settings) -> None:
+def check_unchanged(learned: Any, asked: Any) -> None:
     """Refuse to go on under other settings than those under which was learned so far."""
-    for each in fields(Settings):
+    for each in fields(learned):
         was, now = getattr(learned, each.name), getattr(asked, each.name)
         if was != now:
             raise ValueError(

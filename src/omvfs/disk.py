@@ -136,16 +136,9 @@ def replacing(
 ) -> Iterator[int]:
     """Give the descriptor of a file that replaces the one at `path` when the block is left.
 
-    At any moment, whatever interrupts, `path` holds the old file or the new one, whole.
-
-    Parameters
-    ----------
-    path : path
-        The file. Its folder is made if missing.
-    mode : int, default=0o666
-        Who may read and write it, but for what the process denies to all its files.
-    before : callable
-        Called when the new file is whole, before it takes the place of the old one.
+    At any moment, whatever interrupts, `path` holds the old file or the new one, whole. Its folder
+    is made if missing; `mode` is who may read and write it; `before` is called when the new file is
+    whole, before it takes the place of the old one.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -197,18 +190,8 @@ def naming(path: PathLike) -> Iterator[None]:
 class Staging:
     """A folder in which is written what is to appear at a target, all at once.
 
-    When it is closed, or its ``with`` block is left, nothing stays but what was published.
-
-    Parameters
-    ----------
-    target : path
-        What is to appear. The folder around it is made if missing.
-
-    Attributes
-    ----------
-    target : Path
-    folder : Path
-        Where to write.
+    Write into `folder`. When it is closed, or its ``with`` block is left, nothing stays but what
+    was published. The folder around the target is made if missing.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.data.read import Suspect, as_views, find_suspects
+from omvfs.data.read import Suspect, find_suspects, in_precision
 from omvfs.data.schema import Schema, Vocabulary
 from omvfs.data.views import Views
 from omvfs.model.columns import place_columns
@@ -107,7 +107,7 @@ class FittedState:
     def after(self, chunk: Views) -> Update["FittedState"]:
         """Return what a chunk changes."""
         known, chunk = self._grown_for(chunk) if self.grows else (self, chunk)
-        prepared, preparation = known.preparation.learn(known._in_precision(chunk))
+        prepared, preparation = known.preparation.learn(in_precision(chunk, known.dtype))
         blocks = list(prepared.blocks.values())
         with np.errstate(over="ignore", invalid="ignore"):
             update = step(known.state, blocks, known.settings, chunk.presence)
@@ -170,8 +170,7 @@ class FittedState:
         The first as they came; the others as the model has seen them.
         """
         rows = first[:_LOOKED_AT]
-        seen = self.preparation.apply(self._in_precision(rows))
-        return find_suspects(rows, ["row number", "dominant"], seen)
+        return find_suspects(rows, ["row number", "dominant"], self.prepared(rows))
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
         """Return the cluster of every row."""
@@ -179,15 +178,7 @@ class FittedState:
 
     def prepared(self, batch: Views) -> Views:
         """Return new rows prepared, by what rows before have left."""
-        return self.preparation.apply(self._in_precision(batch))
-
-    def _in_precision(self, batch: Views) -> Views:
-        """Return a batch in the precision of the first one; it must not overflow there."""
-        if batch.dtype == self.dtype:
-            return batch
-        with np.errstate(over="ignore"):
-            blocks = {name: block.astype(self.dtype) for name, block in batch.blocks.items()}
-        return as_views(batch.replaced(blocks), negative="allow", missing="allow")
+        return self.preparation.apply(in_precision(batch, self.dtype))
 
     def _check_finite(self, update: Update[State]) -> None:
         """Refuse a chunk with which sums over the stream overflow."""

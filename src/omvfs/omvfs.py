@@ -155,8 +155,6 @@ class OMVFS(StreamSelector[FittedState]):
     True
     """
 
-    is_multi_view = True
-    embeds_directly = True
     _missing: Missing = "allow"
     # Parts that it was merged from, as long as nothing was learned since.
     _parts: tuple[Part, ...]

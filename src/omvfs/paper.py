@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from omvfs.constraints import check_unchanged
 from omvfs.data.blocks import Block, Missing, Negative, check_unmasked
-from omvfs.data.read import as_views
+from omvfs.data.read import in_precision
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, significant
@@ -29,7 +30,6 @@ from omvfs.threads import on_one_thread
 Criterion = Literal["norm"] | Callable[[Any, Any, Any], Any]
 NegativeMode = Literal["error", "clip", "shift"]
 _MOST_ITERATIONS = 10_000
-_START_ANEW = "Set it back, or call fit() to start anew."
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Fitted:
 
     def after(self, chunk: Views, start_U: Any = None, start_V: Any = None) -> Update["Fitted"]:
         """Return what a chunk changes, with U and V to start from, if given."""
-        prepared, preparation = self.preparation.learn(self.in_precision(chunk))
+        prepared, preparation = self.preparation.learn(in_precision(chunk, self.dtype))
         blocks, present = list(prepared.blocks.values()), chunk.presence
         if present is not None and not (start_U is None and start_V is None):
             raise ValueError(
@@ -85,14 +85,6 @@ class Fitted:
                 )
         after = replace(self, state=state, raised=raised, preparation=preparation)
         return Update(after, info)
-
-    def in_precision(self, batch: Views) -> Views:
-        """Return a batch in the precision of the first one; it must not overflow there."""
-        if batch.dtype == self.dtype:
-            return batch
-        with np.errstate(over="ignore"):
-            blocks = {name: block.astype(self.dtype) for name, block in batch.blocks.items()}
-        return as_views(batch.replaced(blocks), negative="allow", missing="allow")
 
     def _raised_for(
         self, blocks: Sequence[Block], before: Sequence[NDArray[np.float64]]
@@ -255,8 +247,6 @@ class OMVFSPaper(StreamSelector[Fitted]):
     {'view_0': (300, 5), 'view_1': (200, 5)}
     """
 
-    is_multi_view = True
-    embeds_directly = True
     _missing: Missing = "allow"
 
     def __init__(
@@ -327,8 +317,7 @@ class OMVFSPaper(StreamSelector[Fitted]):
     def window_labels_(self) -> NDArray[np.intp]:
         """Cluster of every row in the window."""
         check_is_fitted(self)
-        labels: NDArray[np.intp] = self._known.state.indicator().argmax(axis=1)
-        return labels
+        return np.asarray(self._known.state.indicator().argmax(axis=1))
 
     @property
     def history_(self) -> list[ChunkInfo]:
@@ -399,19 +388,14 @@ class OMVFSPaper(StreamSelector[Fitted]):
 
     def _check_unchanged(self) -> None:
         """Refuse to learn on with parameters that are not those of the rows so far."""
-        known, asked = self._known, self._settings(self._known.schema.names)
-        for each in fields(Settings):
-            was, now = getattr(known.settings, each.name), getattr(asked, each.name)
-            if was != now:
-                raise ValueError(
-                    f"Got {each.name}={_plain(now)!r}, but what was learned so far is of "
-                    f"{each.name}={_plain(was)!r}; expected the same for all rows. {_START_ANEW}"
-                )
+        known = self._known
+        check_unchanged(known.settings, self._settings(known.schema.names))
         known.preparation.check_unchanged(self.prepare, known.schema.names)
         if (self._checked_negative == "shift") != (known.raised is not None):
             raise ValueError(
                 f"Got negative={self.negative!r}, and another for the rows so far; it cannot "
-                f"change to or from 'shift' after the first chunk. {_START_ANEW}"
+                "change to or from 'shift' after the first chunk. Set it back, or call fit() to "
+                "start anew."
             )
 
     # Reading rows
@@ -435,7 +419,7 @@ class OMVFSPaper(StreamSelector[Fitted]):
         if not known.preparation:
             return self._read_next(X)
         rows = self._read_next(X, self._negative_mode)
-        return known.preparation.apply(known.in_precision(rows))
+        return known.preparation.apply(in_precision(rows, known.dtype))
 
     def _preparing(self, v: int) -> Preparing | None:
         known, view = self._known, self.schema_.names[v]
@@ -455,11 +439,6 @@ class OMVFSPaper(StreamSelector[Fitted]):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self.negative == "error"
         return tags
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as it may have been typed: once, if it is the same for all views."""
-    return value[0] if isinstance(value, tuple) and len(set(value)) == 1 else value
 
 
 def _checked(scores: Any, V: Array) -> Array:

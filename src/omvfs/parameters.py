@@ -102,18 +102,19 @@ def number(
     raise refusal(name, value, f"a finite number {bounds}")
 
 
-def select_size(name: str, value: Any, also: str = "") -> int | float | None:
-    """Return how many features to select: a number, a share of them, or None for all.
+# How many features to select may be said so, and so.
+SIZES = "a whole number of at least 1, a share above 0.0 and at most 1.0"
+ALL = "or None for all (-n all)"
 
-    What is allowed `also` is for the error to tell.
-    """
+
+def select_size(name: str, value: Any) -> int | float | None:
+    """Return how many features to select: a number, a share of them, or None for all."""
     is_whole = isinstance(value, numbers.Integral)
     if value is None or (is_whole and value is not True and value >= 1):
         return None if value is None else int(value)
     if isinstance(value, numbers.Real) and not is_whole and 0 < float(value) <= 1:
         return float(value)
-    sizes = "a whole number of at least 1, a share above 0.0 and at most 1.0"
-    raise refusal(name, value, f"{sizes}{also}, or None for all (-n all)")
+    raise refusal(name, value, f"{SIZES}, {ALL}")
 
 
 def or_none(check: Check) -> Check:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from types import SimpleNamespace
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -233,10 +233,6 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
     """
 
     n_features_per_view: SelectSize
-    # Whether the views are clustered together, and whether features are scored by the factor that
-    # explains the data rather than by a regression on the clusters; None where there are none.
-    is_multi_view: ClassVar[bool] = False
-    embeds_directly: ClassVar[bool | None] = None
     _plain: bool
 
     @property
@@ -481,8 +477,7 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
             schema = self.schema_
             named = [f"{view}__{name}" for view in schema.names for name in schema.names_of(view)]
             names = np.asarray(named, dtype=object)
-        chosen: NDArray[Any] = names[self.get_support()]
-        return chosen
+        return np.asarray(names[self.get_support()])
 
     def _in_x(self, by_view: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """Put what is by view into the order of the columns of X."""

@@ -93,8 +93,6 @@ class EUFS(FactorSelector):
     max_iter: int = 500
     tol: float = 0.01
 
-    embeds_directly = True
-
     def _check_params(self) -> None:
         super()._check_params()
         number("penalty", self.penalty, least=1e-9)
@@ -118,28 +116,10 @@ class Directions:
 
     Let M = X − UVᵀ + Y2/μ and G = M − E. As E is M with its rows shrunk, G is M with its rows cut
     to a norm of at most 1/μ; X − E + Y2/μ is G + UVᵀ; and after an iteration Y2/μ is G plus the
-    change of −UVᵀ. So G stands for both E and Y2.
+    change of −UVᵀ. So G stands for both E and Y2. `kept` is what G has of each row of M, so that
+    E = (1 / kept − 1) G, and `fitted` are U and V of the last `update_e`.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-    L : csr_array of shape (n, n)
-        Laplacian.
-    U : array of shape (n, K)
-        Start, with orthonormal columns.
-    alpha, beta, mu : float
-        α, β, and μ to begin with.
-
-    Attributes
-    ----------
-    U, V, Z, Y1, mu
-        As in the formula.
-    G : array of shape (n, d)
-        M − E of the last `update_e`.
-    kept : array of shape (n,)
-        What G has of each row of M, so that E = (1 / kept − 1) G.
-    fitted : pair of array
-        U and V of the last `update_e`.
+    It begins with a U of orthonormal columns and the μ that is given; L is the Laplacian.
     """
 
     def __init__(
@@ -215,5 +195,4 @@ class Directions:
 
 def _dots(A: Array, B: Array) -> FloatArray:
     """Return the inner product of every row of A with that of B."""
-    dots: FloatArray = np.einsum("ik,ik->i", A, B)
-    return dots
+    return np.asarray(np.einsum("ik,ik->i", A, B))

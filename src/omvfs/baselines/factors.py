@@ -33,8 +33,7 @@ def shrink(M: FloatArray, t: float) -> FloatArray:
     norms = row_norms(M)
     kept = np.zeros(len(M))
     np.divide(norms - t, norms, out=kept, where=norms > t)
-    shorter: FloatArray = kept[:, np.newaxis] * M
-    return shorter
+    return np.asarray(kept[:, np.newaxis] * M)
 
 
 def orthonormal(N: FloatArray, U: FloatArray) -> FloatArray:
@@ -53,8 +52,7 @@ def orthonormal(N: FloatArray, U: FloatArray) -> FloatArray:
     P, sizes, Qt = np.linalg.svd(N, full_matrices=False)
     if sizes[-1] <= _FREE * sizes[0]:
         P, _, Qt = np.linalg.svd(N + max(_FREE * sizes[0], _EPS) * U, full_matrices=False)
-    nearest: FloatArray = P @ Qt
-    return nearest
+    return np.asarray(P @ Qt)
 
 
 def solve_ridge(A: Array, beta: float, R: FloatArray) -> FloatArray:
@@ -108,13 +106,11 @@ class Centred:
 
     def times(self, B: FloatArray) -> FloatArray:
         """Return the product with B."""
-        product: FloatArray = np.asarray(self.X @ B - self.mean @ B)
-        return product
+        return np.asarray(self.X @ B - self.mean @ B)
 
     def transposed_times(self, U: FloatArray) -> FloatArray:
         """Return the transpose times U."""
-        product: FloatArray = np.asarray(self.X.T @ U - np.outer(self.mean, U.sum(axis=0)))
-        return product
+        return np.asarray(self.X.T @ U - np.outer(self.mean, U.sum(axis=0)))
 
 
 def mean_and_variance(X: Block) -> tuple[FloatArray, FloatArray]:
@@ -222,5 +218,4 @@ def indicator(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray
 
 def unit_columns(F: FloatArray) -> FloatArray:
     """Return F with columns of unit norm; none may be zero."""
-    unit: FloatArray = F / np.linalg.norm(F, axis=0)
-    return unit
+    return np.asarray(F / np.linalg.norm(F, axis=0))

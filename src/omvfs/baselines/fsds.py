@@ -96,8 +96,6 @@ class FSDS(PerViewStreamSelector):
     ridge_exponent: float = 3.0
     batch_size: int = 200
 
-    embeds_directly = False
-
     @property
     def sketches_(self) -> dict[str, NDArray[np.float64]]:
         """Sketch of every view, features by directions; BBᵀ stands for XᵀX."""
@@ -134,21 +132,8 @@ def compress(B: NDArray[np.float64], X: Block, size: int) -> NDArray[np.float64]
     """Take the rows of X into a sketch: one step of frequent directions.
 
     The left singular vectors of C = [B, Xᵀ], with every squared singular value lowered by the
-    `size`-th, as far as it lasts. 0 ⪯ CCᵀ − BBᵀ, with no eigenvalue above the one taken off.
-
-    Parameters
-    ----------
-    B : array of shape (d, r)
-        The sketch before.
-    X : array or CSR matrix of shape (n, d)
-        Rows.
-    size : int
-        ℓ.
-
-    Returns
-    -------
-    array of shape (d, fewer than ℓ)
-        Orthogonal columns, the longest first, those of length zero left out.
+    `size`-th, as far as it lasts. 0 ⪯ CCᵀ − BBᵀ, with no eigenvalue above the one taken off. The
+    columns are orthogonal, the longest first; those of length zero are left out.
     """
     d, r = B.shape
     X = X.astype(np.float64, copy=False)
@@ -183,8 +168,7 @@ def ridge_weights(B: NDArray[np.float64], exponent: float) -> NDArray[np.float64
         return np.zeros(B.shape[0])
     lengths = np.linalg.norm(B, axis=0)
     ridge = 2.0 ** min(exponent, _LARGEST_EXPONENT) * (lengths[-1] / lengths)
-    weights: NDArray[np.float64] = np.max(np.abs(B) / lengths / (lengths + ridge), axis=1)
-    return weights
+    return np.asarray(np.max(np.abs(B) / lengths / (lengths + ridge), axis=1))
 
 
 def _leading(

@@ -60,12 +60,6 @@ def smoothness(X: Block, W: sp.csr_array) -> Parts:
 
     L = D − W, and D holds the row sums of W. Where a column is constant on the rows that are joined
     with any, but for rounding error, the last is exactly 0.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-    W : csr_array of shape (n, n)
-        Symmetric and nonnegative.
     """
     rounding = 100 * np.finfo(X.dtype).eps
     degree, X = degrees(W), in_double(X)
@@ -89,21 +83,8 @@ def spectrum(
     heaviest component against all others, the next against the lighter ones, and so on. Components
     that hang together by less than a millionth of what their rows have are taken for apart.
 
-    Parameters
-    ----------
-    W : csr_array of shape (n, n)
-        Symmetric and nonnegative.
-    n_vectors : int
-        How many; at most as many as there are joined rows, less 1.
-    rng : numpy Generator
-        Where the iteration starts.
-
-    Returns
-    -------
-    values : array of shape (k,)
-        Between 0 and 2, the smallest first.
-    vectors : array of shape (n, k)
-        Orthonormal; zero on rows that are joined with none.
+    Eigenvalues are between 0 and 2, the smallest first. Vectors are orthonormal, and zero on rows
+    that are joined with none; there are at most as many as joined rows, less 1.
     """
     degree = degrees(W)
     rows = np.flatnonzero(degree > 0)
@@ -337,5 +318,4 @@ def simplex_rows(Y: FloatArray) -> FloatArray:
     kept = np.count_nonzero(ordered * np.arange(1, Y.shape[1] + 1) > over, axis=1)
     taken = over[np.arange(len(Y)), kept - 1] / kept
     below -= taken[:, np.newaxis]
-    nearest: FloatArray = np.maximum(below, 0, out=below)
-    return nearest
+    return np.asarray(np.maximum(below, 0, out=below))

@@ -59,8 +59,6 @@ class MCFS(GraphSelector):
     n_nonzero: int = 100
     random_state: Any = None
 
-    embeds_directly = False
-
     def _score_on(self, W: sp.csr_array, X: Block, rng: np.random.Generator) -> FloatArray:
         degree = degrees(W)
         varies = smoothness(X, W)[2] > 0

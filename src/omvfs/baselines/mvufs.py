@@ -139,8 +139,6 @@ class MVUFS(OfflineSelector):
     negative: Literal["error", "clip"] = "error"
     random_state: Any = None
 
-    is_multi_view = True
-    embeds_directly = False
     _above_zero = ("regression_weight",)
 
     @property
@@ -265,8 +263,7 @@ class Problem:
         """Return ‖x_i − g_i F‖ as ‖x‖² + g·(r − XFᵀ), which rounding may leave below zero."""
         squares = self.squares[self.label] + np.einsum("ik,ik->i", G, R - XFt)
         short = _SHORT * self.size(self.label)
-        lengths: FloatArray = np.sqrt(np.maximum(squares, 0) + short**2)[:, np.newaxis]
-        return lengths
+        return np.asarray(np.sqrt(np.maximum(squares, 0) + short**2)[:, np.newaxis])
 
     def size(self, v: int) -> float:
         """Return the usual length of a row of view v."""
@@ -290,25 +287,10 @@ def cluster(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray:
 def solve(
     problem: Problem, clusters: FloatArray, zeta: float, max_iter: int
 ) -> tuple[FloatArray, list[FloatArray], list[tuple[float, ...]]]:
-    """Alternate half-steps for W, G and F while the penalty rises, then meet the constraint.
+    """Alternate half-steps for W, G and F while the penalty rises to ζ, then meet the constraint.
 
-    Parameters
-    ----------
-    problem : Problem
-    clusters : array of shape (n, K)
-        Which row is in which cluster to start from, 0 or 1; none is empty.
-    zeta : float
-        The penalty of the last iteration.
-    max_iter : int
-
-    Returns
-    -------
-    G : array of shape (n, K)
-        Nonnegative, with orthonormal columns.
-    W : list of array of shape (D_v, K)
-        What the features of each view say of the columns of G.
-    history : list of tuple of 4 floats
-        The objective before every iteration, and after each of its half-steps.
+    `clusters` has 0 or 1, rows by clusters, none of them empty. Returns G, W of every view, and the
+    objective before every iteration and after each of its half-steps.
     """
     G = unit_columns(clusters + _OFFSET)
     F = np.maximum(np.linalg.solve(G.T @ G, (problem.Xt[problem.label] @ G).T), 0)
@@ -347,8 +329,7 @@ def _ridge_regression(X: Block, G: FloatArray, ridge: float) -> FloatArray:
 
 
 def _lengths(P: FloatArray, short: float) -> FloatArray:
-    lengths: FloatArray = np.sqrt(np.einsum("ik,ik->i", P, P) + short**2)[:, np.newaxis]
-    return lengths
+    return np.asarray(np.sqrt(np.einsum("ik,ik->i", P, P) + short**2)[:, np.newaxis])
 
 
 def descend(
@@ -379,8 +360,7 @@ def descend(
         bounds=Bounds(0, np.inf) if nonnegative else None,
         options={"maxcor": _MEMORY, "maxiter": steps, "ftol": _TOL, "gtol": 0.0},
     )
-    lowest: FloatArray = found.x.reshape(start.shape)
-    return lowest
+    return np.asarray(found.x.reshape(start.shape))
 
 
 def local_residual(X: Block, k: int) -> sp.csr_array:

@@ -90,8 +90,6 @@ class NDFS(FactorSelector):
     max_iter: int = 200
     tol: float = 1e-5
 
-    embeds_directly = False
-
     def _factorise(self, X: Block, rng: np.random.Generator) -> Factors:
         F = unit_columns(indicator(X, self.n_clusters, rng) + 0.2)
         W = neighbours(X, self.n_neighbors)
@@ -111,14 +109,7 @@ class NDFS(FactorSelector):
 class Analysis:
     """The alternation; no update raises the objective.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-    L : csr_array of shape (n, n)
-        Laplacian, times λ.
-    F : array of shape (n, K)
-        Start, nonnegative. W starts as the ridge regression of F on X.
-    beta, gamma : float
+    L is the Laplacian times λ, F the nonnegative start. W starts as the ridge regression of F on X.
     """
 
     def __init__(self, X: Block, L: Block, F: FloatArray, beta: float, gamma: float) -> None:

@@ -111,8 +111,6 @@ class TIMEFS(OfflineSelector):
     tol: float = 1e-5
     random_state: Any = None
 
-    is_multi_view = True
-    embeds_directly = True
     _above_zero = ("smoothness",)
     _missing = "allow"
 
@@ -148,19 +146,7 @@ class TIMEFS(OfflineSelector):
 class Incomplete:
     """X̂ of a view: its rows less their mean where they are present, a product ZWᵀ elsewhere.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Rows that are not present are not looked at.
-    present : bool array of shape (n,), optional
-        Which rows are; at least one is. By default all.
-
-    Attributes
-    ----------
-    varies : bool
-        Whether anything does, on the rows that are present.
-    size : float
-        ‖X‖² of what is present, less its mean.
+    `size` is ‖X‖² of what is present, less its mean; `varies` tells whether it is not 0.
     """
 
     def __init__(self, X: Block, present: BoolArray | None = None) -> None:
@@ -198,18 +184,8 @@ class Incomplete:
 class Anchored:
     """The alternation; no update but that of M raises the objective.
 
-    Parameters
-    ----------
-    X : sequence of array or CSR matrix of shape (n, d_v)
-        Views.
-    n_clusters : int
-        k, at most n.
-    lam, eta, power : float
-        λ, η and g.
-    rng : Generator
-        Of the start.
-    present : sequence of bool array of shape (n,), optional
-        Which rows have each view; by default all. A view has at least one.
+    Attributes are called as in the objective; p_v is row v of P, and λ, η and g are `lam`, `eta`
+    and `power`. `present` tells which rows have each view, by default all; a view has at least one.
     """
 
     def __init__(

@@ -515,17 +515,8 @@ def write_rows(
 ) -> int:
     """Write the rows of a source and count them; the files appear together.
 
-    Parameters
-    ----------
-    source : Source
-    inputs : sequence of str
-        What was opened.
-    targets : mapping of Path to sequence of str
-        Which views to write where; the ending tells the format. Several are in one folder.
-    key : str or None
-        Name of what tells the rows apart, which is written too.
-    selector : OMVFS, default=None
-        Whose selected features are written; by default all.
+    Targets tell which views go where; the ending is the format, and several are in one folder. The
+    key is written too. With a selector, its selected features are written, else all.
     """
     from omvfs.data.schema import listed
     from omvfs.disk import Staging

@@ -126,6 +126,15 @@ def as_views(
     return _checked(batch, negative, missing)
 
 
+def in_precision(batch: Views, dtype: Any) -> Views:
+    """Return a batch in another precision, in which it must not overflow."""
+    if batch.dtype == dtype:
+        return batch
+    with np.errstate(over="ignore"):
+        blocks = {name: block.astype(dtype) for name, block in batch.blocks.items()}
+    return as_views(batch.replaced(blocks), negative="allow", missing="allow")
+
+
 def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]:
     """Keep the supported columns, by mask or number, of each view, which stays of its kind.
 

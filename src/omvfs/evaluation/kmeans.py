@@ -70,8 +70,7 @@ def unit_means(X: Block, labels: IntArray, n_clusters: int) -> Array:
     ends = np.bincount(cells, minlength=R * n_clusters).cumsum()
     parts = np.ones(n * R, X.dtype), rows, np.concatenate([[0], ends])
     members = sp.csr_array(parts, shape=(R * n_clusters, n))
-    centers: Array = unit_rows(dense(members @ X)).reshape(R, n_clusters, X.shape[1])
-    return centers
+    return np.asarray(unit_rows(dense(members @ X)).reshape(R, n_clusters, X.shape[1]))
 
 
 def reassign(X: Block, labels: IntArray, n_clusters: int) -> Assignment:
@@ -200,8 +199,7 @@ def _similarity(X: Block, centers: Array) -> Array:
 
 
 def _is_zero(X: Block) -> NDArray[np.bool_]:
-    zero: NDArray[np.bool_] = squared_row_norms(X) == 0
-    return zero
+    return np.asarray(squared_row_norms(X) == 0)
 
 
 @dataclass(frozen=True)
@@ -248,21 +246,8 @@ def alternate(
 ) -> tuple[Round, int]:
     """Alternate the views until all have gone more than `patience` rounds with no new best.
 
-    Parameters
-    ----------
-    X, labels, n_clusters
-        As for `rounds`.
-    max_iter : int
-        Most rounds.
-    patience : int
-
-    Returns
-    -------
-    last : Round
-        The last round.
-    n_iter : int
-        Rounds done. One that leaves the labels of the first view as they were is the last, as all
-        after it would be the same.
+    Returns the last round, and how many there were. One that leaves the labels of the first view
+    as they were is the last, as all after it would be the same.
     """
     best, stale = np.full(len(X), -np.inf), np.zeros(len(X), np.intp)
     n_iter = 0
@@ -305,8 +290,7 @@ def nearest_by_angle(X: Sequence[Block], centers: Sequence[Array]) -> IntArray:
         np.arccos(np.clip(X_v @ centers_v.T, -1, 1))
         for X_v, centers_v in zip(X, centers, strict=True)
     ]
-    labels: IntArray = np.sum(angles, axis=0).argmin(axis=1)
-    return labels
+    return np.asarray(np.sum(angles, axis=0).argmin(axis=1))
 
 
 class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]

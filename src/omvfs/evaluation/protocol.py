@@ -236,8 +236,7 @@ def figures(classes: IntArray, found: IntArray) -> Row:
 
 
 def _multiview(blocks: dict[str, Block], n_clusters: int, seed: int) -> IntArray:
-    labels: IntArray = MultiViewSphericalKMeans(n_clusters, random_state=seed).fit_predict(blocks)
-    return labels
+    return np.asarray(MultiViewSphericalKMeans(n_clusters, random_state=seed).fit_predict(blocks))
 
 
 def _stacked(blocks: dict[str, Block], n_clusters: int, seed: int) -> IntArray:

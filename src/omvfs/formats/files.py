@@ -354,16 +354,6 @@ class Destination:
     What is for an address is written into a temporary folder, and brought there by `publish`. There
     it appears whole: all files of a call together, or one by one as they are complete, or as far as
     the storage allows; nothing stays in the temporary folder when it is closed.
-
-    Parameters
-    ----------
-    given : path, address, or Destination
-        An address is one that fsspec understands, of a kind that can be written.
-
-    Attributes
-    ----------
-    here : Path
-        Where to write on this machine.
     """
 
     def __init__(self, given: "PathLike | Destination") -> None:

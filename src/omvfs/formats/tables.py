@@ -606,8 +606,7 @@ class LongSource(FileSource):
 def _array(column: Any) -> NDArray[Any]:
     """Return whole numbers as they are, and names as objects."""
     if pa.types.is_integer(column.type):
-        numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        return numbers
+        return np.asarray(column.to_numpy(zero_copy_only=False))
     return np.array(column.to_pylist(), object)
 
 

@@ -59,12 +59,7 @@ class Writer(ABC):
     ) -> None:
         """Keep what a source says of its rows and columns, where the format has a place for it.
 
-        Parameters
-        ----------
-        source : Source
-            All its rows follow, in order.
-        columns : mapping of str to array of int, default={}
-            By view, which of its columns follow; by default all.
+        All its rows follow, in order; by view, `columns` tells which columns, by default all.
         """
 
     def append(self, views: Views, kept: Kept = NOTHING) -> None:

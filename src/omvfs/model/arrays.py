@@ -30,16 +30,14 @@ def squared_entries(X: Block) -> Block:
 def squared_row_norms(X: Block) -> Array:
     """Return ‖x_i‖² of every row."""
     if not sp.issparse(X):
-        squares: Array = np.einsum("ij,ij->i", X, X)
-        return squares
+        return np.asarray(np.einsum("ij,ij->i", X, X))
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     return np.bincount(rows, np.square(X.data), X.shape[0]).astype(X.dtype, copy=False)
 
 
 def dense(X: Block) -> Array:
     """Return a block that is small enough as an array."""
-    array: Array = X.toarray() if sp.issparse(X) else np.asarray(X)
-    return array
+    return np.asarray(X.toarray() if sp.issparse(X) else np.asarray(X))
 
 
 def unit_rows(X: Block) -> Block:
@@ -110,8 +108,7 @@ def significant(values: Array, dtype: np.dtype[Any] | None = None) -> NDArray[np
     """
     bits = 33 if (values.dtype if dtype is None else dtype) == np.float64 else 20
     mantissas, exponents = np.frexp(np.asarray(values, np.float64))
-    found: NDArray[np.float64] = np.ldexp(np.round(mantissas * 2.0**bits), exponents - bits)
-    return found
+    return np.asarray(np.ldexp(np.round(mantissas * 2.0**bits), exponents - bits))
 
 
 def project(X: Sequence[Block], V: Sequence[Array]) -> Array:

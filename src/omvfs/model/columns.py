@@ -24,13 +24,7 @@ def widen_columns(block: Block, width: int) -> Block:
 def place_columns(block: Block, places: IntArray, width: int) -> Block:
     """Return a block with its columns in certain places among others, which are empty.
 
-    Parameters
-    ----------
-    block : Block
-    places : int array
-        A place for each column, below `width`; negative for one that is left out.
-    width : int
-        Columns there are then.
+    A column whose place is negative is left out.
 
     Examples
     --------

@@ -28,22 +28,9 @@ def concordance(
     (the bias-corrected correlation of distances of Székely and Rizzo, also known as the unbiased
     kernel alignment). So neither many features nor many clusters are better by themselves.
 
-    One view alone is divided into two, each with half of the features, some times over.
-
-    Parameters
-    ----------
-    X : sequence of array or CSR matrix of shape (n, D_v)
-        Rows, by which nothing was chosen. Of more than 1,000, so many are drawn.
-    chosen : sequence of int array
-        Columns by view.
-    present : array of shape (n, n_views), optional
-        Which rows have which views; by default all. Of a view, rows are compared that have it and
-        another.
-
-    Returns
-    -------
-    float
-        1 at most; 0 if there are fewer than four rows, and by chance.
+    One view alone is divided into two, each with half of the features, some times over. Of more
+    than 1,000 rows, so many are drawn; `present` tells which rows have which views, by default all,
+    and rows are compared that have a view and another. It is 1 at most; 0 of fewer than four rows.
 
     Examples
     --------

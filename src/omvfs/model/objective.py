@@ -44,8 +44,7 @@ def smoothness(U: Array, L: Block) -> float:
 
 def row_norms(V: Array) -> Array:
     """Return the ℓ2 norm of every row of V: the paper's importance of every feature."""
-    norms: Array = np.sqrt(np.einsum("jk,jk->j", V, V))
-    return norms
+    return np.asarray(np.sqrt(np.einsum("jk,jk->j", V, V)))
 
 
 def l21(V: Array) -> float:

@@ -102,8 +102,7 @@ def gaussian(X: Block, sigma: float = 1.0) -> Array:
 
 def laplacian(W: Array) -> Array:
     """Return the Laplacian D − W of Eq. (offline), where D holds the row sums of W."""
-    L: Array = np.diag(W.sum(axis=1)) - W
-    return L
+    return np.asarray(np.diag(W.sum(axis=1)) - W)
 
 
 def _graph_term(X: Sequence[Block], settings: Settings, present: Presence) -> Array:
@@ -168,19 +167,8 @@ def update_u(
     Where the denominator is zero so is the numerator, no term depends on the entry, and it becomes
     zero.
 
-    Parameters
-    ----------
-    U : array of shape (n, K)
-    XV : array of shape (n, K)
-        Σ_v X_v V_v over the window.
-    VtV : array of shape (K, K)
-        Σ_v V_vᵀ V_v.
-    M_pos, M_neg : array or sparse matrix of shape (n, n)
-        Positive and negative part of M = Σ_v α_v L_v.
-    gamma : float
-        Weight γ of the orthogonality.
-    UVtV : array of shape (n, K), optional
-        U Σ_v V_vᵀ V_v, row by row over the views that it has, where rows lack some.
+    XV is Σ_v X_v V_v over the window, VtV is Σ_v V_vᵀ V_v, M = M⁺ − M⁻ is Σ_v α_v L_v, and UVtV, if
+    rows lack views, is U Σ_v V_vᵀ V_v row by row over the views that it has.
 
     Examples
     --------
@@ -205,16 +193,6 @@ def update_v(V: Array, A: Array, B: Array, beta: float) -> Array:
     tr(VᵀVA) − 2 tr(VᵀB) + β‖V‖_{2,1}. A zero row of V, for which D is not defined, stays zero.
     Where the denominator is zero, V is zero or no row has ever been in the cluster, and the entry
     becomes zero.
-
-    Parameters
-    ----------
-    V : array of shape (D, K)
-    A : array of shape (K, K)
-        Σ_i U_iᵀ U_i, the current chunk included.
-    B : array of shape (D, K)
-        Σ_i X_iᵀ U_i of this view, the current chunk included.
-    beta : float
-        Weight β of the sparsity.
 
     Examples
     --------
@@ -246,8 +224,7 @@ def _unit_rows(V: Array) -> Array:
     scaled = np.divide(V, largest, out=np.zeros_like(V), where=largest > 0)
     norms = np.linalg.norm(scaled, axis=1, keepdims=True)
     norms[norms == 0] = 1
-    unit: Array = scaled / norms
-    return unit
+    return np.asarray(scaled / norms)
 
 
 @dataclass(frozen=True)
@@ -286,31 +263,8 @@ def solve(
     `window_objective` plus Σ_v β_v ‖V_v‖_{2,1}, and stop when an iteration changes it by less than
     `tol` of its value. With `tol` 0 all `max_iter` iterations are done.
 
-    Parameters
-    ----------
-    X : sequence of array or CSR matrix of shape (n, D_v)
-        Per view, the rows in the window, the current chunk last.
-    U : array of shape (n, K)
-        Start: what earlier chunks ended with, then the start of the current chunk.
-    V : sequence of array of shape (D_v, K)
-        Start of V, per view.
-    A, B : sequence of array of shape (K, K), and of shape (D_v, K)
-        Σ UᵀU and Σ X_vᵀU over the chunks before the current one, per view.
-    M : array of shape (n, n)
-        Σ_v α_v L_v over the window.
-    n_new : int
-        Rows of the current chunk.
-    beta, gamma : sequence of float, and float
-        β_v of each view, and γ.
-    max_iter, tol : int and float
-        Most iterations to do, and the relative change of the objective below which to stop.
-    present : bool array of shape (n, n_views), optional
-        Which rows have which views; by default all.
-
-    Returns
-    -------
-    Solution
-        The arguments are not changed; A and B of the chunk are the caller's to add.
+    X, M and U are of the window, the `n_new` rows of the current chunk last; A and B are of the
+    chunks before the current one: those of the chunk are the caller's to add. No argument changes.
 
     Examples
     --------
@@ -354,14 +308,12 @@ def solve(
 
 def _gram(V: Sequence[Array]) -> Array:
     """Return Σ_v V_vᵀ V_v."""
-    total: Array = np.sum([V_v.T @ V_v for V_v in V], axis=0)
-    return total
+    return np.asarray(np.sum([V_v.T @ V_v for V_v in V], axis=0))
 
 
 def _square(U: Array) -> Array:
     """Return UᵀU."""
-    product: Array = U.T @ U
-    return product
+    return np.asarray(U.T @ U)
 
 
 def _by_row(U: Array, V: Sequence[Array], present: Presence) -> Array | None:
@@ -622,21 +574,10 @@ def step(
     start_V: Sequence[Array] | None = None,
     present: Presence = None,
 ) -> tuple[State, ChunkInfo]:
-    """Learn from one chunk as the paper prints it.
+    """Return what is known after one chunk, as the paper prints it, and what happened in it.
 
-    Parameters
-    ----------
-    state : State
-        What is known; not changed.
-    X : sequence of array or CSR matrix of shape (m, D_v)
-        The chunk, per view.
-    settings : Settings
-    start_U : array of shape (m, K), optional
-        U of the chunk to start from; random by default.
-    start_V : sequence of array of shape (D_v, K), optional
-        V to start from; by default random before the first chunk, then what the last one left.
-    present : array of shape (m, n_views), optional
-        Which rows have which views; by default all. The terms of a view are of those that have it.
+    U of the chunk starts at `start_U`, by default random; V at `start_V`, by default random before
+    the first chunk, then what the last one left. The terms of a view are of rows that have it.
     """
     n, K, dtype = X[0].shape[0], settings.n_clusters, X[0].dtype
     rng = copy.deepcopy(state.rng)
