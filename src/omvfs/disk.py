@@ -192,16 +192,6 @@ class Staging:
 
     Write into `folder`. When it is closed, or its ``with`` block is left, nothing stays but what
     was published. The folder around the target is made if missing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> target = Path(tempfile.mkdtemp()) / "views"
-    >>> with Staging(target) as staging:
-    ...     _ = (staging.folder / "a").write_text("1"), (staging.folder / "b").write_text("2")
-    ...     staging.publish()
-    >>> sorted(file.name for file in target.iterdir())
-    ['a', 'b']
     """
 
     def __init__(self, target: PathLike) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -21,15 +21,6 @@ from omvfs.selector import HISTORY
 from omvfs.threads import on_one_thread
 
 T = TypeVar("T")
-
-
-class Terms(NamedTuple):
-    """What must be the same of all parts, beside their features."""
-
-    params: Mapping[str, Any]
-    reading: str
-    columns: bytes | None
-    dtype: str
 
 
 @dataclass(frozen=True)
@@ -52,13 +43,8 @@ class Part:
     def __deepcopy__(self, memo: Any) -> "Part":
         return self
 
-    @property
-    def terms(self) -> Terms:
-        """What must be the same of all parts."""
-        return Terms(self.params, self.reading, self.columns, self.known.dtype)
 
-
-def _check_terms(ours: Terms, first: str, theirs: Terms, other: str) -> None:
+def _check_terms(ours: Part, first: str, theirs: Part, other: str) -> None:
     """Refuse two parts that cannot be merged; `first` and `other` are what errors call them."""
     for name, value in ours.params.items():
         if theirs.params[name] != value:
@@ -72,10 +58,11 @@ def _check_terms(ours: Terms, first: str, theirs: Terms, other: str) -> None:
             f"{other} was learned from {theirs.reading}, {first} from {ours.reading}. Give the "
             "rows of all parts in the same form."
         )
-    if theirs.dtype != ours.dtype:
+    got, expected = theirs.known.dtype, ours.known.dtype
+    if got != expected:
         raise ValueError(
-            f"{other} was learned in {theirs.dtype}, {first} in {ours.dtype}. Give the rows of all "
-            "parts in the same precision."
+            f"{other} was learned in {got}, {first} in {expected}. Give the rows of all parts in "
+            "the same precision."
         )
 
 
@@ -198,19 +185,19 @@ class Merger:
         self._order = sorted(range(len(keys)), key=lambda i: (-later[i], keys[i]))
         self._later, self._n_rows = later, sum(n_rows)
         seed = int.from_bytes(keys[self._order[0]][:4], "little")
-        self._settings = replace(self._known.settings, seed=seed)
+        self._settings = replace(self._first.known.settings, seed=seed)
 
     def _add(self, i: int, part: Part) -> None:
         """Take in another part, or say why it cannot be merged with those before."""
         name, known, schema = self._names[i], part.known, part.known.schema
         if i == 0:
-            self._terms, self._known = part.terms, known
+            self._first = part
             self.schema, self._grows = schema, known.grows
             self._ranks = [{} for _ in schema.names]
         else:
             first = self._names[0]
             _check_views(self.schema, first, schema, name, self._grows and known.grows)
-            _check_terms(self._terms, first, part.terms, name)
+            _check_terms(self._first, first, part, name)
             if not self._grows:
                 pairs = zip(self.schema.feature_names, schema.feature_names, strict=True)
                 # With all the names that any of them knows.
@@ -261,7 +248,7 @@ class Merger:
             settings,
             state,
             total.preparation,
-            self._known.dtype,
+            self._first.known.dtype,
             tuple(sorted(self._keys)),
             self._grows,
             Watch.empty(len(widths)) if settings.detect_drift else None,

@@ -1,7 +1,7 @@
 """What was learned as a checkpoint, and back.
 
 A checkpoint has the class and the parameters of the estimator, all that it has learned, and where
-the run stands. `check_state` compares the pieces with each other, as the checksum of the file finds
+the run stands. `_facts` compares the pieces with each other, as the checksum of the file finds
 damage and not intent.
 """
 
@@ -100,13 +100,6 @@ def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # What an estimator can have come to
-
-
-def check_state(learned: Learned) -> None:
-    """Refuse pieces that do not fit each other: those of a file that was made, not learned."""
-    for ok, why in _facts(learned):
-        if not ok:
-            raise ValueError(why)
 
 
 def _facts(learned: Learned) -> Iterator[tuple[Any, str]]:
@@ -222,7 +215,9 @@ def selector_of(
         decoder = Decoder(tensors)
         learned: Learned = decoder.value(tree["learned"], Learned)
         decoder.end()
-        check_state(learned)
+        for ok, why in _facts(learned):
+            if not ok:
+                raise ValueError(why)
         fitted = learned.fitted
         check_all(params, fitted.schema.names)
         grows = params.get("new_features", "error") == "grow"

@@ -335,17 +335,7 @@ def _lengths(P: FloatArray, short: float) -> FloatArray:
 def descend(
     function: Function, start: FloatArray, *, steps: int, nonnegative: bool = False
 ) -> FloatArray:
-    """Return a matrix at which the function is no higher than at the start.
-
-    Examples
-    --------
-    >>> target = np.array([[1.0, -2.0]])
-    >>> parabola = lambda P: (float(np.sum((P - target) ** 2)), 2 * (P - target))
-    >>> descend(parabola, np.zeros((1, 2)), steps=20).round(6)
-    array([[ 1., -2.]])
-    >>> descend(parabola, np.zeros((1, 2)), steps=20, nonnegative=True).round(6)
-    array([[1., 0.]])
-    """
+    """Return a matrix at which the function is no higher than at the start."""
 
     def flat(x: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = function(x.reshape(start.shape))
@@ -369,14 +359,6 @@ def local_residual(X: Block, k: int) -> sp.csr_array:
     Kernel ridge regression with the cosine kernel: a_i = k_iᵀ (K_i + λI)⁻¹, over the k nearest
     other rows of positive cosine. ‖(I − A) G‖² is the local learning regulariser tr(Gᵀ L G). A row
     without neighbours has no prediction, and is zero: no term speaks of it.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    >>> local_residual(X, 1).toarray().round(2)
-    array([[ 1.  , -0.91,  0.  ],
-           [-0.91,  1.  ,  0.  ],
-           [ 0.  ,  0.  ,  0.  ]])
     """
     unit = unit_rows(X)
     A = nearest_by_cosine(unit, k)

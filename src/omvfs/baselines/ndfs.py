@@ -171,13 +171,6 @@ def conjugate_gradients(
     """Solve (AᵀA + βI) B = R, each column by itself, without forming the matrix.
 
     B is where to start, and `residual` the share of the norm of R at which to stop.
-
-    Examples
-    --------
-    >>> A, R = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[3.0], [4.0]])
-    >>> conjugate_gradients(A, 1.0, R, np.zeros((2, 1)), 1e-8).round(6)
-    array([[1.],
-           [1.]])
     """
     At = A.T.tocsr() if sp.issparse(A) else A.T
     left = R - (At @ (A @ B) + beta * B)

@@ -108,23 +108,6 @@ def typed_size(given: Any) -> Any:
     return given
 
 
-def parameter(name: str, *flags: str, **how: Any) -> Any:
-    """Return an option that is a parameter of OMVFS, and checked like it."""
-
-    def check(context: typer.Context, value: Any) -> Any:
-        # Not while the shell completes what is not typed yet.
-        if not context.resilient_parsing:
-            from omvfs.constraints import checked
-
-            try:
-                checked(name, value)
-            except ValueError as error:
-                raise typer.BadParameter(str(error)) from error
-        return value
-
-    return typer.Option(*flags, callback=check, **how)
-
-
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Make the values of a TOML file the defaults of the options."""
     if path is None:
@@ -280,9 +263,74 @@ def known_words(given: Sequence[str]) -> "Schema":
     return Schema(tuple(found), tuple(map(len, found.values())), tuple(found.values()))
 
 
-def _option(group: str, metavar: str, text: str, *flags: str, **how: Any) -> Any:
-    """Return an option of a group, whose value is shown as `metavar`, none if it is a switch."""
-    return typer.Option(*flags, rich_help_panel=group, help=text, metavar=metavar or None, **how)
+# What `--help` says of the options.
+_TEXTS = {
+    "view": "Read this view only; repeat it for more.",
+    "key": "Column by which the rows of several files are matched; each file must be sorted by "
+    "it. A row that a file has not lacks its views.",
+    "join": "With --key: outer, rows that any file has; or inner, rows that all files have.",
+    "drop": "Column to leave out, such as a label; repeat it for more.",
+    "keep": "Column that is not learned from but written with the rows, such as a label or an "
+    "id; repeat it for more.",
+    "tokenize": "View of JSON Lines that is raw text: count its words; repeat it for more.",
+    "vocabulary": "Words of a view to count, one a line, and no others; repeat it for more.",
+    "layer": "Layer to read instead of X, of .h5ad and .h5mu.",
+    "clusters": "Groups of rows to look for; features that tell them apart rank first. auto: as "
+    "many as the rows tell.",
+    "features": "Features to select in each view: a number (200), a share (0.1), auto (as many "
+    "as are enough), all, or by view (text=200,image=50).",
+    "total": "Features to select in all instead, the best of all views: a number (500), or a "
+    "share of all features (0.1).",
+    "prepare": "Prepare the rows first: l2 (rows of length 1), log1p, tfidf, scale (columns of "
+    "the same size), or hash:20 (names into 2**20 columns); text:l2 for one view. Give it again "
+    "for more steps, done in this order.",
+    "batch-size": "Rows to read and learn from at a time: a chunk.",
+    "half-life": "Forget slowly: a row counts half after this many more rows. By default nothing "
+    "is forgotten.",
+    "detect-drift": "Notice when the rows change, and tell at which row and how.",
+    "seed": "Fixes all random choices: the same number gives the same ranking.",
+    "workers": "Processes of this machine to learn in, each from one file at a time; what they "
+    "learn is merged.",
+    "scheduler": "Learn on the workers of a Dask cluster instead: tcp://host:8786. They must see "
+    "the files.",
+    "order": "The files follow each other in time, as they are read without workers.",
+    "skip-damaged": "Go on without files that cannot be read or used; they are told at the end.",
+    "checkpoint-every": "Save progress after so many chunks.",
+    "resume": "Go on with the run that was stopped in this folder; if there is none, begin.",
+    "overwrite": "Replace the results that are in this place.",
+    "write-data": "Also write all rows with the selected features only, to FOLDER/data.",
+    "report": "Also write a page on what was learned, to FOLDER/report.html, at every checkpoint "
+    "and at the end; an open one reloads itself until then.",
+    "status": "Tell programs where the run stands: a small JSON file that is replaced as it goes.",
+    "config": "Take options from a TOML file with lines such as clusters = 20, and other "
+    "parameters of OMVFS under its [parameters]. What is typed here wins.",
+}
+
+
+def _option(
+    group: str | None, name: str, metavar: str = "", *short: str, parameter: str = "", **how: Any
+) -> Any:
+    """Return the option ``--name`` of a group.
+
+    Its value is shown as `metavar`, none if it is a switch. If it is a parameter of OMVFS, it is
+    checked like it.
+    """
+
+    def check(context: typer.Context, value: Any) -> Any:
+        # Not while the shell completes what is not typed yet.
+        if not context.resilient_parsing:
+            from omvfs.constraints import checked
+
+            try:
+                checked(parameter, value)
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
+        return value
+
+    if parameter:
+        how["callback"] = check
+    how |= {"rich_help_panel": group, "help": _TEXTS[name], "metavar": metavar or None}
+    return typer.Option(*short, f"--{name}", **how)
 
 
 def _out(metavar: str, text: str, parser: Any = destination) -> Any:
@@ -318,225 +366,38 @@ PageOut = Annotated[
     _out("FILE", "For the page, here or at an address; what it says is beside it as JSON.", both),
 ]
 Repeated = list[str] | None
-View = Annotated[
-    Repeated, _option(DATA, "NAME", "Read this view only; repeat it for more.", "--view")
-]
-Key = Annotated[
-    str | None,
-    _option(
-        DATA,
-        "NAME",
-        "Column by which the rows of several files are matched; each file must be sorted by it. A "
-        "row that a file has not lacks its views.",
-    ),
-]
-Join = Annotated[
-    str | None,
-    _option(
-        DATA,
-        "HOW",
-        "With --key: outer, rows that any file has; or inner, rows that all files have.",
-    ),
-]
-Drop = Annotated[
-    Repeated,
-    _option(DATA, "NAME", "Column to leave out, such as a label; repeat it for more."),
-]
-Keep = Annotated[
-    Repeated,
-    _option(
-        DATA,
-        "NAME",
-        "Column that is not learned from but written with the rows, such as a label or an id; "
-        "repeat it for more.",
-    ),
-]
-Tokenize = Annotated[
-    Repeated,
-    _option(
-        DATA,
-        "VIEW",
-        "View of JSON Lines that is raw text: count its words; repeat it for more.",
-    ),
-]
-Vocabulary = Annotated[
-    Repeated,
-    _option(
-        DATA,
-        "VIEW=FILE",
-        "Words of a view to count, one a line, and no others; repeat it for more.",
-    ),
-]
-Layer = Annotated[
-    str | None, _option(DATA, "NAME", "Layer to read instead of X, of .h5ad and .h5mu.")
-]
+View = Annotated[Repeated, _option(DATA, "view", "NAME")]
+Key = Annotated[str | None, _option(DATA, "key", "NAME")]
+Join = Annotated[str | None, _option(DATA, "join", "HOW")]
+Drop = Annotated[Repeated, _option(DATA, "drop", "NAME")]
+Keep = Annotated[Repeated, _option(DATA, "keep", "NAME")]
+Tokenize = Annotated[Repeated, _option(DATA, "tokenize", "VIEW")]
+Vocabulary = Annotated[Repeated, _option(DATA, "vocabulary", "VIEW=FILE")]
+Layer = Annotated[str | None, _option(DATA, "layer", "NAME")]
 Clusters = Annotated[
-    Any,
-    parameter(
-        "n_clusters",
-        "-k",
-        "--clusters",
-        parser=typed_size,
-        metavar="N",
-        help="Groups of rows to look for; features that tell them apart rank first. auto: as many"
-        " as the rows tell.",
-    ),
+    Any, _option(None, "clusters", "N", "-k", parameter="n_clusters", parser=typed_size)
 ]
 Features = Annotated[
-    Any,
-    parameter(
-        "n_features_per_view",
-        "-n",
-        "--features",
-        parser=typed_size,
-        metavar="N",
-        help="Features to select in each view: a number (200), a share (0.1), auto (as many as are"
-        " enough), all, or by view (text=200,image=50).",
-    ),
+    Any, _option(None, "features", "N", "-n", parameter="n_features_per_view", parser=typed_size)
 ]
 Total = Annotated[
-    Any,
-    parameter(
-        "n_features_to_select",
-        "--total",
-        parser=typed_size,
-        metavar="N",
-        help="Features to select in all instead, the best of all views: a number (500), or a share"
-        " of all features (0.1).",
-    ),
+    Any, _option(None, "total", "N", parameter="n_features_to_select", parser=typed_size)
 ]
-Prepare = Annotated[
-    Repeated,
-    parameter(
-        "prepare",
-        metavar="STEP",
-        help="Prepare the rows first: l2 (rows of length 1), log1p, tfidf, scale (columns of the "
-        "same size), or hash:20 (names into 2**20 columns); text:l2 for one view. Give it again "
-        "for more steps, done in this order.",
-    ),
-]
-BatchSize = Annotated[
-    int,
-    parameter(
-        "batch_size",
-        metavar="N",
-        rich_help_panel=LEARNING,
-        help="Rows to read and learn from at a time: a chunk.",
-    ),
-]
-HalfLife = Annotated[
-    float | None,
-    parameter(
-        "half_life",
-        metavar="ROWS",
-        rich_help_panel=LEARNING,
-        help="Forget slowly: a row counts half after this many more rows. By default nothing is "
-        "forgotten.",
-    ),
-]
-DetectDrift = Annotated[
-    bool,
-    parameter(
-        "detect_drift",
-        "--detect-drift",
-        rich_help_panel=LEARNING,
-        help="Notice when the rows change, and tell at which row and how.",
-    ),
-]
-Seed = Annotated[
-    int,
-    parameter(
-        "random_state",
-        metavar="N",
-        rich_help_panel=LEARNING,
-        help="Fixes all random choices: the same number gives the same ranking.",
-    ),
-]
-Workers = Annotated[
-    int | None,
-    _option(
-        MACHINES,
-        "N",
-        "Processes of this machine to learn in, each from one file at a time; what they learn is "
-        "merged.",
-        min=1,
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    _option(
-        MACHINES,
-        "ADDRESS",
-        "Learn on the workers of a Dask cluster instead: tcp://host:8786. They must see the files.",
-    ),
-]
-Order = Annotated[
-    bool,
-    _option(
-        MACHINES,
-        "",
-        "The files follow each other in time, as they are read without workers.",
-        "--order",
-    ),
-]
-SkipDamaged = Annotated[
-    bool,
-    _option(
-        MACHINES,
-        "",
-        "Go on without files that cannot be read or used; they are told at the end.",
-        "--skip-damaged",
-    ),
-]
-CheckpointEvery = Annotated[int, _option(RUNS, "N", "Save progress after so many chunks.", min=1)]
-Resume = Annotated[
-    bool,
-    _option(
-        RUNS,
-        "",
-        "Go on with the run that was stopped in this folder; if there is none, begin.",
-        "--resume",
-    ),
-]
-Overwrite = Annotated[
-    bool, _option(RUNS, "", "Replace the results that are in this place.", "--overwrite")
-]
-WriteData = Annotated[
-    bool,
-    _option(
-        RUNS,
-        "",
-        "Also write all rows with the selected features only, to FOLDER/data.",
-        "--write-data",
-    ),
-]
-WithReport = Annotated[
-    bool,
-    _option(
-        RUNS,
-        "",
-        "Also write a page on what was learned, to FOLDER/report.html, at every checkpoint and at "
-        "the end; an open one reloads itself until then.",
-        "--report",
-    ),
-]
-StatusPath = Annotated[
-    Path | None,
-    _option(
-        RUNS,
-        "FILE",
-        "Tell programs where the run stands: a small JSON file that is replaced as it goes.",
-        "--status",
-    ),
-]
+Prepare = Annotated[Repeated, _option(None, "prepare", "STEP", parameter="prepare")]
+BatchSize = Annotated[int, _option(LEARNING, "batch-size", "N", parameter="batch_size")]
+HalfLife = Annotated[float | None, _option(LEARNING, "half-life", "ROWS", parameter="half_life")]
+DetectDrift = Annotated[bool, _option(LEARNING, "detect-drift", parameter="detect_drift")]
+Seed = Annotated[int, _option(LEARNING, "seed", "N", parameter="random_state")]
+Workers = Annotated[int | None, _option(MACHINES, "workers", "N", min=1)]
+Scheduler = Annotated[str | None, _option(MACHINES, "scheduler", "ADDRESS")]
+Order = Annotated[bool, _option(MACHINES, "order")]
+SkipDamaged = Annotated[bool, _option(MACHINES, "skip-damaged")]
+CheckpointEvery = Annotated[int, _option(RUNS, "checkpoint-every", "N", min=1)]
+Resume = Annotated[bool, _option(RUNS, "resume")]
+Overwrite = Annotated[bool, _option(RUNS, "overwrite")]
+WriteData = Annotated[bool, _option(RUNS, "write-data")]
+WithReport = Annotated[bool, _option(RUNS, "report")]
+StatusPath = Annotated[Path | None, _option(RUNS, "status", "FILE")]
 Config = Annotated[
-    Path | None,
-    _option(
-        RUNS,
-        "FILE",
-        "Take options from a TOML file with lines such as clusters = 20, and other parameters of "
-        "OMVFS under its [parameters]. What is typed here wins.",
-        callback=read_config,
-        is_eager=True,
-    ),
+    Path | None, _option(RUNS, "config", "FILE", callback=read_config, is_eager=True)
 ]

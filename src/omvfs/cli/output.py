@@ -99,14 +99,6 @@ class StatusFile:
     """Tells programs where a run stands, in a small JSON file that is replaced as it goes.
 
     Readers find a whole file at any moment. A file that cannot be written does not end the run.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "status.json"
-    >>> StatusFile(path).enter("ranking")
-    >>> json.loads(path.read_text())["state"]
-    'ranking'
     """
 
     # Seconds between two writes, at least.
@@ -419,15 +411,7 @@ def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
 
 
 def remark(suspect: "Suspect", inputs: Sequence[str]) -> str:
-    """Return a sentence on a column that is hardly a feature, with the option that mends it.
-
-    Examples
-    --------
-    >>> from omvfs.data.read import Suspect
-    >>> remark(Suspect("rows", "id", "row number", 0.99), ["rows.csv"])
-    "Column 'id' of view 'rows' counts the rows: its whole numbers only rise or only fall. \
-Leave it out: --drop id."
-    """
+    """Return a sentence on a column that is hardly a feature, with the option that mends it."""
     column = _column_of_a_table(suspect, inputs)
     remedy = f"Leave it out: --drop {column}" if column else "Leave it out of the data"
     if suspect.kind == "dominant":

@@ -436,21 +436,14 @@ class SuspectColumnWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Suspect:
-    """A column that is hardly a feature.
-
-    Attributes
-    ----------
-    view : str
-    column : str or int
-        Its name, or its number if it has none.
-    kind : {"label", "row number", "dominant"}
-    share : float
-        Of the variance of its view.
-    """
+    """A column that is hardly a feature."""
 
     view: str
+    # Its name, or its number if it has none.
     column: str | int
+    # one of 'label', 'row number', 'dominant'.
     kind: Kind
+    # Of the variance of its view.
     share: float
 
     def __str__(self) -> str:

@@ -22,23 +22,15 @@ _MOST_CELLS = 2**24
 
 @dataclass(frozen=True)
 class Clusters:
-    """Clusters of unit rows.
+    """Clusters of unit rows."""
 
-    Attributes
-    ----------
-    labels : int array of shape (n,)
-        Cluster of every row.
-    centers : array of shape (K, D)
-        Centres of unit norm.
-    objective : float
-        Sum of the cosines of the rows with their centres.
-    n_iter : int
-        Iterations done.
-    """
-
+    # Cluster of every row, of shape (n,).
     labels: IntArray
+    # Centres of unit norm, of shape (K, D).
     centers: Array
+    # Sum of the cosines of the rows with their centres.
     objective: float
+    # Iterations done.
     n_iter: int
 
 
@@ -55,14 +47,7 @@ class Assignment:
 
 
 def unit_means(X: Block, labels: IntArray, n_clusters: int) -> Array:
-    """Return the mean of the rows of every cluster, brought to unit norm.
-
-    Examples
-    --------
-    >>> unit_means(np.array([[3.0, 1.0], [0.0, 3.0]]), np.array([[0], [0]]), 2)
-    array([[[0.6, 0.8],
-            [0. , 0. ]]])
-    """
+    """Return the mean of the rows of every cluster, brought to unit norm."""
     n, R = labels.shape
     cells = (labels + n_clusters * np.arange(R)).ravel()
     # The rows of each cluster one after another: a CSR matrix, clusters by rows, as it is.
@@ -79,14 +64,6 @@ def reassign(X: Block, labels: IntArray, n_clusters: int) -> Assignment:
     Rows of X are of unit norm, or zero; each column of `labels` is a partition of them. A cluster
     without a centre is given a row that fits its own centre worst. A zero row, which is
     equally near to all centres, keeps its label.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    >>> reassign(X, np.array([[0], [1], [1]]), 2).labels.ravel()
-    array([0, 1, 1])
-    >>> reassign(X, np.array([[0], [0], [0]]), 2).labels.ravel()  # the second cluster had no rows
-    array([0, 0, 1])
     """
     centers = unit_means(X, labels, n_clusters)
     similarity = _similarity(X, centers)
@@ -220,13 +197,6 @@ def rounds(X: Sequence[Block], labels: IntArray, n_clusters: int) -> Iterator[Ro
     A round goes from the last view to the first. Each computes its centres under the labels that
     the next view has now, the last under those of the first, and assigns its rows anew. What a
     round does depends on nothing but the labels of the first view.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    >>> next(rounds([X, X], np.array([0, 0, 1]), 2)).labels
-    array([[0, 0, 1],
-           [0, 0, 1]])
     """
     while True:
         found = []
@@ -265,15 +235,6 @@ def consensus(X: Sequence[Block], last: Round) -> list[Array]:
     """Return by view the centres of the rows on which all views agree.
 
     A cluster of which a view has no such row keeps the view's own centre.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    >>> own = np.array([[0.8, 0.6], [0.0, 1.0]])
-    >>> last = Round(np.array([[0, 0, 1], [0, 1, 0]]), [own, own], np.zeros(2))
-    >>> consensus([X, X], last)[0]
-    array([[1., 0.],
-           [0., 1.]])
     """
     agreed = (last.labels == last.labels[0]).all(axis=0)
     labels = last.labels[0, agreed, np.newaxis]

@@ -201,15 +201,6 @@ class SideBySide(Source):
     ----------
     parts : mapping of str to Source
         By names that tell them apart, in errors and cursors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from omvfs.formats import ArraySource
-    >>> text, image = ArraySource({"text": np.eye(3)}), ArraySource({"image": np.ones((3, 2))})
-    >>> both = SideBySide({"a": text, "b": image})
-    >>> [chunk.views for chunk in both.chunks(2)]
-    [Views(2 rows; text: 3, image: 2; float64), Views(1 rows; text: 3, image: 2; float64)]
     """
 
     def __init__(self, parts: Mapping[str, Source]) -> None:
@@ -334,21 +325,6 @@ class Joined(SideBySide):
     n_left_out : int
         Rows of any source that are passed over, as not all sources have their keys; known when the
         first chunk was read.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from omvfs.formats import open_source
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "text.csv").write_text("id,cat,dog\n1,1,0\n2,0,1\n4,1,1\n")
-    >>> _ = (folder / "image.csv").write_text("id,red\n2,0.5\n3,0.25\n4,1\n")
-    >>> files = folder / "text.csv", folder / "image.csv"
-    >>> chunk = next(open_source(*files, key="id").chunks(10))
-    >>> chunk.keys.tolist(), chunk.views.present["image"]
-    ([1, 2, 3, 4], array([False,  True,  True,  True]))
-    >>> both = open_source(*files, key="id", join="inner")
-    >>> next(both.chunks(10)).views["image"].ravel(), both.n_left_out
-    (array([0.5, 1. ]), 2)
     """
 
     def __init__(

@@ -70,15 +70,6 @@ class MatSource(RowSource):
         default all matrices of numbers with more than one row and more than one column, so that
         labels are left out. Variables to leave out, by the same names; `dropped` tells which of
         them there are.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = tempfile.mkdtemp() + "/fox.mat"
-    >>> views = np.array([sp.eye_array(3, 5), np.ones((3, 2))], dtype=object)
-    >>> scipy.io.savemat(path, {"X": views, "Y": [1, 2, 1]})
-    >>> [chunk.views for chunk in MatSource(path).chunks(2)]
-    [Views(2 rows; X1: 5 sparse, X2: 2; float64), Views(1 rows; X1: 5 sparse, X2: 2; float64)]
     """
 
     def __init__(self, path: PathLike | File, options: ReadOptions = _ANYTHING) -> None:
@@ -284,16 +275,6 @@ class MatWriter(HoldingWriter):
     A name that is no MATLAB identifier is made one: other signs than ``A`` to ``Z``, digits and
     ``_`` become ``_``, an ``x`` is put before one that begins otherwise or is a keyword, and the 63
     first signs are kept.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = tempfile.mkdtemp() + "/selected.mat"
-    >>> with MatWriter(path) as writer:
-    ...     writer.append(Views({"text": np.eye(2), "4th image": np.ones((2, 3))}))
-    ...     writer.append(Views({"text": np.ones((1, 2)), "4th image": np.ones((1, 3))}))
-    >>> [chunk.views for chunk in MatSource(path).chunks(3)]
-    [Views(3 rows; text: 2, x4th_image: 3; float64)]
     """
 
     def _write(self, views: Views) -> None:

@@ -399,16 +399,6 @@ class FolderWriter(Writer):
     ----------
     path : path
         The folder, made if missing. It must not hold views already.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> with FolderWriter(folder) as writer:
-    ...     writer.append(Views({"image": np.eye(2)}))
-    ...     writer.append(Views({"image": np.ones((1, 2))}))
-    >>> FolderSource(folder).n_rows
-    3
     """
 
     def __init__(self, path: PathLike) -> None:

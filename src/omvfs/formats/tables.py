@@ -248,18 +248,6 @@ class TableSource(FileSource):
         The key of the rows; columns to leave out and to carry along, of which `dropped` and `kept`
         tell those that are there; the views to read; the schema, whose features are taken by their
         names, in its order. What ``.csv`` carries along is text, as it is written.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
-    >>> _ = path.write_text("text__a,text__b,image__x\n1,0,0.5\n2,0,0.25\n")
-    >>> source = TableSource(path, "rows")
-    >>> source.schema.names, source.schema.feature_names
-    (('text', 'image'), (('a', 'b'), ('x',)))
-    >>> next(source.chunks(10)).views["text"]
-    array([[1., 0.],
-           [2., 0.]])
     """
 
     def __init__(
@@ -443,31 +431,8 @@ class LongSource(FileSource):
 
     The rows are numbered from 0, and the table is sorted by them; a number that is left out is an
     empty row. Features are names, or numbers from 0. Entries of the same place are added. The table
-    is read once to find the features, those with names in the order in which they appear.
-
-    Parameters
-    ----------
-    path : path, or Table
-        Ends in ``.parquet``, ``.feather``, ``.arrow`` or ``.csv``, the last with ``.gz`` or
-        ``.zst`` too.
-    view : str
-        Name of the view if there is no column ``view``.
-    schema : Schema, default=None
-        Views whose features are these. Names that it does not know are passed over, and features
-        that do not appear are zero.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "words.csv"
-    >>> _ = path.write_text("row,feature,value\n0,cat,1\n0,dog,2\n2,dog,1\n")
-    >>> source = LongSource(path, "text")
-    >>> source.schema.feature_names
-    (('cat', 'dog'),)
-    >>> next(source.chunks(3)).views["text"].toarray()
-    array([[1., 2.],
-           [0., 0.],
-           [0., 1.]])
+    is read once to find the features, those with names in the order in which they appear; with a
+    schema, names that it does not know are passed over, and features that do not appear are zero.
     """
 
     alone = "its rows are numbered from the first to the last"

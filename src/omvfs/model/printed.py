@@ -138,12 +138,6 @@ def window_objective(
     prints, and hence its update, belong to γ/2.
 
     Arguments are those of `update_u`; M = M⁺ − M⁻, and X_squared is Σ_v ‖X_v‖² over the window.
-
-    Examples
-    --------
-    >>> X, U, V = np.eye(2), np.array([[1.0], [0.0]]), np.array([[1.0], [0.0]])
-    >>> window_objective(squared_norm(X), X @ V, V.T @ V, U, np.zeros((2, 2)), gamma=5.0)
-    1.0
     """
     squares = inner(U.T @ U, VtV) if UVtV is None else inner(U, UVtV)
     fit = X_squared - 2 * inner(XV, U) + squares
@@ -265,15 +259,6 @@ def solve(
 
     X, M and U are of the window, the `n_new` rows of the current chunk last; A and B are of the
     chunks before the current one: those of the chunk are the caller's to add. No argument changes.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> U, V = np.array([[0.6, 0.4], [0.6, 0.4], [0.4, 0.6]]), np.array([[0.6, 0.4], [0.4, 0.6]])
-    >>> A, B, M = np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((3, 3))
-    >>> result = solve([X], U, [V], [A], [B], M, 3, beta=[0.0], gamma=1.0)
-    >>> result.U.argmax(axis=1)
-    array([0, 0, 1])
     """
     V = list(V)
     new = slice(U.shape[0] - n_new, None)
@@ -430,13 +415,6 @@ def view_factor(view: ViewHistory, weight: float | None) -> float:
     It gives rows that are not empty a mean square norm of the view's weight. B is kept for rows as
     they came, so that scaled by what is known today it is what an offline run over the same U would
     have.
-
-    Examples
-    --------
-    >>> X, U = np.array([[3.0, 4.0]]), np.array([[1.0]])
-    >>> view = ViewHistory.empty(2, 1, X.dtype).counted(X, 1)
-    >>> view_factor(view, 1.0), view_factor(view, None)
-    (0.2, 1.0)
     """
     if weight is None or not view.energy or not view.filled_rows:
         return 1.0
