@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.constraints import check_unchanged
-from omvfs.data.blocks import Block, Missing, Negative, check_unmasked
+from omvfs.data.blocks import Block, Negative, check_unmasked
 from omvfs.data.read import in_precision
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
@@ -156,6 +156,7 @@ _CHECKS: Mapping[str, Check] = {
 _PER_VIEW = "graph_weight", "sparsity", "view_weight"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OMVFSPaper(StreamSelector[Fitted]):
     """OMVFS as the paper prints it, slips put right: for comparison, not for use.
 
@@ -247,46 +248,25 @@ class OMVFSPaper(StreamSelector[Fitted]):
     {'view_0': (300, 5), 'view_1': (200, 5)}
     """
 
-    _missing: Missing = "allow"
+    _missing = "allow"
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_features_per_view: SelectSize | Any = 100,
-        views: Any = None,
-        prepare: Any = None,
-        criterion: Criterion = "norm",
-        graph_weight: float | Mapping[str, float] = 1.0,
-        sparsity: float | Mapping[str, float] = 1.0,
-        orthogonality: float = 1e7,
-        batch_size: int = 200,
-        window: int | None = 2,
-        half_life: float | None = None,
-        graph: Graph = "gaussian",
-        view_weight: Any = None,
-        negative: NegativeMode = "error",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_features_per_view = n_features_per_view
-        self.views = views
-        self.prepare = prepare
-        self.criterion = criterion
-        self.graph_weight = graph_weight
-        self.sparsity = sparsity
-        self.orthogonality = orthogonality
-        self.batch_size = batch_size
-        self.window = window
-        self.half_life = half_life
-        self.graph = graph
-        self.view_weight = view_weight
-        self.negative = negative
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_clusters: int = field(default=8, kw_only=False)
+    n_features_per_view: SelectSize | Any = 100
+    views: Any = None
+    prepare: Any = None
+    criterion: Criterion = "norm"
+    graph_weight: float | Mapping[str, float] = 1.0
+    sparsity: float | Mapping[str, float] = 1.0
+    orthogonality: float = 1e7
+    batch_size: int = 200
+    window: int | None = 2
+    half_life: float | None = None
+    graph: Graph = "gaussian"
+    view_weight: Any = None
+    negative: NegativeMode = "error"
+    max_iter: int = 200
+    tol: float = 1e-6
+    random_state: Any = None
 
     @property
     @on_one_thread

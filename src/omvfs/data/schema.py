@@ -62,20 +62,13 @@ NewFeatures: TypeAlias = Literal["error", "grow"]
 
 @dataclass(frozen=True)
 class Schema:
-    """What every batch of a stream has in common.
+    """What every batch of a stream has in common."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        View names, in order.
-    widths : tuple of int
-        Number of features of each view.
-    feature_names : tuple of (tuple of str, Vocabulary, or None)
-        Feature names of each view, None where unknown; a `Vocabulary` where they become more.
-    """
-
+    # View names, in order.
     names: tuple[str, ...]
+    # Number of features of each view.
     widths: tuple[int, ...]
+    # Feature names of each view, None where unknown; a `Vocabulary` where they become more.
     feature_names: tuple[Sequence[str] | None, ...]
 
     def check(self, batch: "Schema", grows: bool = False) -> None:

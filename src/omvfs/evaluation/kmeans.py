@@ -1,7 +1,7 @@
 """Spherical k-means of one view and of several, which judge features by the clusters they give."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Self
 
@@ -67,7 +67,7 @@ def reassign(X: Block, labels: IntArray, n_clusters: int) -> Assignment:
     """
     centers = unit_means(X, labels, n_clusters)
     similarity = _similarity(X, centers)
-    zero = _is_zero(X)
+    zero = squared_row_norms(X) == 0
     for centers_r, similarity_r in zip(centers, np.moveaxis(similarity, 1, 0), strict=True):
         empty = ~centers_r.any(axis=1)
         if empty.any():
@@ -157,7 +157,7 @@ def _side_by_side(
 def _seeds(X: Block, n_clusters: int, rng: np.random.Generator, n_starts: int) -> Array:
     """Draw rows to start from by k-means++, each far from those before it by 1 - cosine."""
     n = X.shape[0]
-    distance = np.repeat(~_is_zero(X)[:, np.newaxis], n_starts, axis=1).astype(X.dtype)
+    distance = np.repeat(squared_row_norms(X)[:, np.newaxis] > 0, n_starts, axis=1).astype(X.dtype)
     chosen = np.empty((n_starts, n_clusters), np.intp)
     for k in range(n_clusters):
         total = distance.cumsum(axis=0, dtype=np.float64)
@@ -173,10 +173,6 @@ def _similarity(X: Block, centers: Array) -> Array:
     R, n_clusters, width = centers.shape
     product: Array = X @ centers.reshape(R * n_clusters, width).T
     return product.reshape(X.shape[0], R, n_clusters)
-
-
-def _is_zero(X: Block) -> NDArray[np.bool_]:
-    return np.asarray(squared_row_norms(X) == 0)
 
 
 @dataclass(frozen=True)
@@ -254,6 +250,7 @@ def nearest_by_angle(X: Sequence[Block], centers: Sequence[Array]) -> IntArray:
     return np.asarray(np.sum(angles, axis=0).argmin(axis=1))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
     """Multi-view spherical k-means.
 
@@ -315,22 +312,12 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        views: Any = None,
-        n_init: int = 10,
-        max_iter: int = 100,
-        patience: int = 20,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.views = views
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.patience = patience
-        self.random_state = random_state
+    n_clusters: int = field(default=8, kw_only=False)
+    views: Any = None
+    n_init: int = 10
+    max_iter: int = 100
+    patience: int = 20
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters of X.

@@ -315,9 +315,4 @@ def _saying_it_once() -> Iterator[None]:
             raise OSError(reason_of(error)) from error
 
 
-def open_reader(file: File, view: str, options: ReadOptions) -> Source:
-    """Open a file for `open_source`."""
-    return AnnDataSource(file, view, options)
-
-
-open_writer = AnnDataWriter
+open_reader, open_writer = AnnDataSource, AnnDataWriter

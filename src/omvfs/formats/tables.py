@@ -366,6 +366,9 @@ class TableSource(FileSource):
         return names if features is None else [places[feature] for feature in features]
 
 
+_WRITERS = {".parquet": parquet.ParquetWriter, ".csv": csv.CSVWriter}
+
+
 class TableWriter(Writer):
     """Writes views as a table of columns called ``view__feature``, after those beside them."""
 
@@ -391,7 +394,9 @@ class TableWriter(Writer):
         beside = self._beside(kept, features)
         rows = pa.table({name: self._column(name, own) for name, own in beside.items()} | features)
         if self._table is None:
-            self._names, self._table = rows.schema.names, self._begin(rows.schema)
+            self._names = rows.schema.names
+            begin = _WRITERS.get(File(self._path).ending, ipc.new_file)
+            self._table = self._stack.enter_context(begin(self._opened(), rows.schema))
         # Views may come in another order than before.
         self._table.write_table(rows.select(self._names))
 
@@ -407,11 +412,6 @@ class TableWriter(Writer):
             ) from error
         self._kept[name] = column.type
         return column
-
-    def _begin(self, schema: Any) -> Any:
-        kinds = {".parquet": parquet.ParquetWriter, ".csv": csv.CSVWriter}
-        begin = kinds.get(File(self._path).ending, ipc.new_file)
-        return self._stack.enter_context(begin(self._opened(), schema))
 
 
 class Entries(NamedTuple):

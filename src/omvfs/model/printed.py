@@ -281,7 +281,7 @@ def solve(
         U = update_u(U, XV, VtV, M_pos, M_neg, gamma, _by_row(U, V, present))
         U_new = U[new]
         V = [
-            update_v(V_v, A_v + _square(_taken(U_new, own)), B_v + X_v.T @ U_new, beta_v)
+            update_v(V_v, A_v + _gram([_taken(U_new, own)]), B_v + X_v.T @ U_new, beta_v)
             for V_v, A_v, B_v, X_v, beta_v, own in zip(V, A, B, X_new, beta, with_view, strict=True)
         ]
         XV, VtV = project(X, V), _gram(V)
@@ -296,18 +296,13 @@ def _gram(V: Sequence[Array]) -> Array:
     return np.asarray(np.sum([V_v.T @ V_v for V_v in V], axis=0))
 
 
-def _square(U: Array) -> Array:
-    """Return UᵀU."""
-    return np.asarray(U.T @ U)
-
-
 def _by_row(U: Array, V: Sequence[Array], present: Presence) -> Array | None:
     """Return U Σ_v V_vᵀ V_v, row by row over the views that it has; None if all have all."""
     if present is None:
         return None
     total = np.zeros_like(U)
     for v, V_v in enumerate(V):
-        total += present[:, [v]] * (U @ _square(V_v))
+        total += present[:, [v]] * (U @ _gram([V_v]))
     return total
 
 
