@@ -1,7 +1,7 @@
 """The selected features by themselves, frozen: what serving needs of a selector."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -212,11 +212,9 @@ class Selection:
         if self.of_one:
             block, names = self._one(X)
             return {each.view: each.of(block, names) for each in self.chosen}
-        if not is_views(X):
-            raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
+        self._check_kind(X)
         batch = as_views(X, negative="allow", new_features="grow")
-        if set(batch.names) != set(self.columns):
-            raise ValueError(f"Got views {listed(batch.names)}; expected {listed(self.columns)}.")
+        self._check_names(batch.names)
         known = batch.feature_names
         return {
             each.view: each.of(batch[each.view], known[each.view], each.view in batch.by_name)
@@ -252,15 +250,12 @@ class Selection:
         """
         if any(each.hash_bits for each in self.chosen):
             raise ValueError("Features were hashed: no column of X is one of them. Use transform.")
+        self._check_kind(X)
         if self.of_one:
-            self._check_one(X)
             return _taken(X, self._of_all_views())
-        if not is_views(X):
-            raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
         own = {_ONE: X} if are_mappings(X) else X
         by_view = X.blocks if isinstance(X, Views) else named_blocks(own)
-        if set(by_view) != set(self.columns):
-            raise ValueError(f"Got views {listed(by_view)}; expected {listed(self.columns)}.")
+        self._check_names(by_view)
         if isinstance(X, Views):
             return self._kept_views(X)
         chosen = {each.view: each for each in self.chosen}
@@ -293,12 +288,18 @@ class Selection:
         named = tuple(names[i] for i in order) if names else None
         return Chosen(_ONE, self.chosen[0].width, columns[order], named)
 
-    def _check_one(self, X: Any) -> None:
-        if is_views(X):
+    def _check_kind(self, X: Any) -> None:
+        if self.of_one and is_views(X):
             raise ValueError("Got several views; expected one 2-D X, as was fitted.")
+        if not self.of_one and not is_views(X):
+            raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
+
+    def _check_names(self, views: Collection[str]) -> None:
+        if set(views) != set(self.columns):
+            raise ValueError(f"Got views {listed(views)}; expected {listed(self.columns)}.")
 
     def _one(self, X: Any) -> tuple[Block, Names | None]:
-        self._check_one(X)
+        self._check_kind(X)
         batch = as_views(X, negative="allow")
         return batch[_ONE], batch.feature_names[_ONE]
 

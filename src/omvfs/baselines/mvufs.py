@@ -296,8 +296,10 @@ def solve(
     F = np.maximum(np.linalg.solve(G.T @ G, (problem.Xt[problem.label] @ G).T), 0)
     F += _OFFSET * float(F[F > 0].mean() if F.any() else 0.0)
     W = [_ridge_regression(X_v, G, problem.size(v)) for v, X_v in enumerate(problem.X)]
-    history = []
-    for penalty in _penalties(len(G), zeta, max_iter):
+    history, n = [], len(G)
+    # Rising in equal ratios.
+    rising = np.geomspace(n, zeta, max_iter + 1)[1:] if zeta > n else np.full(max_iter, zeta)
+    for penalty in rising:
         values = [problem.value(G, F, W, penalty)]
         W = [descend(problem.of_weights(v, G), W_v, steps=_STEPS) for v, W_v in enumerate(W)]
         values.append(problem.value(G, F, W, penalty))
@@ -313,13 +315,6 @@ def solve(
     G = unit_columns(largest[:, filled])
     W = [descend(problem.of_weights(v, G), W_v[:, filled], steps=_STEPS) for v, W_v in enumerate(W)]
     return G, W, history
-
-
-def _penalties(n_rows: int, zeta: float, max_iter: int) -> FloatArray:
-    """Return the penalty of every iteration, rising to ζ in equal ratios."""
-    if zeta <= n_rows:
-        return np.full(max_iter, zeta)
-    return np.geomspace(n_rows, zeta, max_iter + 1)[1:]
 
 
 def _ridge_regression(X: Block, G: FloatArray, ridge: float) -> FloatArray:
