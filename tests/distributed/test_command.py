@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import time
 
 import numpy as np
@@ -89,11 +90,39 @@ def test_as_many_workers_as_asked_for_learn_on_this_machine(folder, one_by_one, 
         return cluster(**options, processes=False, protocol="tcp", memory_limit=0)
 
     monkeypatch.setattr(dask, "LocalCluster", of_threads)
+    monkeypatch.setattr(commands, "SMALL", 0)
     out = folder / "out"
     assert select(folder / "p" / "*.npy", "-o", out, "--workers", "2") == 0
     assert asked == [(2, 1, "127.0.0.1")]
     assert learned(OMVFS.load(out / "model.omvfs")) == one_by_one()
     assert sorted(os.listdir(out)) == ["model.omvfs", "ranking.csv", "ranking.json", "run.json"]
+
+
+def test_small_files_are_learned_from_in_this_process(folder, one_by_one, monkeypatch, capsys):
+    # Neither a cluster nor the library for it is asked for.
+    for name in ("dask", "distributed", "omvfs.distributed.dask"):
+        monkeypatch.setitem(sys.modules, name, None)
+    data, out = folder / "p" / "*.npy", folder / "out"
+    assert select(data, "-o", out, "--workers", "2") == 0
+    size = sum(path.stat().st_size for path in (folder / "p").iterdir())
+    assert f"The files have {size:,} bytes in all: this process" in capsys.readouterr().err
+    assert learned(OMVFS.load(out / "model.omvfs")) == one_by_one()
+    cut_off = folder / "p" / "part-1.npy"
+    cut_off.write_bytes(cut_off.read_bytes()[:-20])
+    assert select(data, "-o", folder / "b", "--workers", "2") == 3
+    assert str(cut_off) in capsys.readouterr().err
+    assert select(data, "-o", folder / "b", "--workers", "2", "--skip-damaged", "--order") == 0
+    expected = one_by_one((0, 2, 3), "--order")
+    assert learned(OMVFS.load(folder / "b" / "model.omvfs")) == expected
+
+
+def test_workers_are_for_files_of_some_size(folder):
+    paths = [str(folder / "p" / f"part-{i}.npy") for i in range(len(SIZES))]
+    size = shards.size_of(shards.parts_of(paths))
+    assert size == sum(map(os.path.getsize, paths))
+    # Of what cannot be seen from here nobody knows.
+    parts = shards.parts_of(["memory://there/a.npy", "memory://there/b.npy"])
+    assert shards.size_of(parts) is None
 
 
 def test_many_files_are_parts_of_one_table(tmp_path, scheduler, capsys):
@@ -163,9 +192,10 @@ def test_what_is_finished_is_not_done_again(folder, one_by_one, scheduler, monke
 def test_a_damaged_part_is_named_or_left_out(folder, one_by_one, scheduler, capsys):
     data, out = folder / "p" / "*.npy", folder / "out"
     expected = one_by_one([0, 2])
-    cut_off, negative = folder / "p" / "part-1.npy", folder / "p" / "part-3.npy"
+    cut_off, unknown = folder / "p" / "part-1.npy", folder / "p" / "part-3.npy"
     cut_off.write_bytes(cut_off.read_bytes()[:-20])
-    np.save(negative, -np.load(negative))
+    rows = np.load(unknown)
+    np.save(unknown, np.where(rows > 0.5, np.nan, rows))
     capsys.readouterr()
     assert select(data, "-o", out, "--scheduler", scheduler) == 3
     assert str(cut_off) in capsys.readouterr().err
@@ -173,17 +203,14 @@ def test_a_damaged_part_is_named_or_left_out(folder, one_by_one, scheduler, caps
     assert select(*given, "--overwrite" if out.exists() else "--resume") == 0
     said = capsys.readouterr().err
     assert f"Left out {cut_off}: " in said
-    assert f"Left out {negative}: Negative values" in said
+    assert f"Left out {unknown}: Input X contains NaN" in said
     about = json.loads((out / "run.json").read_text())
     assert about["parts"] == 2
-    assert [each["part"] for each in about["damaged"]] == [str(cut_off), str(negative)]
+    assert [each["part"] for each in about["damaged"]] == [str(cut_off), str(unknown)]
     assert learned(OMVFS.load(out / "model.omvfs")) == expected
-    # In the words of the command line.
-    assert select(negative, "-o", folder / "b", "--scheduler", scheduler) == 3
-    said = capsys.readouterr().err
-    assert f"{negative}: " in said
-    assert "--negative clip" in said
-    assert select(negative, "-o", folder / "b", "--scheduler", scheduler, "--skip-damaged") == 3
+    assert select(unknown, "-o", folder / "b", "--scheduler", scheduler) == 3
+    assert f"{unknown}: " in capsys.readouterr().err
+    assert select(unknown, "-o", folder / "b", "--scheduler", scheduler, "--skip-damaged") == 3
     assert not (folder / "b").exists()
     assert select(folder / "p" / "no-*.npy", "-o", folder / "b", "--scheduler", scheduler) == 4
 

@@ -174,7 +174,7 @@ def test_columns_that_make_no_views_are_refused():
 
 def learned_rows(rows, part=0):
     layout = layout_of([("a", "array<double>")])
-    worker = OMVFS(2, random_state=0, n_init=2, max_iter=3)
+    worker = OMVFS(2, random_state=0)
     batches = [pa.record_batch({"a": pa.array(rows, pa.list_(pa.float64()))})]
     return [
         row

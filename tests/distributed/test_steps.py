@@ -13,12 +13,12 @@ from omvfs import OMVFS, OMVFSPaper
 from omvfs.distributed import steps
 from streams import learned, two_views
 
-QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0, "batch_size": 10, "sample_size": 12}
+QUICK = {"random_state": 0, "batch_size": 10, "sample_size": 12}
 
 
 @given(
     sizes=st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any),
-    own=st.sampled_from([{}, {"half_life": 20.0}, {"negative": "shift"}]),
+    own=st.sampled_from([{}, {"half_life": 20.0}, {"prepare": "scale"}]),
     chance=st.randoms(use_true_random=False),
 )
 @settings(max_examples=6, deadline=None)
@@ -65,8 +65,8 @@ def test_batches_that_fail_change_nothing():
     rows = np.random.default_rng(0).random((30, 4))
     model = OMVFS(3, **QUICK).fit(rows)
     before = learned(model)
-    with pytest.raises(ValueError, match="Negative values"):
-        model.fit_batches([rows, -rows])
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.fit_batches([rows, np.where(rows > 0.9, np.nan, rows)])
     assert learned(model) == before
     new = OMVFS(3, **QUICK)
     with pytest.raises(ValueError, match="has 3 features"):
@@ -75,8 +75,8 @@ def test_batches_that_fail_change_nothing():
 
 
 def test_errors_name_the_part():
-    with pytest.raises(ValueError, match=r"^partition 4: Negative values"):
-        steps.fit_part(OMVFS(3, **QUICK), [[[1.0, -1.0]]], "partition 4")
+    with pytest.raises(ValueError, match=r"^partition 4: Input X contains NaN"):
+        steps.fit_part(OMVFS(3, **QUICK), [[[1.0, np.nan]]], "partition 4")
     with pytest.raises(ValueError, match=r"^rows x: .*codec can't decode"), steps.naming("rows x"):
         b"\xff".decode()
     with pytest.raises(ValueError, match=r"^rows\.csv is damaged"), steps.naming("rows.csv"):

@@ -44,7 +44,7 @@ from omvfs.cli.output import (
 if TYPE_CHECKING:
     from omvfs import OMVFS
     from omvfs.data.schema import NewFeatures
-    from omvfs.distributed.shards import Kept
+    from omvfs.distributed.shards import Compute, FilePart, Kept
     from omvfs.formats import Source
     from omvfs.formats.files import Destination
     from omvfs.pipeline import Listener, Result
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 PARTS = "parts"
 # Seconds that a scheduler may take to answer.
 _ANSWER = 10
+# Bytes of data below which workers take longer to start than they save.
+SMALL = 32_000_000
 
 app = typer.Typer(
     name="omvfs",
@@ -704,18 +706,15 @@ def _learned_by_workers(
     told: StatusFile,
 ) -> tuple["Result", dict[str, Any]]:
     """Return what was learned of all parts, and what is to be told of them."""
-    from omvfs.distributed.dask import run_parts
-    from omvfs.distributed.shards import parts_of
+    from omvfs.distributed.shards import parts_of, run_parts
     from omvfs.pipeline import Result
 
     given = context.params
     parts = parts_of(reading.inputs, reading.options())
-    if len(parts) == 1:
-        say("The data are one part: one worker reads them.", err=True)
     with (
         Stop() as stop,
         _quietly(),
-        _client(given["workers"], given["scheduler"]) as client,
+        _computing(given["workers"], given["scheduler"], parts) as compute,
         _telling_of_parts(kept, out),
         Bar(len(parts), "parts") as bar,
     ):
@@ -725,7 +724,7 @@ def _learned_by_workers(
             told.parts(done, total)
 
         found = run_parts(
-            client,
+            compute,
             selector,
             parts,
             kept,
@@ -750,15 +749,30 @@ def _learned_by_workers(
 
 
 @contextmanager
-def _client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
-    """Give a client of new workers of this machine, or of a scheduler that is there."""
-    from distributed import Client
+def _computing(
+    workers: int | None, scheduler: str | None, parts: Sequence["FilePart"]
+) -> Iterator["Compute"]:
+    """Give what learns from parts: new workers of this machine, those of a scheduler, or this."""
+    from omvfs.distributed import shards
 
     if scheduler is None:
-        from omvfs.distributed.dask import local_workers
+        size = shards.size_of(parts)
+        if size is not None and size < SMALL:
+            say(
+                f"The files have {size:,} bytes in all: this process reads them sooner than "
+                f"workers start. Those are for {SMALL:,} bytes or more.",
+                err=True,
+            )
+            yield shards.one_by_one
+            return
+    if len(parts) == 1:
+        say("The data are one part: one worker reads them.", err=True)
+    from distributed import Client
+    from omvfs.distributed.dask import local_workers, on_cluster
 
+    if scheduler is None:
         with local_workers(workers or 1, timeout=_ANSWER) as client:
-            yield client
+            yield on_cluster(client)
         return
     try:
         client = Client(scheduler, timeout=_ANSWER)
@@ -769,7 +783,7 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
             f"No scheduler answers at {scheduler}: is it there? It is started by: dask scheduler"
         ) from error
     with client:
-        yield client
+        yield on_cluster(client)
 
 
 @contextmanager

@@ -19,17 +19,15 @@ from omvfs.data.schema import listed
 from omvfs.data.views import has_rows
 from omvfs.distributed import steps
 from omvfs.distributed.shards import (
+    Compute,
     FilePart,
     Kept,
-    Outcome,
-    fit_file,
     part_of,
     parts_of,
-    schema_of,
+    run_parts,
     tried,
 )
 from omvfs.distributed.steps import ClusterError
-from omvfs.formats.combined import together
 from omvfs.omvfs import OMVFS
 from omvfs.selection import Selection
 
@@ -167,7 +165,9 @@ def fit(
     ):
         parts = list(map(part_of, data)) if isinstance(data, list) else parts_of([data])
         with tempfile.TemporaryDirectory(prefix="omvfs-") as folder:
-            found = run_parts(client, selector, parts, Kept(folder), order=order).selector
+            found = run_parts(
+                on_cluster(client), selector, parts, Kept(folder), order=order
+            ).selector
         if found is None:
             raise ValueError("Got no rows; expected some in at least one part.")
         return found
@@ -359,67 +359,17 @@ def _called(data: Any) -> str:
     return type(data).__name__
 
 
-Listener = Callable[[int, int], None]
+def on_cluster(client: Any) -> Compute:
+    """Return how work on parts is done by the workers of a client, or in threads without one."""
 
+    def compute(
+        work: Callable[..., Any],
+        parts: Sequence[FilePart],
+        given: Sequence[Any],
+        should_stop: Callable[[], bool],
+    ) -> Iterator[tuple[int, Any]]:
+        sent = [delayed(each, pure=False) for each in given]
+        promises = [delayed(tried, pure=False)(work, part, *sent) for part in parts]
+        yield from _computed(client, promises, [part.name for part in parts], should_stop)
 
-def run_parts(
-    client: Any,
-    selector: OMVFS,
-    parts: Sequence[FilePart],
-    kept: Kept,
-    *,
-    order: bool = False,
-    skip_damaged: bool = False,
-    listener: Listener = lambda done, total: None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Outcome:
-    """Learn from parts on a cluster or in threads of this process, and merge what was learned.
-
-    A finished part is kept in a file before anything else is done with it; those that are kept
-    already are not learned from again. Who wants to begin anew removes them first. The listener is
-    called with the numbers of finished parts and of all. If `should_stop`, which is asked now and
-    then, is True, the run ends with what is kept.
-    """
-    copy = steps.worker_copy(selector)
-    sent = delayed(copy, pure=False)
-    damaged: dict[str, Exception] = {}
-
-    def asked(work: Callable[..., Any], some: Sequence[FilePart], *given: Any) -> Iterator[Any]:
-        """Yield parts as they are done, each with what came of it; damaged ones are put aside."""
-        promises = [delayed(tried, pure=False)(work, part, *given) for part in some]
-        names = [part.name for part in some]
-        for i, found in _computed(client, promises, names, should_stop):
-            if isinstance(found, Exception):
-                if not skip_damaged:
-                    raise found
-                damaged[names[i]] = found
-            else:
-                yield some[i], found
-
-    def outcome(model: OMVFS | None, finished: bool) -> Outcome:
-        return Outcome(model, finished, len(parts) - len(damaged), damaged)
-
-    schemas = {part.name: schema for part, schema in asked(schema_of, parts)}
-    if should_stop():
-        return outcome(None, False)
-    sound = [part for part in parts if part.name in schemas]
-    if not sound:
-        raise next(iter(damaged.values()))
-    schema = together([schemas[part.name] for part in sound])
-    wanted = [part for part in sound if not kept.has(part, schema, copy)]
-    n_done = len(sound) - len(wanted)
-    listener(n_done, len(sound))
-    for part, state in asked(fit_file, wanted, sent, delayed(schema, pure=False)):
-        kept.put(part, state)
-        n_done += 1
-        listener(n_done, len(sound))
-    if should_stop():
-        return outcome(None, False)
-    found = [part for part in sound if part.name not in damaged]
-    if not found:
-        raise next(iter(damaged.values()))
-    full = [part for part in found if not kept.is_empty(part)]
-    if not full:
-        return outcome(None, True)
-    files = [(part.name, kept.path(part)) for part in full]
-    return outcome(steps.merged(selector, files, order), True)
+    return compute

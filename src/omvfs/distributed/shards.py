@@ -19,8 +19,9 @@ from sklearn.base import clone
 from omvfs import disk
 from omvfs.codec import CheckpointError
 from omvfs.data.schema import Schema
-from omvfs.distributed.steps import PartState, naming, state_of
+from omvfs.distributed.steps import PartState, merged, naming, state_of, worker_copy
 from omvfs.formats import Source, SourceError, open_source
+from omvfs.formats.combined import together
 from omvfs.formats.files import without_secrets
 from omvfs.formats.opening import ROWS, Given, Input, read_input
 from omvfs.omvfs import OMVFS
@@ -31,6 +32,14 @@ _STATE, _EMPTY = ".omvfs", ".empty"
 _OURS = re.compile(r"[0-9a-f]{32}(\.omvfs|\.empty)")
 
 T = TypeVar("T")
+# Called with the numbers of finished parts and of all.
+Listener = Callable[[int, int], None]
+# How work on parts is done: given the work, the parts, what else it is given and whether to stop,
+# yields numbers of parts as they are done, each with what it came to.
+Compute = Callable[
+    [Callable[..., Any], Sequence["FilePart"], Sequence[Any], Callable[[], bool]],
+    Iterator[tuple[int, Any]],
+]
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,16 @@ def tried(work: Callable[..., T], *given: Any) -> T | Exception:
     except OSError as error:
         name, why = error.filename, error.strerror
         return OSError(f"{name}: {why}." if name and why else str(error))
+
+
+def size_of(parts: Sequence[FilePart]) -> int | None:
+    """Return the bytes of the files of all parts, None where not all can be seen from here."""
+    total = 0
+    for path in [path for part in parts for each in part.inputs for path in _paths(each)]:
+        if not os.path.isfile(path):
+            return None
+        total += os.path.getsize(path)
+    return total
 
 
 def _of_file(view: str, file: Any, told: Mapping[str, Any]) -> FilePart:
@@ -230,3 +249,75 @@ class Kept:
     def _files(self) -> Iterator[Path]:
         if self.folder.is_dir():
             yield from [file for file in self.folder.iterdir() if _OURS.fullmatch(file.name)]
+
+
+def one_by_one(
+    work: Callable[..., Any],
+    parts: Sequence[FilePart],
+    given: Sequence[Any],
+    should_stop: Callable[[], bool],
+) -> Iterator[tuple[int, Any]]:
+    """Do work on parts in this process, one after another."""
+    for i, part in enumerate(parts):
+        if should_stop():
+            return
+        yield i, tried(work, part, *given)
+
+
+def run_parts(
+    compute: Compute,
+    selector: OMVFS,
+    parts: Sequence[FilePart],
+    kept: Kept,
+    *,
+    order: bool = False,
+    skip_damaged: bool = False,
+    listener: Listener = lambda done, total: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Learn from parts, wherever `compute` does it, and merge what was learned.
+
+    A finished part is kept in a file before anything else is done with it; those that are kept
+    already are not learned from again. Who wants to begin anew removes them first. If
+    `should_stop`, which is asked now and then, is True, the run ends with what is kept.
+    """
+    copy = worker_copy(selector)
+    damaged: dict[str, Exception] = {}
+
+    def asked(work: Callable[..., Any], some: Sequence[FilePart], *given: Any) -> Iterator[Any]:
+        """Yield parts as they are done, each with what came of it; damaged ones are put aside."""
+        for i, found in compute(work, some, given, should_stop):
+            if isinstance(found, Exception):
+                if not skip_damaged:
+                    raise found
+                damaged[some[i].name] = found
+            else:
+                yield some[i], found
+
+    def outcome(model: OMVFS | None, finished: bool) -> Outcome:
+        return Outcome(model, finished, len(parts) - len(damaged), damaged)
+
+    schemas = {part.name: schema for part, schema in asked(schema_of, parts)}
+    if should_stop():
+        return outcome(None, False)
+    sound = [part for part in parts if part.name in schemas]
+    if not sound:
+        raise next(iter(damaged.values()))
+    schema = together([schemas[part.name] for part in sound])
+    wanted = [part for part in sound if not kept.has(part, schema, copy)]
+    n_done = len(sound) - len(wanted)
+    listener(n_done, len(sound))
+    for part, state in asked(fit_file, wanted, copy, schema):
+        kept.put(part, state)
+        n_done += 1
+        listener(n_done, len(sound))
+    if should_stop():
+        return outcome(None, False)
+    found = [part for part in sound if part.name not in damaged]
+    if not found:
+        raise next(iter(damaged.values()))
+    full = [part for part in found if not kept.is_empty(part)]
+    if not full:
+        return outcome(None, True)
+    files = [(part.name, kept.path(part)) for part in full]
+    return outcome(merged(selector, files, order), True)
