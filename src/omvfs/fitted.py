@@ -17,6 +17,7 @@ from omvfs.model.columns import place_columns
 from omvfs.model.drift import FIRST, Change, Watch, watched
 from omvfs.model.learning import Answers, Settings, State, Update, step
 from omvfs.prepare import Preparation
+from omvfs.results import SelectionQuality
 
 # Bytes of a digest.
 KEY_SIZE = 16
@@ -67,7 +68,8 @@ class FittedState:
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once can be worked out again.
-        return {name: value for name, value in vars(self).items() if name != "answers"}
+        asked = "answers", "qualities"
+        return {name: value for name, value in vars(self).items() if name not in asked}
 
     @classmethod
     def empty(cls, first: Views, settings: Settings, prepare: Any, grows: bool) -> "FittedState":
@@ -95,6 +97,11 @@ class FittedState:
         state = self.state
         sample = state.sample.compact().grow(self.schema.widths)
         return Answers(replace(state, sample=sample), self.settings)
+
+    @cached_property
+    def qualities(self) -> dict[tuple[str, bool] | None, SelectionQuality]:
+        """How good selections are: by criterion, and whether numbers are of all views."""
+        return {}
 
     @cached_property
     def key(self) -> bytes:

@@ -418,6 +418,11 @@ class OMVFS(StreamSelector[FittedState]):
     @on_one_thread
     def _judged(self) -> SelectionQuality:
         answers, in_all = self._answers, self.n_features_to_select is not None
+        criterion, known = checked("criterion", self.criterion), self._known.qualities
+        # A callable may give other scores the next time.
+        asked = (criterion, in_all) if isinstance(criterion, str) else None
+        if asked in known:
+            return copy.deepcopy(known[asked])
         n, least = len(answers.state.sample), 2 * answers.clustering.n_clusters
         if n < max(least, 4):
             raise TooFewRowsError(
@@ -427,10 +432,12 @@ class OMVFS(StreamSelector[FittedState]):
             )
         sizes = sizes_to_judge(self.schema_.widths, in_all)
         by_view = [tuple(self._budget(size)) for size in sizes] if in_all else None
-        criterion = checked("criterion", self.criterion)
         found = selection_quality(answers, by_view or sizes, criterion)
         widths = dict(zip(self.schema_.names, self.schema_.widths, strict=True))
-        return SelectionQuality.of(sizes, found, widths, by_view)
+        judged = SelectionQuality.of(sizes, found, widths, by_view)
+        if asked is not None:
+            known[asked] = copy.deepcopy(judged)
+        return judged
 
     def suggest_n_features(self, view: str | None = None) -> int:
         """Return how many features are enough: where `selection_quality_` levels off.
