@@ -44,10 +44,10 @@ HOSTILE = (
     "e\u0301" * 50,
     "W" * 80,
 )
-QUICK = {"n_init": 2, "max_iter": 3, "random_state": 0}
+QUICK = {"random_state": 0}
 
 
-def hostile_model(n_rows=300, names=HOSTILE):
+def hostile_model(n_rows=90, names=HOSTILE):
     """Return a model whose views and features have hostile names, and its rows."""
     rng = np.random.default_rng(0)
     names = [*names, *(f"{name}{i}" for i, name in enumerate(names))]
@@ -56,7 +56,7 @@ def hostile_model(n_rows=300, names=HOSTILE):
     return OMVFS(3, n_features_per_view=len(names), **QUICK).fit(views), views
 
 
-def wide_model(n_views, n_clusters, n_features, name="w{}", n_rows=420):
+def wide_model(n_views, n_clusters, n_features, name="w{}", n_rows=240):
     """Return a model of so many views, clusters, and features in all."""
     rng = np.random.default_rng(0)
     width = n_features // n_views
@@ -76,7 +76,7 @@ def wide_model(n_views, n_clusters, n_features, name="w{}", n_rows=420):
 
 def planted_model(**params):
     """Return a model of planted rows, with names."""
-    data = make_planted(1600, n_features=(150, 100), n_informative=(40, 30), random_state=0)
+    data = make_planted(600, n_features=(150, 100), n_informative=(40, 30), random_state=0)
     names = {v: [f"{v} {j}" for j in range(X.shape[1])] for v, X in data.views.items()}
     model = OMVFS(5, n_features_per_view=60, **{**QUICK, **params})
     return model.fit(Views(data.views, feature_names=names))

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from interrupts import interrupted_at
 from omvfs import OMVFS, fitted, threads
 from omvfs.baselines import FSDS
-from omvfs.model.constrained import recluster
+from omvfs.model import clustering
 from omvfs.threads import on_one_thread
 from support import fingerprint
 
@@ -41,17 +41,24 @@ def test_learning_and_asking_have_one_thread_and_give_back_the_users(monkeypatch
         model = getattr(OMVFS(2, batch_size=20, random_state=0), learn)(X)
         assert blas() == users
     assert set(map(frozenset, seen)) == {frozenset({1})}
-    # Whatever is asked first has the reservoir clustered anew.
-    monkeypatch.setattr(recluster, "recluster", watched(recluster.recluster))
+    # Whatever is asked first has the sample clustered anew.
+    monkeypatch.setattr(clustering, "k_means", watched(clustering.k_means))
     for ask in (
         lambda model: model.view_scores_,
-        lambda model: model.window_labels_,
+        lambda model: model.n_clusters_,
+        lambda model: model.view_weights_,
+        lambda model: model.cluster_shares_,
         lambda model: model.predict(X),
-        lambda model: model.explained_share(X),
+        lambda model: model.explain("X", 0),
+        lambda model: model.cluster_features(),
+        lambda model: model.feature_notes(),
+        lambda model: model.selection_quality_,
+        lambda model: model.stability(2),
+        lambda model: model.to_frame(),
     ):
         seen.clear()
         ask(OMVFS.from_bytes(model.to_bytes()))
-        assert seen == [{1}]
+        assert set(map(frozenset, seen)) == {frozenset({1})}
         assert blas() == users
 
 

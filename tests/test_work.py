@@ -1,5 +1,7 @@
 """What a chunk costs, counted in work: it must not grow with what the chunk does not have."""
 
+import os
+import sys
 import tracemalloc
 
 import numpy as np
@@ -7,9 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from omvfs import OMVFS
-from omvfs.model import queries
-from omvfs.model.constrained import directions, recluster, step
-from omvfs.model.ranking import request
+from omvfs.model import clustering, learning
 
 N, WORDS = 60, 5
 
@@ -42,8 +42,8 @@ def chunk(seed, width, n_words=400):
     return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(N, width))
 
 
-def begun(width, **params):
-    model = OMVFS(3, random_state=0, n_init=2, **params)
+def begun(width):
+    model = OMVFS(3, sample_size=200, random_state=0)
     for seed in range(6):
         model.partial_fit(chunk(seed, width))
     return model
@@ -51,88 +51,97 @@ def begun(width, **params):
 
 def bytes_of_a_chunk(width):
     model = begun(width)
-    for view in model._known.state.statistics.views:
-        # No operation of statistics lets an array be exchanged.
-        object.__setattr__(view, "B", view.B.view(Counting))
+    for view in model._known.state.views:
+        # No operation of the sums lets an array be exchanged.
+        object.__setattr__(view, "S", view.S.view(Counting))
     Counting.bytes = 0
     model.partial_fit(chunk(6, width))
     return Counting.bytes
 
 
-def test_a_chunk_reads_and_writes_the_totals_of_its_own_features():
+def test_a_chunk_reads_and_writes_the_sums_of_its_own_features():
     few, many = bytes_of_a_chunk(1_000), bytes_of_a_chunk(1_000_000)
     assert few == many
     touched = len(np.unique(chunk(6, 1_000).indices))
-    # B of 3 clusters in double precision: read once, written once.
-    assert few == 2 * touched * 3 * 8
+    # S of 3 clusters in double precision, once to add to and once for a way back; then written.
+    assert 2 * touched * 3 * 8 <= few <= 3 * touched * 3 * 8
 
 
-def counting(own, name, calls):
-    """Return a function that does what another does, and notes that it was called."""
-
-    def counted(*args, **kwargs):
-        calls.append(name)
-        return own(*args, **kwargs)
-
-    return counted
-
-
-def test_a_chunk_costs_one_product_with_v_and_no_reclustering(monkeypatch):
-    model, calls = begun(1_000), []
-    for name in ("project", "recluster", "solve", "fresh_start"):
-        module = directions if name == "project" else step
-        monkeypatch.setattr(module, name, counting(getattr(module, name), name, calls))
-    model.partial_fit(chunk(6, 1_000))
-    assert calls == ["project"]
-
-
-def test_reclustering_on_the_way_is_rare(monkeypatch):
-    times = []
-    genuine = step.recluster
-
-    def counted(state, settings, on_the_way=False, **given):
-        times.append((state.statistics.n_rows, on_the_way))
-        return genuine(state, settings, on_the_way, **given)
-
-    for module in (step, recluster):
-        monkeypatch.setattr(module, "recluster", counted)
-    model = OMVFS(3, random_state=0, n_init=2)
+def test_the_sample_is_clustered_anew_when_the_stream_has_grown_many_times():
+    model = OMVFS(3, sample_size=200, random_state=0)
     for seed in range(70):
-        model.partial_fit(chunk(seed, 1_000))
-    # Grown fourfold, and again, and with the reservoir full.
-    assert times == [(4 * N, True), (16 * N, True), (34 * N, True)]
-    for _ in range(2):
-        assert len(model.view_scores_) == len(model.V_) == 1
-    assert times[3:] == [(70 * N, False)]
+        model.partial_fit(chunk(seed, 400))
+    rows = np.cumsum([info.n_rows for info in model.history_])
+    anew = rows[[info.reclustered for info in model.history_]]
+    # First when the sample is full.
+    assert 0 <= anew[0] - 200 < N
+    assert (anew[1:] >= 2 * anew[:-1]).all()
 
 
-@pytest.mark.parametrize("graph_weight", [0.0, 3.0])
-def test_a_chunk_allocates_next_to_nothing_for_features_that_it_lacks(graph_weight):
+@pytest.fixture
+def calls(monkeypatch):
+    """Return a list with the name of every function called that clusters rows or compares them."""
+    found = []
+
+    def counting(name, own):
+        def counted(*args, **kwargs):
+            found.append(name)
+            return own(*args, **kwargs)
+
+        return counted
+
+    for module, name in ((clustering, "k_means"), (learning, "embedded"), (learning, "repetition")):
+        monkeypatch.setattr(module, name, counting(name, getattr(module, name)))
+    return found
+
+
+def test_a_chunk_costs_no_clustering(calls):
+    model = begun(1_000)
+    calls.clear()
+    model.partial_fit(chunk(6, 1_000))
+    assert not calls
+
+
+def test_a_chunk_allocates_next_to_nothing_for_features_that_it_lacks():
     peaks = []
     for width in (10_000, 1_000_000):
-        model, rows = begun(width, graph_weight=graph_weight), chunk(6, width)
+        model, rows = begun(width), chunk(6, width)
         tracemalloc.start()
         model.partial_fit(rows)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    # A mark and a place for every feature, while they are looked up: far from B's 24 bytes.
-    assert peaks[1] - peaks[0] < 8 * 990_000
+    # A mark and a place for every feature, while they are looked up; S alone has 24 bytes.
+    assert peaks[1] - peaks[0] < 12 * 990_000
 
 
-def test_what_is_asked_again_is_not_worked_out_again(monkeypatch):
-    model, calls = begun(400), []
-    parts = (recluster, "clustered"), (queries, "relevances"), (request, "find_repetition")
-    for module, name in parts:
-        monkeypatch.setattr(module, name, counting(getattr(module, name), name, calls))
-    first = model.scores_
-    assert {name for _, name in parts} == set(calls)
+def test_a_steady_chunk_goes_through_few_modules_and_calls():
+    model = begun(1_000)
+    entered = []
+
+    def profile(frame, event, arg):
+        if event == "call" and os.sep + "omvfs" + os.sep in frame.f_code.co_filename:
+            entered.append(frame.f_code.co_filename)
+
+    sys.setprofile(profile)
+    try:
+        model.partial_fit(chunk(6, 1_000))
+    finally:
+        sys.setprofile(None)
+    assert len(set(entered)) <= 15
+    assert len(entered) <= 200
+
+
+def test_what_is_asked_again_is_not_worked_out_again(calls):
+    model = begun(400)
     calls.clear()
-    model.set_params(n_features_per_view=3)
-    model.get_support()
-    # No row of this stream differs from those before.
-    for params in ({"criterion": "separation"}, {"recency": 0.9}, {"n_features_per_view": 400}):
+    first = model.scores_
+    assert set(calls) == {"k_means", "embedded", "repetition"}
+    calls.clear()
+    for params in ({"n_features_per_view": 3}, {"criterion": "norm"}, {"criterion": "separation"}):
         model.set_params(**params)
-        np.testing.assert_array_equal(model.scores_, first)
-    model.set_params(criterion="signal")
-    assert not np.array_equal(model.scores_, first)
+        model.get_support()
+    model.predict(chunk(7, 400))
+    model.explain("X", 0)
+    model.to_frame()
+    np.testing.assert_array_equal(model.scores_, first)
     assert not calls

@@ -22,7 +22,7 @@ def pages(tmp_path_factory):
     models = {
         "planted": lambda: planted_model(),
         "hostile": lambda: hostile_model()[0],
-        "wide": lambda: wide_model(16, 60, 1600),
+        "wide": lambda: wide_model(16, 20, 320),
     }
     browser = Browser()  # to pass over before anything is learned
     try:
@@ -231,7 +231,8 @@ def test_an_open_page_reloads_itself_while_the_run_goes_on_and_not_after_its_end
             seen.set()
             feeder.join()
     assert run.returncode == 0
-    page.until(f"{loaded} && !('reload' in document.body.dataset)")
+    # Between two pages there is one without any text.
+    page.until(f"{loaded} && {shown} && !('reload' in document.body.dataset)")
     assert page.js(shown).startswith(f"{20 * n_chunks[0]:,} rows in all.")
     page.js("window.stays = true")
     time.sleep(RELOAD + 1)

@@ -37,7 +37,7 @@ def test_the_common_options_come_first(capsys):
         "Results and long runs",
     ]
     first = re.findall(r"^  (-[^ ,]+)", shown["Options"], re.MULTILINE)
-    assert first == ["-k", "-n", "--total", "-o", "--prepare", "--negative", "--help"]
+    assert first == ["-k", "-n", "--total", "-o", "--prepare", "--help"]
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
@@ -69,7 +69,7 @@ def test_options_are_by_default_what_the_parameters_are():
     own = OMVFS().get_params()
     options = {_OTHERWISE.get(each.name, each.name): each for each in COMMANDS["select"].params}
     shared = options.keys() & own.keys()
-    assert len(shared) > 8
+    assert len(shared) == 8
     assert options["random_state"].default == 0
     for name in shared - {"random_state"}:
         assert options[name].default == own[name], name
@@ -79,13 +79,13 @@ def test_a_line_is_completed_by_all_options(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["omvfs"])
     for name, value in {
         "_OMVFS_COMPLETE": "complete_bash",
-        "COMP_WORDS": "omvfs select --neg",
+        "COMP_WORDS": "omvfs select --sched",
         "COMP_CWORD": "2",
     }.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit):
         main()
-    assert capsys.readouterr().out.split() == ["--negative"]
+    assert capsys.readouterr().out.split() == ["--scheduler"]
 
 
 def test_little_is_imported_for_help_and_version():

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.io
-import scipy.sparse as sp
 from pyarrow import parquet
 
 from omvfs.cli.commands import run_app
@@ -23,11 +22,9 @@ def place(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = counts(rng, 120, 8)
     np.save("x.npy", X)
-    np.save("negative.npy", X - 1)
     np.save("more.npy", counts(rng, 120, 9))
     np.save("few.npy", X[:20])
-    sp.save_npz("sparse.npz", sp.csr_array(X - (X > 0) * 2.0))
-    np.save("late.npy", np.r_[X, [[*X[0, :7], -1.0]]])
+    np.save("late.npy", np.r_[X, [[*X[0, :7], np.nan]]])
     for name, first in (("text", "cat"), ("same", "dog")):
         classes = pa.array([first, {"cat": "dog", "dog": "cat"}[first]] * 60)
         parquet.write_table(pa.table({name[0]: X[:, 0], "class": classes}), f"{name}.parquet")
@@ -45,10 +42,11 @@ def place(tmp_path, monkeypatch):
 
 
 TABLES = {
-    "window": "[parameters]\nwindow = 0",
+    "window": "[parameters]\nwindow = 3",
+    "neighbors": "[parameters]\nn_neighbors = 0",
     "criterion": "[parameters]\ncriterion = 'best'",
     "sample": "[parameters]\nsample_size = 10",
-    "unknown": "[parameters]\nwindows = 3",
+    "unknown": "[parameters]\nn_neighbours = 3",
     "option": "cluster = 3",
     "broken": "clusters = ",
     "deep": "x = " + "[" * 5000 + "]" * 5000,
@@ -61,14 +59,14 @@ CASES = {
     "select x.npy -n y=3": "views 'y'; expected one for each of 'x'",
     "select x.npy --batch-size 0": "'--batch-size': Got batch_size=0",
     "select x.npy --checkpoint-every 0": "'--checkpoint-every'",
-    "select x.npy --negative foo": "'--negative': Got negative='foo'; expected 'error', 'clip'",
     "select x.npy --prepare foo": "'--prepare': Got p",
     "select x.npy --half-life 0": "'--half-life': Got half_life=0.0",
     "select x.npy --seed -1": "'--seed': Got random_state=-1",
-    "select x.npy --config window.toml": "Got window=0; expected a whole number",
+    "select x.npy --config window.toml": "There is no parameter window any more. Rows are kept",
+    "select x.npy --config neighbors.toml": "Got n_neighbors=0; expected a whole number",
     "select x.npy --config criterion.toml": "Got criterion='best'; expected 'separation'",
-    "select x.npy -n auto --config sample.toml": "sample_size=10; expected a number, or a sample",
-    "select x.npy --config unknown.toml": "'windows'; expected",
+    "select x.npy -n auto --config sample.toml": "Got 10 rows to judge a selection by",
+    "select x.npy --config unknown.toml": "'n_neighbours'; expected",
     "select x.npy --config option.toml": "has 'cluster'; expected",
     "select x.npy --config broken.toml": "is no TOML",
     "select x.npy --config deep.toml": "is nested too deeply",
@@ -83,9 +81,7 @@ CASES = {
     "select raw.jsonl --tokenize text --vocabulary text=no.txt": "no.txt cannot be read",
     "select raw.jsonl --tokenize text --vocabulary txt=words.txt": "Got words of 'txt'",
     "convert text.parquet --keep class -o x.npz": "has no place for 'class'",
-    "select negative.npy": "--negative clip",
-    "select late.npy --batch-size 20": "begins at row 120: Negative values in data: view 'late'",
-    "select sparse.npz --negative shift": "negative='clip'",
+    "select late.npy --batch-size 20": "begins at row 120: Input X contains NaN: view 'late'",
     "select text.parquet": "--drop",
     "select mixed.parquet": "--keep",
     "info odd.jsonl": "--keep",

@@ -73,9 +73,9 @@ def test_the_status_file_is_written_if_it_is_asked_for(rows, tmp_path, monkeypat
 
 
 def test_the_status_file_tells_why_a_run_failed(rows, tmp_path):
-    np.save(rows / "view_0_text.npy", -np.ones((600, 4)))
+    np.save(rows / "view_0_text.npy", np.r_[np.ones((599, 4)), [[1, 1, 1, np.nan]]])
     path = tmp_path / "status.json"
     assert select(rows, tmp_path / "out", "--status", str(path)) == 3
     told = json.loads(path.read_text())
     assert told["state"] == "failed"
-    assert "negative" in told["message"].lower()
+    assert "NaN" in told["message"]

@@ -114,7 +114,7 @@ def test_widths_may_differ_from_fold_to_fold():
     data = posts()
     pipe = make_pipeline(
         ViewTransformer([("text", TfidfVectorizer(), "title"), *transformers()[1:]]),
-        OMVFS(2, n_init=2, random_state=0),
+        OMVFS(2, random_state=0),
     )
     grid = {
         "viewtransformer__text__max_features": [None, 10],

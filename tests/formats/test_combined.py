@@ -414,7 +414,7 @@ def test_a_model_learns_from_rows_that_not_all_files_have(tmp_path, capsys):
         assert run_app(["select", *files, "--key", "id", "-k", "2", "-n", "1", *out]) == 0
         model = OMVFS.load(tmp_path / join / "model.omvfs")
         assert model.n_samples_seen_ == n_rows
-        assert model._known.state.statistics.views[1].decayed_n_rows == n_image
+        assert model._known.state.views[1].n.sum() == n_image
     assert "3 rows left out" in capsys.readouterr().err
 
 

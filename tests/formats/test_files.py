@@ -253,7 +253,7 @@ def test_a_run_goes_on_from_an_address(tmp_path, rows, afar, monkeypatch):
 
 
 def test_a_run_that_fails_leaves_its_checkpoint_at_the_address(tmp_path, afar, capsys):
-    np.save(tmp_path / "late.npy", np.r_[X, [[-1.0] * 6]])
+    np.save(tmp_path / "late.npy", np.r_[X, [[1.0] * 5 + [np.nan]]])
     assert run_app(["select", str(tmp_path / "late.npy"), *OPTIONS, "-o", afar]) == 3
     said = capsys.readouterr().err
     assert "so far is in memory://out/model.omvfs: go on with --resume" in said

@@ -21,7 +21,7 @@ from omvfs import scverse
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 N, GENES, PROTEINS, TYPES = 300, 40, 9, 3
-FEW = {"n_clusters": TYPES, "batch_size": 50, "n_init": 2, "random_state": 0}
+FEW = {"n_clusters": TYPES, "batch_size": 50, "random_state": 0}
 
 
 def annotated(X, rows, letter):
@@ -53,7 +53,7 @@ def planted(shuffled=False, lacking=60):
 
 def expected(data, **params):
     """Return what the arrays tell."""
-    model = OMVFS(**{**FEW, "recency": 0.0, **params})
+    model = OMVFS(**{**FEW, **params})
     return model.fit(data)
 
 

@@ -49,8 +49,8 @@ def rows(n=400, names=None):
 @pytest.fixture(scope="module")
 def model():
     names = [f"word {j}" for j in range(12)]
-    fitted = OMVFS("auto", random_state=0, max_iter=3, n_init=2, n_features_per_view=4)
-    for chunk in chunks_of(rows(1500, names)):
+    fitted = OMVFS(3, random_state=0, n_features_per_view=4)
+    for chunk in chunks_of(rows(400, names)):
         fitted.partial_fit(chunk)
     return fitted
 
@@ -74,18 +74,21 @@ def test_scores_are_those_of_the_best_and_grey_if_not_selected(model):
 
 
 def test_clusters_are_drawn_with_their_features_and_shares():
-    model = OMVFS(3, random_state=0, max_iter=3, n_init=2, n_features_per_view=4).fit(rows())
+    model = OMVFS(3, random_state=0, n_features_per_view=4).fit(rows())
     ax = plots.plot_clusters(model, n=2)
     (image,) = ax.images
     cells = np.asarray(image.get_array().filled(np.nan))
     about = model.cluster_features(n=2)
     assert cells.shape[1] == len(about) == model.n_clusters_
     labels = ticks(ax.yaxis)
-    for k, own in about.items():
-        for each in own:
-            place = labels.index(f"{each.view}: {each.feature}")
-            assert cells[place, k] == each.correlation
     assert len(labels) == len(set(labels))
+    assert {f"{each.view}: {each.feature}" for own in about.values() for each in own} == set(labels)
+    # A row is what a feature tells of each cluster that it stands for, over what it tells of all.
+    for k, own in model.cluster_features(n=18).items():
+        parts = {f"{each.view}: {each.feature}": each.part for each in own}
+        assert [label in parts for label in labels] == np.isfinite(cells[:, k]).tolist()
+        assert all(cells[labels.index(name), k] > 0 for name in parts.keys() & set(labels))
+    np.testing.assert_allclose(np.nansum(cells, axis=1), 1)
     shares = model.cluster_shares_
     assert ticks(ax.xaxis) == [f"{k}\n{shares[k]:.0%}" for k in range(model.n_clusters_)]
 
@@ -109,27 +112,13 @@ def test_the_stream_is_its_chunks_and_changes():
         watched.partial_fit(chunk)
     assert watched.drift_
     ax = plots.plot_stream(watched)
-    objective, anew, *events = ax.lines
+    fit, anew, *events = ax.lines
     infos = watched.history_
-    assert_array_equal(objective.get_xdata(), np.cumsum([info.n_rows for info in infos]))
-    assert_array_equal(objective.get_ydata(), [info.objective / info.n_rows for info in infos])
-    assert len(anew.get_xdata()) == sum(info.reclustered for info in infos)
+    rows = np.cumsum([info.n_rows for info in infos])
+    assert_array_equal(fit.get_xdata(), rows)
+    assert_array_equal(fit.get_ydata(), [info.fit for info in infos])
+    assert_array_equal(anew.get_xdata(), rows[[info.reclustered for info in infos]])
     assert [line.get_xdata()[0] for line in events] == [event.row for event in watched.drift_]
-    assert [text.get_text() for text in ax.texts] == [event.kind for event in watched.drift_]
-
-
-def test_numbers_of_clusters_are_the_curve(model):
-    ax, curve = plots.plot_n_clusters(model), model.n_clusters_curve_
-    criterion, best = ax.lines
-    assert_array_equal(criterion.get_xdata(), curve.n_clusters)
-    assert_array_equal(criterion.get_ydata(), curve.criterion)
-    (band,) = ax.collections
-    edges = band.get_paths()[0].vertices[:, 1]
-    assert edges.min() == (curve.criterion - curve.spread).min()
-    assert edges.max() == (curve.criterion + curve.spread).max()
-    assert set(best.get_xdata()) == {curve.best}
-    with pytest.raises(AttributeError, match="n_clusters='auto'"):
-        plots.plot_n_clusters(OMVFS(2, random_state=0).fit(rows(40)["image"]))
 
 
 @every_plot
@@ -141,13 +130,15 @@ def test_axes_that_are_given_are_drawn_on_and_others_are_new(model, figures, plo
     figure.canvas.draw()
 
 
+@pytest.fixture(scope="module", params=["_view $x$\n🙂", "v" * 200])
+def hostile(request):
+    X = rows(60, HOSTILE)
+    return OMVFS(3, random_state=0).fit({request.param: X["text"], "_": X["image"]})
+
+
 @every_plot
-@pytest.mark.parametrize("view", ["_view $x$\n🙂", "v" * 200])
-def test_hostile_names_are_drawn_as_they_are(plot, view):
-    fitted = OMVFS("auto", random_state=0, max_iter=2, n_init=1)
-    X = rows(200, HOSTILE)
-    fitted.fit({view: X["text"], "_": X["image"]})
-    ax = plot(fitted)
+def test_hostile_names_are_drawn_as_they_are(plot, hostile):
+    ax = plot(hostile)
     ax.figure.canvas.draw()  # where a glyph that lacks, or mathematics that is none, would show
     texts = ax.figure.findobj(mpl.text.Text)
     assert all(len(text.get_text()) < 60 for text in texts)
@@ -160,4 +151,4 @@ def test_hostile_names_are_drawn_as_they_are(plot, view):
 @every_plot
 def test_it_needs_a_fit(plot):
     with pytest.raises(NotFittedError):
-        plot(OMVFS("auto"))
+        plot(OMVFS(3))

@@ -8,11 +8,11 @@ import pytest
 
 from omvfs.data.schema import shown
 from omvfs.report import Report
-from omvfs.report.summary import LETTERS, cut
+from omvfs.report.summary import CLUSTERS, IN_FULL, LETTERS, VIEWS, cut
 from reported import HOSTILE, hostile_model, planted_model, wide_model
 
 # Of a page, whatever was learned from.
-MOST_BYTES = 500_000
+MOST_BYTES = 700_000
 VOID = {"meta", "link", "br", "input", "path", "img"}
 # All that a page is made of: what is not here came from a name.
 TAGS = (
@@ -56,7 +56,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages():
-    models = planted_model(), hostile_model()[0], wide_model(16, 60, 1600)
+    models = planted_model(), hostile_model()[0], wide_model(16, 20, 320)
     return [model.report(n).html() for model, n in zip(models, (2, 2, 0), strict=True)]
 
 
@@ -104,7 +104,13 @@ def size(report):
 
 @pytest.fixture(scope="module")
 def wide():
-    return wide_model(30, 60, 1200).report(0).summary
+    """Values of more views than are shown, and of as many clusters as are."""
+    values = wide_model(30, 6, 360).report(0).summary
+    full = values["clusters"]
+    brief = {key: each for key, each in full[0].items() if key not in ("views", "examples")}
+    n_full = IN_FULL // VIEWS
+    clusters = [{**(full[k % 6] if k < n_full else brief), "cluster": k} for k in range(CLUSTERS)]
+    return {**values, "n_clusters": CLUSTERS, "clusters": clusters}
 
 
 def renamed(values, name):

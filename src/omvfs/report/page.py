@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.schema import shown
 from omvfs.disk import replacing_text
-from omvfs.parameters import whole
+from omvfs.parameters import refusal, whole
 from omvfs.report.summary import KINDS, cut, summarise
 from omvfs.threads import on_one_thread
 
@@ -124,6 +124,8 @@ def report_on(
     check_is_fitted(selector)
     check_can_be_made()
     drawn = None if n_resamples is None else whole("n_resamples", n_resamples, least=0)
+    if drawn == 1:
+        raise refusal("n_resamples", drawn, "0 for none, or at least 2")
     known, sizes = selector._known, selector._sizes()
     if drawn is None:
         drawn = _DRAWS[len(sizes) * selector.n_clusters_ > _MANY]

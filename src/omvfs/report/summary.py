@@ -368,7 +368,7 @@ def _stability(selector: Any, n_resamples: int) -> tuple[Any, str]:
     if not n_resamples:
         return None, "Not asked for."
     try:
-        return selector.stability(max(2, n_resamples)), ""
+        return selector.stability(n_resamples), ""
     except TooFewRowsError as error:
         return None, cut(str(error), COMMAND)
 
