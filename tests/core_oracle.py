@@ -47,6 +47,11 @@ def relabeled(S, n, X, before, after, n_clusters):
 
 def variances(X, labels):
     """Return the variance of every column between clusters, less that by chance, and in all."""
+    between, total = _variances(X, labels)
+    return np.maximum(between, 0), total
+
+
+def _variances(X, labels):
     N, found = len(X), []
     clusters = sorted(set(labels))
     for column in zip(*X, strict=True):
@@ -57,17 +62,15 @@ def variances(X, labels):
             own = [x for x, label in zip(column, labels, strict=True) if label == k]
             between += len(own) / N * (sum(own) / len(own) - mean) ** 2
         chance = total * (len(clusters) - 1) / max(N - 1, 1)
-        found.append((max(between - chance, 0.0), total))
+        found.append((between - chance, total))
     return np.array(found).T
 
 
 def separation(X, clusterings):
     """Return the variance between clusters over the standard deviation, mean of clusterings."""
-    between = np.mean([variances(X, labels)[0] for labels in clusterings], axis=0)
-    total = variances(X, clusterings[0])[1]
-    return np.array(
-        [b / math.sqrt(t) if t > 0 else 0.0 for b, t in zip(between, total, strict=True)]
-    )
+    between = np.mean([_variances(X, labels)[0] for labels in clusterings], axis=0)
+    pairs = zip(between, variances(X, clusterings[0])[1], strict=True)
+    return np.array([max(b, 0) / math.sqrt(t) if t > 0 else 0.0 for b, t in pairs])
 
 
 def repetition(X, score, compared):

@@ -50,6 +50,13 @@ def test_forgetting_follows_a_drift_and_costs_little_without_one():
     assert found(planted(random_state=0), 1300) > 0.8
 
 
+@pytest.mark.xfail(reason="faded rows of the sample count in full when they move", strict=True)
+def test_features_are_found_though_most_of_the_sample_has_faded():
+    data = planted(random_state=0)
+    model = OMVFS(5, half_life=50, sample_size=500, random_state=0).fit(data.views)
+    assert np.mean(list(recovered(data, model.view_scores_).values())) > 0.5
+
+
 # Rows that are all much alike, as log counts of cells are: a few of them are next to all.
 
 
