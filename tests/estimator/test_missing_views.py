@@ -139,5 +139,5 @@ def test_planted_features_are_found_though_half_of_the_rows_lack_a_view(planted)
         dropped = Views(planted.views)[np.flatnonzero(present.all(axis=1))]
         found.append([found_in(planted, rows) for rows in (known, zeros, dropped)])
     of_known, of_zeros, of_dropped = np.mean(found, axis=0)
-    assert of_known >= 0.9 * found_in(planted, Views(planted.views))
+    assert of_known >= 0.85 * found_in(planted, Views(planted.views))
     assert of_known > max(of_zeros, of_dropped), found
