@@ -191,7 +191,7 @@ class FittedState:
         """Refuse a chunk with which sums over the stream overflow."""
         changed = self.state.views if update.patch is None else update.patch.after
         for name, view in zip(self.schema.names, changed, strict=True):
-            if not all(np.isfinite(each).all() for each in (view.Q, view.norms)):
+            if not (np.isfinite(view.Q).all() and np.isfinite(view.norms).all()):
                 raise ValueError(
                     f"View {name!r} has values so large that their sums over the stream overflow. "
                     "Scale the view down."

@@ -198,26 +198,27 @@ def step(
         )
         update = step(step(state, *first).commit(), *rest)
         return replace(update, info=replace(update.info, n_rows=m, reclustered=True))
-    views = tuple(view.decay(settings.decay(m)) for view in state.views)
+    views, rho = state.views, settings.decay(m)
+    if rho < 1:
+        views = tuple([view.decay(rho) for view in views])
     found = [on_filled(view, X_v) for view, X_v in zip(views, X, strict=True)]
-    columns, rows, before = (tuple(own) for own in zip(*found, strict=True))
+    columns, rows, before = zip(*found, strict=True)
     fit = fit_to_clusters(rows, before, state.weights)
     labels, K = fit.argmax(axis=1), fit.shape[1]
-    after = tuple(
-        sums + ViewSums.from_rows(*_having(X_v, labels, present, v), K)
-        for v, (sums, X_v) in enumerate(zip(before, rows, strict=True))
-    )
+    changed, after = [], []
+    for v, view in enumerate(views):
+        sums = before[v] + ViewSums.from_rows(*_having(rows[v], labels, present, v), K)
+        after.append(sums)
+        changed.append(replace(view, n=sums.n, norms=sums.norms))
     known = State(
-        tuple(
-            replace(view, n=own.n, norms=own.norms) for view, own in zip(views, after, strict=True)
-        ),
+        tuple(changed),
         state.sample.offered(X, _keys(state.n_rows, m, settings), labels, present),
         state.weights,
         state.n_rows + m,
         state.cluster_at,
     )
     info = ChunkInfo(m, float(fit.max(axis=1).mean()))
-    patch = Patch(known.views, columns, before, after)
+    patch = Patch(known.views, columns, before, tuple(after))
     if known.n_rows < known.cluster_at:
         return Update(known, info, patch)
     whole = tuple(replace(view, S=view.S.copy(), Q=view.Q.copy()) for view in known.views)

@@ -83,7 +83,7 @@ class Sample:
         has = np.ones((len(kept), len(X)), bool) if present is None else present[kept]
         after = Sample(
             self.size,
-            (*self.pieces, tuple(block[kept] for block in X)),
+            (*self.pieces, tuple([block[kept] for block in X])),
             np.concatenate([self.keys, keys[kept]]),
             np.concatenate([self.labels, labels[kept]]),
             np.concatenate([self.present, has]),

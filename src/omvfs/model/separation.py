@@ -12,7 +12,7 @@ from omvfs.model.sums import ViewSums, indicator
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 # Exponent of the discount, and better features that each is compared with.
-DISCOUNT, COMPARED = 8.0, 1000
+DISCOUNT, COMPARED = 4.0, 1000
 # Columns whose correlations are held at a time.
 _AT_ONCE = 4096
 
