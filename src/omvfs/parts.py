@@ -14,7 +14,7 @@ from omvfs.disk import PathLike
 from omvfs.fitted import EVENTS, FittedState
 from omvfs.model.arrays import IntArray
 from omvfs.model.drift import Change, Watch
-from omvfs.model.learning import GROWTH, Answers, ChunkInfo, State
+from omvfs.model.learning import Answers, ChunkInfo, State
 from omvfs.model.sums import ViewSums, fit_to_clusters
 from omvfs.prepare import Preparation
 from omvfs.selector import HISTORY
@@ -241,7 +241,11 @@ class Merger:
         total = in_pairs(self._total(i, common) for i in self._order)
         placed = fit_to_clusters(united.rows, common.views, common.weights).argmax(axis=1)
         state = State(
-            total.views, sample.relabel(placed), united.weights, self._n_rows, GROWTH * self._n_rows
+            total.views,
+            sample.relabel(placed),
+            united.weights,
+            self._n_rows,
+            settings.cluster_at(self._n_rows),
         )
         known = FittedState(
             self.schema,
@@ -266,9 +270,11 @@ class Merger:
         if settings.half_life is not None:
             # Keys count time from the beginning of a part; now from the end of all.
             back = self._n_rows - known.n_rows - self._later[i]
-            sample = replace(sample, keys=sample.keys + back * np.log(2) / settings.half_life)
+            keys = sample.keys + back * np.log(2) / settings.half_life
+            sample = replace(sample, keys=keys, arrived=sample.arrived + back)
         rho = settings.decay(self._later[i])
-        return replace(state, sample=sample, views=tuple(v.decay(rho) for v in state.views))
+        views = tuple(view.decay(rho) for view in state.views)
+        return replace(state, sample=sample, views=views, n_rows=self._n_rows)
 
     def _total(self, i: int, common: State) -> _Total:
         """Return what part number i has in the common clusters."""

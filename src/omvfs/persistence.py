@@ -129,9 +129,10 @@ def _facts(learned: Learned) -> Iterator[tuple[Any, str]]:
         )
     sample = state.sample
     m = len(sample.keys)
-    yield sample.size == settings.sample_size, "the sample is of another size"
+    yield sample.size == settings.n_kept, "the sample is of another size"
     yield m == min(sample.size, n) and len(sample.pieces) == 1, f"the sample has {m:,} rows"
-    yield sample.labels.shape == (m,), "the sample has other rows"
+    yield sample.labels.shape == sample.arrived.shape == (m,), "the sample has other rows"
+    yield 0 <= sample.arrived.min() <= sample.arrived.max() <= n, "the sample has other rows"
     yield sample.present.shape == (m, len(names)), "the sample is of other views"
     yield len(sample.pieces[0]) == len(names), "the sample is of other views"
     yield 0 <= sample.labels.min() <= sample.labels.max() < K, "the sample is of other clusters"

@@ -117,11 +117,18 @@ def read_only(X):
     return X
 
 
+def amid_bytes(X):
+    """Return the same numbers at an address that is no multiple of their size."""
+    content = np.frombuffer(b"\0" + X.tobytes(), np.uint8)
+    return content[1:].view(X.dtype).reshape(X.shape)
+
+
 def test_any_memory_layout_is_read_in_place_where_it_can_be(tmp_path):
     np.save(tmp_path / "x.npy", counts(np.random.default_rng(0), 5, 3))
     for make in (
         np.asfortranarray,
         read_only,
+        amid_bytes,
         lambda X: X[::-1],
         lambda X: np.repeat(X, 2, 0)[::2],
         lambda _: np.load(tmp_path / "x.npy", mmap_mode="r"),
@@ -130,7 +137,8 @@ def test_any_memory_layout_is_read_in_place_where_it_can_be(tmp_path):
         views = as_views({"t": X})
         assert_sound(views)
         np.testing.assert_array_equal(views["t"], X)
-        assert np.shares_memory(views["t"], X) == X.flags.c_contiguous
+        assert views["t"].flags.aligned
+        assert np.shares_memory(views["t"], X) == (X.flags.c_contiguous and X.flags.aligned)
 
 
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])

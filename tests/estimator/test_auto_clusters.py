@@ -23,11 +23,7 @@ def classes(n_rows, n_classes, seed=0):
     return views
 
 
-# Any union of classes that are so clear is foretold as well as they are.
-TIED = pytest.mark.xfail(reason="of equal agreement the smallest number is taken", strict=True)
-
-
-@pytest.mark.parametrize("n_classes", [3, pytest.param(8, marks=TIED)])
+@pytest.mark.parametrize("n_classes", [3, 8])
 def test_as_many_clusters_are_found_as_were_planted(n_classes):
     planted = make_planted(
         600, n_features=(300, 200), n_informative=(60, 60), n_classes=n_classes, random_state=1

@@ -41,13 +41,6 @@ def test_a_view_of_noise_hardly_weighs():
     assert own.view_weights_ == {**weights, "view_0": 1.0, "noise": 2.0}
 
 
-FADED = pytest.mark.xfail(
-    reason="rows of the sample that have faded are clustered and moved as if they had not",
-    strict=True,
-)
-
-
-@FADED
 def test_forgetting_follows_a_drift_and_costs_little_without_one():
     def found(data, half_life):
         model = OMVFS(5, half_life=half_life, random_state=0).fit(data.views)
@@ -58,7 +51,6 @@ def test_forgetting_follows_a_drift_and_costs_little_without_one():
     assert found(planted(random_state=0), 1300) > 0.8
 
 
-@FADED
 def test_features_are_found_though_most_of_the_sample_has_faded():
     data = planted(random_state=0)
     model = OMVFS(5, half_life=50, sample_size=500, random_state=0).fit(data.views)

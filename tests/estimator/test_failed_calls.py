@@ -94,7 +94,6 @@ def test_values_that_overflow_only_together_with_others_do_not_poison_the_model(
         assert all(np.isfinite(array).all() for array in (view.S, view.Q, view.norms))
 
 
-@pytest.mark.xfail(reason="squares of products are taken in single precision", strict=True)
 @pytest.mark.parametrize("power", [-80, 200])
 def test_values_beyond_single_precision_are_ranked_as_others(power):
     X = np.random.default_rng(0).random((40, 5))

@@ -58,7 +58,6 @@ def test_the_sums_of_a_view_are_over_the_rows_that_have_it(seed):
         np.testing.assert_allclose(state.views[v].Q, (X[has] ** 2).sum(axis=0))
 
 
-@pytest.mark.xfail(reason="a view that no row of the sample has is embedded", strict=True)
 def test_a_view_may_come_later():
     views, none = two_views(0, 60), np.zeros(40, bool)
     first = Views({name: X[:40] for name, X in views.items()}, present={"image": none})

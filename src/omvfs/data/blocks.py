@@ -365,7 +365,8 @@ def _float_type(dtype: np.dtype[Any]) -> type[np.float32] | type[np.float64]:
 def _dense(array: NDArray[Any]) -> FloatArray:
     if array.dtype.kind == "O":  # a frame of objects: check_array converts only arrays of them
         array = array.astype(np.float64)
-    return np.ascontiguousarray(array, dtype=_float_type(array.dtype))
+    # Rows from another process may lie amid bytes: BLAS would add them in another order.
+    return np.require(array, _float_type(array.dtype), ["C", "ALIGNED"])
 
 
 def _csr(matrix: Any) -> Block:

@@ -73,6 +73,8 @@ class Clustering:
         How much every view weighs: as it is given, or its holdout agreement over that of the best.
     agreement : array of shape (n_views,)
         Holdout agreement of the clusters by each view alone, from 0 to 1.
+    spread : float
+        Standard deviation of its mean over the views, between halves.
     starts : list of int array of shape (n,)
         Cluster of every row from each start of k-means.
     """
@@ -81,6 +83,7 @@ class Clustering:
     n_clusters: int
     view_weights: FloatArray
     agreement: FloatArray
+    spread: float
     starts: list[IntArray]
 
     @property
@@ -110,7 +113,12 @@ def embedded(X: Block, n_neighbors: int, has: NDArray[np.bool_] | None = None) -
     """
     n = X.shape[0]
     has = np.ones(n, bool) if has is None else has
-    unit = normalize(X[np.flatnonzero(has)].astype(np.float64))
+    if not has.any():
+        none = np.zeros((n, min(N_DIMS, n)), np.float32)
+        return EmbeddedView(none, sp.csr_array((n, n), dtype=np.float32), has)
+    own = X[np.flatnonzero(has)].astype(np.float64)
+    # `normalize` takes very small rows for empty ones.
+    unit = normalize(own / max(abs(own).max(), np.finfo(float).tiny))
     # In single precision, so that the order of the columns, or how a processor adds, decides
     # nothing: sums of products differ in digits that it has not.
     cosines = dense(unit @ unit.T).astype(np.float32)
@@ -126,7 +134,7 @@ def _leading_directions(gram: Float32Array) -> Float32Array:
     n = len(gram)
     n_dims = min(N_DIMS, n)
     if not gram.any():
-        # No row has the view, or all are empty in it.
+        # All rows are empty in the view.
         return np.zeros((n, n_dims), np.float32)
     vectors, values, _ = randomized_svd(gram, n_dims, n_iter=N_POWERS, random_state=0)
     # These are squares of the singular values of the rows.
@@ -162,7 +170,7 @@ def cluster(
     """Return consensus clusters of the rows of all views.
 
     Views are weighed by their `holdout_agreement`, and the rows clustered once more. With "auto",
-    there are as many clusters as have the best agreement.
+    there are the most clusters whose agreement is within one standard deviation of the best.
 
     Parameters
     ----------
@@ -176,8 +184,11 @@ def cluster(
     """
     K, n = n_clusters, len(views[0].rows)
     if K == "auto":
-        tried = [K for K in NUMBERS if n >= K * ROWS_PER_CLUSTER] or [NUMBERS[0]]
-        K = max(tried, key=lambda K: _clustered(views, min(K, n), seed, weights, 1).quality)
+        numbers = [K for K in NUMBERS if n >= K * ROWS_PER_CLUSTER] or [NUMBERS[0]]
+        tried = [_clustered(views, min(K, n), seed, weights, 1) for K in numbers]
+        best = max(tried, key=lambda found: found.quality)
+        # Where classes are clear, unions of them are foretold as well: the most that is no worse.
+        K = max(found.n_clusters for found in tried if found.quality >= best.quality - best.spread)
     return _clustered(views, min(int(K), n), seed, weights, n_starts)
 
 
@@ -189,8 +200,10 @@ def _clustered(
     for n in (1, n_starts):
         weights = _weights(agreement, given)
         starts = k_means(_filtered(views, weights), K, seed, n)
-        agreement = holdout_agreement(rows, starts[0], K, views)
-    return Clustering(starts[0], K, _weights(agreement, given), agreement, starts)
+        halves = holdout_agreement(rows, starts[0], K, views)
+        agreement = np.maximum(halves.mean(axis=0), 0)
+    spread = float(halves.mean(axis=1).std())
+    return Clustering(starts[0], K, _weights(agreement, given), agreement, spread, starts)
 
 
 def _weights(agreement: FloatArray, given: Sequence[float | str]) -> FloatArray:
@@ -245,6 +258,10 @@ def holdout_agreement(
     n_clusters : int
     views : sequence of EmbeddedView
         Which rows have which views.
+
+    Returns
+    -------
+    array of shape (N_HALVES, n_views)
     """
     found = np.zeros((N_HALVES, len(rows)))
     rng = np.random.default_rng(0)
@@ -260,8 +277,7 @@ def holdout_agreement(
             means = normalize(dense(of_cluster @ normalize(X[a])))
             foretold = dense(X[b] @ means.T).argmax(axis=1)
             found[half, v] = adjusted_mutual_info_score(labels[b], foretold)
-    agreement: FloatArray = np.maximum(found.mean(axis=0), 0)
-    return agreement
+    return found
 
 
 def view_agreement(views: Sequence[EmbeddedView]) -> FloatArray:

@@ -84,12 +84,15 @@ def on_rows(answers: Answers, rows: IntArray, seed: int) -> Answers:
         keys=state.sample.keys[rows],
         labels=np.zeros(len(rows), np.intp),
         present=state.sample.present[rows],
+        arrived=state.sample.arrived[rows],
     )
     views = []
     for X, has in zip(sample.pieces[0], sample.present.T, strict=True):
         own = np.flatnonzero(has)
         views.append(ViewSums.from_rows(X[own], sample.labels[own], 1))
-    settings = replace(answers.settings, n_clusters=answers.clustering.n_clusters, seed=seed)
+    # The sample has as many rows of every age as count: they are alike.
+    K = answers.clustering.n_clusters
+    settings = replace(answers.settings, n_clusters=K, seed=seed, half_life=None)
     return Answers(replace(state, views=tuple(views), sample=sample), settings)
 
 

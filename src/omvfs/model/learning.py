@@ -52,9 +52,19 @@ class Settings:
     detect_drift: bool = False
     seed: int = 0
 
-    def decay(self, n_rows: int) -> float:
+    def decay(self, n_rows: Any) -> Any:
         """Return what is left of a row after so many others."""
-        return 1.0 if self.half_life is None else 0.5 ** (n_rows / self.half_life)
+        return 0.5 ** (n_rows / (self.half_life or np.inf))
+
+    @property
+    def n_kept(self) -> int:
+        """Rows of the sample: with a half-life, no more than what all rows count together."""
+        every = np.inf if self.half_life is None else 1 / (1 - self.decay(1))
+        return int(min(self.sample_size, max(every, 1)))
+
+    def cluster_at(self, n_rows: int) -> int:
+        """Return when the sample is clustered next, after it was with so many rows."""
+        return self.n_kept if n_rows < self.n_kept else GROWTH * n_rows
 
 
 @dataclass(frozen=True)
@@ -92,8 +102,8 @@ class State:
     def empty(cls, widths: Sequence[int], settings: Settings) -> "State":
         """Return what is known of no rows: one cluster, until there are rows to find more in."""
         views = tuple(ViewSums.zeros(width, 1) for width in widths)
-        sample = Sample.empty(settings.sample_size, len(widths))
-        return cls(views, sample, np.ones(len(widths)), cluster_at=settings.sample_size)
+        sample = Sample.empty(settings.n_kept, len(widths))
+        return cls(views, sample, np.ones(len(widths)), cluster_at=settings.n_kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +199,7 @@ def step(
     present : bool array of shape (m, n_views), optional
         Which rows have which views; by default all.
     """
-    m, room = X[0].shape[0], settings.sample_size - state.n_rows
+    m, room = X[0].shape[0], settings.n_kept - state.n_rows
     if 0 < room < m:
         # Rows beyond the first sample are put into its clusters.
         first, rest = (
@@ -205,14 +215,15 @@ def step(
     columns, rows, before = zip(*found, strict=True)
     fit = fit_to_clusters(rows, before, state.weights)
     labels, K = fit.argmax(axis=1), fit.shape[1]
+    weights, keys = settings.decay(np.arange(m)[::-1]), _keys(state.n_rows, m, settings)
     changed, after = [], []
     for v, view in enumerate(views):
-        sums = before[v] + ViewSums.from_rows(*_having(rows[v], labels, present, v), K)
-        after.append(sums)
-        changed.append(replace(view, n=sums.n, norms=sums.norms))
+        has = slice(None) if present is None else present[:, v]
+        after.append(before[v] + ViewSums.from_rows(rows[v][has], labels[has], K, weights[has]))
+        changed.append(replace(view, n=after[v].n, norms=after[v].norms))
     known = State(
         tuple(changed),
-        state.sample.offered(X, _keys(state.n_rows, m, settings), labels, present),
+        state.sample.offered(X, keys, labels, present, state.n_rows),
         state.weights,
         state.n_rows + m,
         state.cluster_at,
@@ -241,14 +252,6 @@ def _keys(n_before: int, m: int, settings: Settings) -> FloatArray:
     return keys
 
 
-def _having(X: Block, labels: IntArray, present: Presence, v: int) -> tuple[Block, IntArray]:
-    """Return the rows that have a view, and their clusters."""
-    if present is None or present[:, v].all():
-        return X, labels
-    has = np.flatnonzero(present[:, v])
-    return X[has], labels[has]
-
-
 @dataclass(frozen=True)
 class Answers:
     """What follows from a state, worked out when it is first asked for.
@@ -275,7 +278,7 @@ class Answers:
             state.sample.relabel(labels),
             self.weights,
             state.n_rows,
-            GROWTH * state.n_rows,
+            self.settings.cluster_at(state.n_rows),
         )
 
     def place(self, X: Sequence[Block]) -> IntArray:
@@ -306,6 +309,13 @@ class Answers:
         """How much every view weighs."""
         return self.clustering.view_weights
 
+    @cached_property
+    def row_weights(self) -> FloatArray:
+        """What is left of every row of the sample."""
+        later = self.state.n_rows - self.state.sample.arrived
+        weights: FloatArray = self.settings.decay(later.astype(np.float64))
+        return weights
+
     def sums(self, labels: IntArray) -> tuple[ViewSums, ...]:
         """Return the sums of the rows of the sample alone, in some clusters."""
         present, K = self.state.sample.present, self.clustering.n_clusters
@@ -321,7 +331,8 @@ class Answers:
         sample, found = self.state.sample, []
         for v, (view, X) in enumerate(zip(self.state.views, self.rows, strict=True)):
             has = np.flatnonzero(sample.present[:, v])
-            found.append(view.relabel(X[has], sample.labels[has], labels[has], K))
+            before, after = sample.labels[has], labels[has]
+            found.append(view.relabel(X[has], self.row_weights[has], before, after, K))
         return tuple(found)
 
     @cached_property
@@ -332,9 +343,8 @@ class Answers:
         for v, (view, X) in enumerate(zip(self.state.views, self.rows, strict=True)):
             has = np.flatnonzero(sample.present[:, v])
             after = [labels[has] for labels in found.starts]
-            scores.append(
-                mean_separation(view, X[has], sample.labels[has], after, found.n_clusters)
-            )
+            before, own = sample.labels[has], self.row_weights[has]
+            scores.append(mean_separation(view, X[has], own, before, after, found.n_clusters))
         return scores
 
     @cached_property

@@ -36,6 +36,8 @@ class Sample:
         Their clusters.
     present : bool array of shape (n, n_views)
         Which of them have which views.
+    arrived : int array of shape (n,)
+        Rows of the stream with each of them.
     """
 
     size: int
@@ -43,12 +45,13 @@ class Sample:
     keys: FloatArray
     labels: IntArray
     present: NDArray[np.bool_]
+    arrived: IntArray
 
     @classmethod
     def empty(cls, size: int, n_views: int) -> "Sample":
         """Return the sample of no rows."""
         no_rows = np.zeros((0, n_views), bool)
-        return cls(size, (), np.zeros(0), np.zeros(0, np.intp), no_rows)
+        return cls(size, (), np.zeros(0), np.zeros(0, np.intp), no_rows, np.zeros(0, np.intp))
 
     def __len__(self) -> int:
         return min(self.size, len(self.keys))
@@ -59,6 +62,7 @@ class Sample:
         keys: FloatArray,
         labels: IntArray,
         present: NDArray[np.bool_] | None = None,
+        n_before: int = 0,
     ) -> "Sample":
         """Return the sample of the rows so far and some more.
 
@@ -68,6 +72,8 @@ class Sample:
         keys : array of shape (m,)
         labels : int array of shape (m,)
         present : bool array of shape (m, n_views), optional
+        n_before : int
+            Rows of the stream before these.
 
         Examples
         --------
@@ -87,6 +93,7 @@ class Sample:
             np.concatenate([self.keys, keys[kept]]),
             np.concatenate([self.labels, labels[kept]]),
             np.concatenate([self.present, has]),
+            np.concatenate([self.arrived, n_before + 1 + kept]),
         )
         return after.compact() if len(after.keys) > _ROOM * self.size else after
 
@@ -98,6 +105,7 @@ class Sample:
             np.concatenate([self.keys, other.keys]),
             np.concatenate([self.labels, other.labels]),
             np.concatenate([self.present, other.present]),
+            np.concatenate([self.arrived, other.arrived]),
         )
         return joined.compact()
 
@@ -113,8 +121,8 @@ class Sample:
             return self
         kept = np.sort(np.argsort(-self.keys, kind="stable")[: self.size])
         blocks = (_stacked(views)[kept] for views in zip(*self.pieces, strict=True))
-        present, labels = self.present[kept], self.labels[kept]
-        return Sample(self.size, (tuple(blocks),), self.keys[kept], labels, present)
+        keys, labels, present = self.keys[kept], self.labels[kept], self.present[kept]
+        return Sample(self.size, (tuple(blocks),), keys, labels, present, self.arrived[kept])
 
     def grow(self, widths: Sequence[int]) -> "Sample":
         """Return the sample, in one piece, with columns that its rows did not have yet."""

@@ -64,12 +64,17 @@ def norm(view: ViewSums) -> FloatArray:
 
 
 def mean_separation(
-    view: ViewSums, X: Block, before: IntArray, after: Sequence[IntArray], n_clusters: int
+    view: ViewSums,
+    X: Block,
+    weights: FloatArray,
+    before: IntArray,
+    after: Sequence[IntArray],
+    n_clusters: int,
 ) -> FloatArray:
     """Return the separation of every feature, averaged over some clusterings of the sample.
 
-    As `variances` of ``view.relabel(X, before, labels, n_clusters)`` for the labels of each
-    clustering, averaged, but for all clusterings at a time.
+    As `variances` of ``view.relabel(X, weights, before, labels, n_clusters)`` for the labels of
+    each clustering, averaged, but for all clusterings at a time.
 
     Parameters
     ----------
@@ -77,6 +82,8 @@ def mean_separation(
         Sums of all rows.
     X : array or CSR matrix of shape (n, D)
         Rows of the sample.
+    weights : array of shape (n,)
+        What they weigh in the sums.
     before : int array of shape (n,)
         Their clusters.
     after : sequence of int array of shape (n,)
@@ -84,19 +91,19 @@ def mean_separation(
     n_clusters : int
     """
     total = variances(view)[1]
-    moves = [view.moves(before, labels, n_clusters) for labels in after]
+    moves = [view.moves(weights, before, labels, n_clusters) for labels in after]
     shares = np.hstack([own for own, _ in moves])
-    weights = np.concatenate([_weights(n) for _, n in moves]) / len(moves)
+    by_cluster = np.concatenate([_weights(n) for _, n in moves]) / len(moves)
     filled = np.mean([np.count_nonzero(n) for _, n in moves])
     is_in = np.hstack([indicator(labels, n_clusters) for labels in after])
     # Rows of the sample leave their clusters in the old proportions, and enter the new ones.
-    enter = is_in - indicator(before, view.n_clusters) @ shares
+    enter = weights[:, np.newaxis] * (is_in - indicator(before, view.n_clusters) @ shares)
     N, between = max(view.n.sum(), 1.0), np.empty_like(total)
     columns = X.tocsc() if sp.issparse(X) else X
     for start in range(0, len(total), _AT_ONCE):
         own = slice(start, start + _AT_ONCE)
         S = view.S[own] @ shares + dense(columns[:, own].T @ enter)
-        between[own] = S**2 @ weights - (view.S[own].sum(axis=1) / N) ** 2
+        between[own] = S**2 @ by_cluster - (view.S[own].sum(axis=1) / N) ** 2
     chance = total * ((filled - 1) / max(N - 1, 1.0))
     return separation(np.maximum(between - chance, 0), total)
 
@@ -130,17 +137,21 @@ def repetition(X: Block, score: FloatArray) -> tuple[FloatArray, IntArray]:
     scatter = _scatter(X)
     columns = np.flatnonzero(scatter > 0)
     columns = columns[np.argsort(-score[columns], kind="stable")]
-    rows = (X.tocsc() if sp.issparse(X) else X)[:, columns].astype(np.float32)
+    scale = 1 / np.sqrt(scatter[columns])
+    rows = (
+        X.tocsc()[:, columns] @ sp.diags_array(scale) if sp.issparse(X) else X[:, columns] * scale
+    )
+    rows = rows.astype(np.float32)
     top = dense(rows[:, :COMPARED])
-    top = (top - top.mean(axis=0)) / np.sqrt(scatter[columns[:COMPARED]], dtype=np.float32)
+    top -= top.mean(axis=0)
     for start in range(0, len(columns), _AT_ONCE):
         own = columns[start : start + _AT_ONCE]
         # The columns of `top` sum to 0, so that those of X need not be centred.
-        products = np.abs(dense(rows[:, start : start + _AT_ONCE].T @ top))
+        r = np.abs(dense(rows[:, start : start + _AT_ONCE].T @ top))
         # Only with better ones, which stand before.
-        products[np.arange(start, start + len(own))[:, np.newaxis] <= np.arange(top.shape[1])] = 0
-        strongest = products.argmax(axis=1)
-        found = products[np.arange(len(own)), strongest] ** 2 / scatter[own]
+        r[np.arange(start, start + len(own))[:, np.newaxis] <= np.arange(top.shape[1])] = 0
+        strongest = r.argmax(axis=1)
+        found = r[np.arange(len(own)), strongest].astype(np.float64) ** 2
         r_squared[own] = np.minimum(found, 1)
         repeated[own] = np.where(found > 0, columns[strongest], -1)
     return r_squared, repeated

@@ -47,8 +47,10 @@ class ViewSums:
         return cls(np.zeros(shape), np.zeros(n_features), *np.zeros((2, n_clusters)))
 
     @classmethod
-    def from_rows(cls, X: Block, labels: IntArray, n_clusters: int) -> "ViewSums":
-        """Return the sums of some rows.
+    def from_rows(
+        cls, X: Block, labels: IntArray, n_clusters: int, weights: FloatArray | None = None
+    ) -> "ViewSums":
+        """Return the sums of some rows, each by its weight; by default all count alike.
 
         Examples
         --------
@@ -56,11 +58,11 @@ class ViewSums:
         >>> sums.S.tolist(), sums.Q.tolist(), sums.n.tolist()
         ([[1.0, 3.0], [2.0, 0.0]], [10.0, 4.0], [1.0, 1.0])
         """
-        n = np.bincount(labels, minlength=n_clusters).astype(np.float64)
-        S = sums_by_cluster(X, labels, n_clusters)
+        weights = np.ones(len(labels)) if weights is None else weights
+        S = dense(X.T @ (weights[:, np.newaxis] * indicator(labels, n_clusters))).astype(float)
         squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
-        Q = np.asarray(squares.sum(axis=0), np.float64).ravel()
-        return cls(S, Q, n, _norms(S))
+        n = np.bincount(labels, weights, n_clusters).astype(float)
+        return cls(S, squares.T @ weights, n, _norms(S))
 
     @property
     def n_clusters(self) -> int:
@@ -80,25 +82,29 @@ class ViewSums:
             return self
         return ViewSums(rho * self.S, rho * self.Q, rho * self.n, rho**2 * self.norms)
 
-    def relabel(self, X: Block, before: IntArray, after: IntArray, n_clusters: int) -> "ViewSums":
+    def relabel(
+        self, X: Block, weights: FloatArray, before: IntArray, after: IntArray, n_clusters: int
+    ) -> "ViewSums":
         """Return the sums in other clusters, as a sample X of the rows has moved to them.
 
-        Rows of the sample move exactly; all others of a cluster in the same proportions.
+        Rows of the sample, each by the weight that it has in the sums, move exactly; all others of
+        a cluster in the same proportions.
         """
-        shares, n = self.moves(before, after, n_clusters)
-        rest = self.S - sums_by_cluster(X, before, self.n_clusters)
-        S = rest @ shares + sums_by_cluster(X, after, n_clusters)
+        shares, n = self.moves(weights, before, after, n_clusters)
+        leave = weights[:, np.newaxis] * indicator(before, self.n_clusters)
+        enter = weights[:, np.newaxis] * indicator(after, n_clusters)
+        S = (self.S - dense(X.T @ leave)) @ shares + dense(X.T @ enter)
         return ViewSums(S, self.Q, n, _norms(S))
 
     def moves(
-        self, before: IntArray, after: IntArray, n_clusters: int
+        self, weights: FloatArray, before: IntArray, after: IntArray, n_clusters: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return which share of a cluster goes where as a sample moves, and rows by new cluster."""
         moves = np.zeros((self.n_clusters, n_clusters))
         np.add.at(moves, (before, after), 1)
         shares = _shares(moves)
-        # A sample may hold rows that have faded from the sums.
-        return shares, np.maximum(self.n - moves.sum(axis=1), 0) @ shares + moves.sum(axis=0)
+        rest = np.maximum(self.n - np.bincount(before, weights, self.n_clusters), 0)
+        return shares, rest @ shares + np.bincount(after, weights, n_clusters)
 
     def on(self, columns: Columns) -> "ViewSums":
         """Return copies on some columns."""
@@ -131,11 +137,6 @@ def _shares(moves: FloatArray) -> FloatArray:
         # Clusters beyond the new number go to the first.
         stay[moves.shape[1] :, 0] = 1
     return np.where(totals > 0, moves / np.maximum(totals, 1), stay)
-
-
-def sums_by_cluster(X: Block, labels: IntArray, n_clusters: int) -> FloatArray:
-    """Return the sum of every feature over the rows of every cluster, of shape (D, K)."""
-    return np.asarray(dense(X.T @ indicator(labels, n_clusters)), np.float64)
 
 
 def indicator(labels: IntArray, n_clusters: int) -> FloatArray:
@@ -187,7 +188,7 @@ def fit_to_clusters(
     """
     fit = np.zeros((X[0].shape[0], views[0].n_clusters))
     for X_v, view, weight in zip(X, views, weights, strict=True):
-        lengths = np.sqrt(np.outer(squared_lengths(X_v), view.norms))
+        lengths = np.outer(np.sqrt(squared_lengths(X_v)), np.sqrt(view.norms))
         product = dense(X_v @ view.S)
         fit += weight * np.divide(product, lengths, out=np.zeros_like(fit), where=lengths > 0)
     return fit
