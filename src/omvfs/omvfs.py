@@ -33,7 +33,7 @@ from omvfs.model.explanation import (
 from omvfs.model.holdout import budget, explained_variances, selection_quality
 from omvfs.model.learning import Answers, ChunkInfo, Criterion, Update
 from omvfs.model.stability import selections
-from omvfs.parameters import seed_of, whole
+from omvfs.parameters import check_not_gone, seed_of, whole
 from omvfs.parts import Part, merge_models
 from omvfs.prepare import Preparing, bits_of, hash_bits, hashed_views, steps_of
 from omvfs.report import Report, report_on
@@ -160,6 +160,12 @@ class OMVFS(StreamSelector[FittedState]):
     _parts: tuple[Part, ...]
     # Clusters of the rows that `fit` was given, as long as nothing was learned since.
     _labels: NDArray[np.intp] | None
+
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        """Refuse parameters of earlier versions, with what to do instead."""
+        check_not_gone(params)
+        new: Self = super().__new__(cls)
+        return new
 
     def __init__(
         self,

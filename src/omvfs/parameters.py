@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ GONE = {
 }
 
 
-def check_not_gone(names: Sequence[str]) -> None:
+def check_not_gone(names: Iterable[str]) -> None:
     """Refuse parameters of earlier versions, with what to do instead.
 
     Examples
@@ -44,9 +44,11 @@ def check_not_gone(names: Sequence[str]) -> None:
     ValueError: There is no parameter remainder any more. Leave the columns that are in no view \
 out of X.
     """
-    for name in names:
-        if name in GONE:
-            raise ValueError(f"There is no parameter {name} any more. {GONE[name]}")
+    found = [
+        f"There is no parameter {name} any more. {GONE[name]}" for name in names if name in GONE
+    ]
+    if found:
+        raise ValueError("\n".join(found))
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:

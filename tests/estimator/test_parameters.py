@@ -132,6 +132,8 @@ def test_a_parameter_that_is_gone_is_refused_with_what_to_do_instead(name):
         said = re.escape(f"no parameter {name} any more. {GONE[name][:20]}")
         with pytest.raises(ValueError, match=said):
             each.set_params(**{name: None})
+    with pytest.raises(ValueError, match=said):
+        OMVFS(**{name: None})
 
 
 def test_partial_fit_takes_no_other_keywords():

@@ -9,6 +9,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.metrics import adjusted_mutual_info_score
 
 from omvfs.model.arrays import Block
+from omvfs.model.clustering import N_STARTS
 from omvfs.model.learning import Answers, Criterion
 from omvfs.model.separation import variances
 from omvfs.model.sums import ViewSums, fit_to_clusters
@@ -51,7 +52,7 @@ def selection_quality(
     by_view = np.array([np.broadcast_to(size, len(answers.rows)) for size in sizes])
     found = []
     for looked_at, judged in halves(len(answers.state.sample), n_halvings, answers.settings.seed):
-        scores = on_rows(answers, looked_at, answers.settings.seed).scores(criterion)
+        scores = on_rows(answers, looked_at, answers.settings.seed, n_starts=1).scores(criterion)
         found.append(_judged(answers, scores, looked_at, judged, by_view))
     return np.stack(found)
 
@@ -72,7 +73,7 @@ def halves(n_rows: int, n: int, seed: int) -> Iterator[tuple[IntArray, IntArray]
         yield second, first
 
 
-def on_rows(answers: Answers, rows: IntArray, seed: int) -> Answers:
+def on_rows(answers: Answers, rows: IntArray, seed: int, n_starts: int = N_STARTS) -> Answers:
     """Return the answers that some rows of the sample give, as if there were no others.
 
     They are clustered anew, into as many clusters.
@@ -93,7 +94,7 @@ def on_rows(answers: Answers, rows: IntArray, seed: int) -> Answers:
     # The sample has as many rows of every age as count: they are alike.
     K = answers.clustering.n_clusters
     settings = replace(answers.settings, n_clusters=K, seed=seed, half_life=None)
-    return Answers(replace(state, views=tuple(views), sample=sample), settings)
+    return Answers(replace(state, views=tuple(views), sample=sample), settings, n_starts)
 
 
 def _judged(
