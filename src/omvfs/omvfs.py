@@ -25,7 +25,7 @@ from omvfs.fitted import FittedState
 from omvfs.model.drift import Change
 from omvfs.model.explanation import (
     carried,
-    explanation,
+    explained,
     means_by_cluster,
     shares_of_rows,
     standing_for,
@@ -307,24 +307,11 @@ class OMVFS(StreamSelector[FittedState]):
         """
         answers, v = self._answers, self.schema_.number_of(view)
         j = _number_of_feature(self.schema_, v, feature)
-        found = explanation(answers, v, j)
-        return Explanation(
-            view=view,
-            feature=_name(self.schema_, v, j),
-            rank=found.rank,
-            n_features=self.schema_.widths[v],
-            selected=bool(self.view_support_[view][j]),
-            score=found.score,
-            share=found.share,
-            deviation=found.deviation,
-            kept=found.kept,
-            repeats=None if found.repeats < 0 else _name(self.schema_, v, found.repeats),
-            r_squared=found.r_squared,
-            mean=found.mean,
-            means=tuple(found.means.tolist()),
-            cluster=None if found.cluster < 0 else found.cluster,
-            share_of_rows=found.share_of_rows,
-        )
+        found = explained(answers, v, j)
+        if found["repeats"] is not None:
+            found["repeats"] = _name(self.schema_, v, found["repeats"])
+        width, selected = self.schema_.widths[v], bool(self.view_support_[view][j])
+        return Explanation(view, _name(self.schema_, v, j), width, selected, **found)
 
     @on_one_thread
     def cluster_features(

@@ -234,9 +234,11 @@ class Explanation:
     view : str
     feature : str or int
         Its name, or its number if it has none.
-    rank, n_features : int
-        Its rank in the view, 1 = best, and of how many.
+    n_features : int
+        Features of the view.
     selected : bool
+    rank : int
+        Its rank in the view, 1 = best.
     score : float
         By ``criterion="separation"``: share × deviation × kept.
     share : float
@@ -244,7 +246,7 @@ class Explanation:
     deviation : float
         Its standard deviation.
     kept : float
-        What is left of it as it repeats a better feature, from 0 to 1: (1 − r²)⁸.
+        What is left of it as it repeats a better feature, from 0 to 1: (1 − r²)⁴.
     repeats : str or int or None
         The better feature that it repeats most; None if there is none.
     r_squared : float
@@ -261,9 +263,9 @@ class Explanation:
 
     view: str
     feature: str | int
-    rank: int
     n_features: int
     selected: bool
+    rank: int
     score: float
     share: float
     deviation: float

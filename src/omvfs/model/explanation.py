@@ -1,6 +1,6 @@
 """Why a feature has its rank, in parts that add up; and which features stand for a cluster."""
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,99 +8,37 @@ from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block
 from omvfs.model.learning import Answers
-from omvfs.model.separation import DISCOUNT, variances
+from omvfs.model.separation import discounted, variances
 from omvfs.model.sums import ViewSums
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """The parts of a score: share · deviation · (1 − r²)^DISCOUNT.
+def explained(answers: Answers, v: int, j: int) -> dict[str, Any]:
+    """Return the parts of the score of column j of view v, as `omvfs.results.Explanation` has them.
 
-    Attributes
-    ----------
-    rank : int
-        Among the features of the view, 1 is best.
-    score : float
-    share : float
-        Share of its variance that the clusters explain, from 0 to 1, beyond what chance gives.
-    deviation : float
-        Its standard deviation.
-    r_squared : float
-        With the better feature that it repeats most, from 0 to 1.
-    repeats : int
-        Which one that is, −1 if none.
-    mean : float
-        Over all rows that have the view.
-    means : array of shape (K,)
-        Over the rows of every cluster, in the units of the feature; nan for a cluster of no rows.
-    carried : array of shape (K,)
-        Share of the variance between clusters that each carries; they add up to 1, or are all 0.
-    share_of_rows : float
-        Of the sampled rows that have the view, those in which the feature is not 0.
-    """
-
-    rank: int
-    score: float
-    share: float
-    deviation: float
-    r_squared: float
-    repeats: int
-    mean: float
-    means: FloatArray
-    carried: FloatArray
-    share_of_rows: float
-
-    @property
-    def separation(self) -> float:
-        """What it would score if it repeated no other: share · deviation."""
-        return self.share * self.deviation
-
-    @property
-    def kept(self) -> float:
-        """What repetition leaves of it: (1 − r²)^DISCOUNT, from 0 to 1."""
-        return float((1 - self.r_squared) ** DISCOUNT)
-
-    @property
-    def lift(self) -> FloatArray:
-        """Means by cluster over the mean of all rows; nan where that is 0."""
-        return self.means / (self.mean or np.nan)
-
-    @property
-    def cluster(self) -> int:
-        """Of the clusters above the mean, that which carries most; −1 if there is none."""
-        above = np.where(self.means > self.mean, self.carried, 0)
-        return int(above.argmax()) if above.any() else -1
-
-
-def explanation(answers: Answers, v: int, j: int) -> Explanation:
-    """Explain the rank of one feature.
-
-    Parameters
-    ----------
-    answers : Answers
-    v, j : int
-        The view, and the column of it.
+    A feature it repeats is a column, and None stands for no such feature and no such cluster.
     """
     sums = answers.reclustered.views[v].on(np.array([j]))
     scores, (r_squared, repeated) = answers.scores()[v], answers.repetitions[v]
     deviation = float(np.sqrt(variances(sums)[1][0]))
-    separation = float(answers.separations[v][j])
     rows = answers.rows[v][np.flatnonzero(answers.state.sample.present[:, v])]
-    return Explanation(
-        rank=rank_of(scores, j),
-        score=float(scores[j]),
-        share=separation / deviation if deviation else 0.0,
-        deviation=deviation,
-        r_squared=float(r_squared[j]),
-        repeats=int(repeated[j]),
-        mean=float(sums.S.sum() / max(sums.n.sum(), 1.0)),
-        means=means_by_cluster(sums)[0],
-        carried=carried(sums)[0],
-        share_of_rows=float(shares_of_rows(rows[:, [j]])[0]),
-    )
+    mean, means = float(sums.S.sum() / max(sums.n.sum(), 1.0)), means_by_cluster(sums)[0]
+    above = np.where(means > mean, carried(sums)[0], 0)
+    return {
+        "rank": rank_of(scores, j),
+        "score": float(scores[j]),
+        "share": float(answers.separations[v][j]) / deviation if deviation else 0.0,
+        "deviation": deviation,
+        "kept": float(discounted(1.0, r_squared[j])),
+        "repeats": int(repeated[j]) if repeated[j] >= 0 else None,
+        "r_squared": float(r_squared[j]),
+        "mean": mean,
+        "means": tuple(means.tolist()),
+        "cluster": int(above.argmax()) if above.any() else None,
+        "share_of_rows": float(shares_of_rows(rows[:, [j]])[0]),
+    }
 
 
 def rank_of(scores: FloatArray, j: int) -> int:

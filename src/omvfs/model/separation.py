@@ -1,6 +1,7 @@
 """How well features tell clusters apart, and which of them repeat better ones."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -165,6 +166,6 @@ def _scatter(X: Block) -> FloatArray:
     return np.where(found > X.shape[0] * np.finfo(float).eps * squared, found, 0)
 
 
-def discounted(score: FloatArray, r_squared: FloatArray) -> FloatArray:
+def discounted(score: Any, r_squared: Any) -> Any:
     """Return scores times (1 − r²)^DISCOUNT: a feature that repeats a better one loses its own."""
     return score * (1 - r_squared) ** DISCOUNT
