@@ -115,21 +115,8 @@ def watched(
 ) -> tuple[Watch, list[Change]]:
     """Count the rows of a chunk, and tell where the stream has changed.
 
-    Parameters
-    ----------
-    watch : Watch
-    X : sequence of array or CSR matrix of shape (m, D_v)
-        Rows by view, zero where they lack it. Columns may have come since the last chunk.
-    present : bool array of shape (m, n_views), optional
-        Which rows have which views; by default all.
-    seed : int
-        Of the clusters of the reference.
-
-    Returns
-    -------
-    watch : Watch
-    changes : list of Change
-        After each, a reference is made anew of the next rows.
+    Rows of X are zero in views they lack. Columns may have come since the last chunk. After each
+    change a reference is made anew of the next rows.
     """
     changes, done, m = [], 0, X[0].shape[0]
     while done < m:

@@ -75,21 +75,7 @@ def mean_separation(
     """Return the separation of every feature, averaged over some clusterings of the sample.
 
     As `variances` of ``view.relabel(X, weights, before, labels, n_clusters)`` for the labels of
-    each clustering, averaged, but for all clusterings at a time.
-
-    Parameters
-    ----------
-    view : ViewSums
-        Sums of all rows.
-    X : array or CSR matrix of shape (n, D)
-        Rows of the sample.
-    weights : array of shape (n,)
-        What they weigh in the sums.
-    before : int array of shape (n,)
-        Their clusters.
-    after : sequence of int array of shape (n,)
-        Their clusters in each clustering.
-    n_clusters : int
+    each clustering in `after`, averaged, but for all clusterings at a time.
     """
     total = variances(view)[1]
     moves = [view.moves(weights, before, labels, n_clusters) for labels in after]

@@ -81,22 +81,8 @@ def selections(
 ) -> list[NDArray[np.bool_]]:
     """Return which features are selected by random halves of the sample.
 
-    Each half is clustered and ranked as if it were all: another seed, other rows.
-
-    Parameters
-    ----------
-    answers : Answers
-    sizes : sequence of int
-        How many features of every view are selected.
-    n : int
-        How many halves are drawn.
-    criterion : {"separation", "norm"} or callable
-        By which features are ranked.
-
-    Returns
-    -------
-    list of bool array of shape (n, D_v)
-        By view, for `stability_index`.
+    Each of n halves is clustered and ranked as if it were all: another seed, other rows. `sizes`
+    are numbers of features by view. Returns an array of shape (n, D_v) by view.
     """
     seed, n_rows = answers.settings.seed, len(answers.state.sample)
     found = [np.zeros((n, X.shape[1]), bool) for X in answers.rows]
