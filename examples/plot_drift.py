@@ -2,8 +2,8 @@
 A stream that changes
 =====================
 
-After 6,000 rows every topic takes other words. The change is noticed, and the ranking follows if it
-is told to forget.
+After 6,000 rows every topic takes other words. The change is noticed, but the ranking follows only
+if it is told to forget: a stream whose groups change needs ``half_life``.
 """
 
 import matplotlib.pyplot as plt

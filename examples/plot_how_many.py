@@ -2,8 +2,8 @@
 How many clusters, and how many features?
 =========================================
 
-Neither has to be known. With ``n_clusters="auto"`` it is the number of clusters that each view
-foretells best. The second can be asked when all is learned.
+Neither has to be known. With ``n_clusters="auto"`` there are as many clusters as each view
+foretells well. The second can be asked when all is learned.
 """
 
 import matplotlib.pyplot as plt

@@ -65,8 +65,9 @@ class OMVFS(StreamSelector[FittedState]):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of consensus clusters K. With "auto", the number whose clusters are best foretold by
-        each view alone on rows held out. Selections depend little on it.
+        Number of consensus clusters K. With "auto", the most that each view alone foretells on rows
+        held out as well as the best number, within one standard deviation. Selections depend little
+        on it.
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
@@ -82,7 +83,7 @@ class OMVFS(StreamSelector[FittedState]):
         view, or by view name: "l2", "log1p", "tfidf", "scale", "hash:20".
     criterion : {"separation", "norm"} or callable, default="separation"
         How features are scored. "separation": the share of a feature's variance that lies between
-        clusters, times its standard deviation, averaged over several clusterings of the sample, and
+        clusters, times its standard deviation, averaged over eight clusterings of the sample, and
         discounted if it repeats a better feature. "norm": as in the paper, the norm of the
         feature's sums by cluster. A callable ``f(S, Q, n)`` gets the sums of a view by cluster
         (D × K), the sums of squares (D) and the rows by cluster (K), and returns D scores.
@@ -92,17 +93,18 @@ class OMVFS(StreamSelector[FittedState]):
     n_neighbors : int, default=20
         Neighbours of a row in the graphs over which the sample is filtered.
     sample_size : int, default=2000
-        Rows of the random sample that is kept: clusters are found in it.
+        Rows of the random sample that is kept: clusters are found in it. With a `half_life`, no
+        more than about 1.44 times that.
     batch_size : int, default=200
         Rows of a chunk in `fit`.
     half_life : float or None, default=None
         Rows after which a row counts half, a quarter after twice as many, and so on. By default no
-        row fades.
+        row fades. A stream whose groups change needs it.
     new_features : {"error", "ignore", "grow"}, default="error"
         What to do with features that earlier chunks did not have, where features have names.
     detect_drift : bool, default=False
-        Whether to tell when the stream changes, see `drift_`. A stream that never changes is
-        reported as changed with a chance of at most 1 %, however long it is.
+        Whether to tell when the stream changes, see `drift_`; nothing is forgotten by it. A stream
+        that never changes is reported as changed with a chance of at most 1 %, however long it is.
     random_state : int, RandomState instance or None, default=None
         Seed of every random choice.
 

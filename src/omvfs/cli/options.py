@@ -276,7 +276,7 @@ _TEXTS = {
     "vocabulary": "Words of a view to count, one a line, and no others; repeat it for more.",
     "layer": "Layer to read instead of X, of .h5ad and .h5mu.",
     "clusters": "Groups of rows to look for; features that tell them apart rank first. auto: as "
-    "many as the rows tell.",
+    "many as the views foretell.",
     "features": "Features to select in each view: a number (200), a share (0.1), auto (as many "
     "as are enough), all, or by view (text=200,image=50).",
     "total": "Features to select in all instead, the best of all views: a number (500), or a "
@@ -286,7 +286,7 @@ _TEXTS = {
     "for more steps, done in this order.",
     "batch-size": "Rows to read and learn from at a time: a chunk.",
     "half-life": "Forget slowly: a row counts half after this many more rows. By default nothing "
-    "is forgotten.",
+    "is forgotten; rows whose groups change need it.",
     "detect-drift": "Notice when the rows change, and tell at which row and how.",
     "seed": "Fixes all random choices: the same number gives the same ranking.",
     "workers": "Processes of this machine to learn in, each from one file at a time; what they "

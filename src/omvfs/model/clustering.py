@@ -88,7 +88,7 @@ class Clustering:
 
     @property
     def quality(self) -> float:
-        """Holdout agreement, mean of the views: what candidates are compared by."""
+        """Holdout agreement, mean of the views: what numbers of clusters are compared by."""
         return float(self.agreement.mean())
 
 
@@ -105,11 +105,11 @@ def embedded(X: Block, n_neighbors: int, has: NDArray[np.bool_] | None = None) -
     Examples
     --------
     >>> view = embedded(np.array([[1.0, 0.0], [2.0, 0.1], [0.0, 3.0], [0.1, 3.0]]), 1)
-    >>> view.graph.toarray().round()
-    array([[0., 1., 0., 0.],
-           [1., 0., 0., 0.],
-           [0., 0., 0., 1.],
-           [0., 0., 1., 0.]])
+    >>> view.graph.toarray().round().astype(int)
+    array([[0, 1, 0, 0],
+           [1, 0, 0, 0],
+           [0, 0, 0, 1],
+           [0, 0, 1, 0]])
     """
     n = X.shape[0]
     has = np.ones(n, bool) if has is None else has

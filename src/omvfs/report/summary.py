@@ -27,7 +27,7 @@ FEATURES, FEATURES_OF_VIEW, TELLING = 240, 200, 6
 POINTS, EVENTS, EXAMPLES = 160, 20, 3
 # Characters of a name, of what is said of a run, and how many things are said of it.
 LETTERS, COMMAND, LINES = 64, 2000, 20
-# Of the rows of the reservoir, those that a resample draws.
+# Of the rows of the sample, those that a resample draws.
 _SHARE = 0.5
 # Features that fewer rows have than this name a cluster: what most rows have says little.
 _RARE = 0.5
