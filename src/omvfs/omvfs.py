@@ -312,8 +312,14 @@ class OMVFS(StreamSelector[FittedState]):
         found = explained(answers, v, j)
         if found["repeats"] is not None:
             found["repeats"] = _name(self.schema_, v, found["repeats"])
-        width, selected = self.schema_.widths[v], bool(self.view_support_[view][j])
-        return Explanation(view, _name(self.schema_, v, j), width, selected, **found)
+        return Explanation(
+            view=view,
+            feature=_name(self.schema_, v, j),
+            rank=int(self.view_ranking_[view][j]),
+            n_features=self.schema_.widths[v],
+            selected=bool(self.view_support_[view][j]),
+            **found,
+        )
 
     @on_one_thread
     def cluster_features(
@@ -354,7 +360,7 @@ class OMVFS(StreamSelector[FittedState]):
             sums = self._answers.reclustered.views[v]
             features, parts = standing_for(self._answers, v, k, n)
             means = means_by_cluster(sums.on(features))[:, k]
-            overall = sums.S[features].sum(axis=1) / max(sums.n.sum(), 1.0)
+            overall = sums.on(features).mean
             for j, part, own, every in zip(features, parts, means, overall, strict=True):
                 name = _name(self.schema_, v, int(j))
                 strength = float(own / every) if every else np.inf
@@ -660,8 +666,8 @@ class OMVFS(StreamSelector[FittedState]):
             return ()
         if self._parts:
             return self._parts
-        # Whoever goes on learning takes a copy first.
-        known = self._known = copy.deepcopy(self._known)
+        # A copy: learning on writes into the sums.
+        known = copy.deepcopy(self._known)
         columns = None if self._columns is None else self._columns.astype("<i8").tobytes()
         own = asdict(known.settings)
         del own["seed"]

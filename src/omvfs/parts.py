@@ -1,5 +1,6 @@
 """Merge estimators that have learned from parts of a stream."""
 
+import copy
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -231,7 +232,7 @@ class Merger:
         """Return what the parts have learned together, and what happened in their chunks."""
         if len(self._order) == 1:
             part = self._load(0)
-            return part.known, part.history
+            return copy.deepcopy(part.known), part.history
         settings = self._settings
         sample = in_pairs(self._state(i, self._load(i).known).sample for i in self._order)
         widths = self.schema.widths
@@ -255,7 +256,7 @@ class Merger:
             self._first.known.dtype,
             tuple(sorted(self._keys)),
             self._grows,
-            Watch.empty(len(widths)) if settings.detect_drift else None,
+            Watch.empty(len(widths), self._n_rows) if settings.detect_drift else None,
             total.drift,
         )
         return known, total.history

@@ -59,8 +59,7 @@ class Learned:
 def pack_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as values that JSON can hold.
 
-    A `RandomState` is left out: it decides nothing more once learning has begun. So are those who
-    are asked and told of changes of the stream: they are not saved.
+    A `RandomState` is left out: it decides nothing more once learning has begun.
 
     Examples
     --------

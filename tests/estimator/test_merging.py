@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 import omvfs
 from omvfs import OMVFS, Views
+from omvfs.datasets import make_planted
 from omvfs.model.sums import ViewSums
 from streams import lacking, learned, presence, two_views
 from support import fingerprint
@@ -299,3 +300,31 @@ def test_a_part_is_known_by_its_rows():
 
     # Whatever was made of them; not by sums, which no two machines round alike.
     assert key(0) == key(0, n_clusters=5, criterion="norm") != key(1)
+
+
+def test_learning_on_changes_no_other_estimator():
+    views = two_views(0, 100)
+    a, b, c = parts_of(views, (40, 30, 30), sample_size=20)
+    both = a.merge(b)
+    before = learned(both.merge(c)), learned(a)
+    copy.deepcopy(a).partial_fit(views)
+    a.partial_fit(views)
+    assert learned(both.merge(c)) == before[0]
+    # Of one part that has seen rows, too.
+    alone = b.merge(clone(b))
+    kept = learned(b)
+    alone.partial_fit(views)
+    assert learned(b) == kept
+
+
+def test_changes_after_a_merge_are_told_by_the_rows_of_all():
+    data = make_planted(
+        4000, n_features=(300, 200), n_informative=(60, 50), drift_at=(3000,), random_state=0
+    )
+    rows = Views(data.views)
+    params = {"n_clusters": 4, "detect_drift": True, "random_state": 0}
+    a, b = (OMVFS(**params).fit(rows[i : i + 400]) for i in (0, 400))
+    model = a.merge(b)
+    for start in range(800, 4000, 200):
+        model.partial_fit(rows[start : start + 200])
+    assert 3000 < model.drift_[0].row <= 3600

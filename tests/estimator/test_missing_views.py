@@ -151,3 +151,15 @@ def test_planted_features_are_found_though_half_of_the_rows_lack_a_view(planted)
     of_known, of_zeros, of_dropped = np.mean(found, axis=0)
     assert of_known >= 0.85 * found_in(planted, Views(planted.views))
     assert of_known > max(of_zeros, of_dropped), found
+
+
+def test_features_repeat_others_on_the_rows_that_have_the_view_alone():
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 6)) + 1
+    has = rng.random(400) < 0.5
+    model = OMVFS(3, **QUICK).fit(Views({"a": X, "b": X[:, :3]}, present={"a": has}))
+    alone = np.corrcoef(X[has].T)
+    for j in range(6):
+        found = model.explain("a", j)
+        if found.repeats is not None:
+            assert found.r_squared == pytest.approx(alone[j, found.repeats] ** 2, abs=1e-6)

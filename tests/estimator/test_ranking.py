@@ -83,3 +83,34 @@ def test_a_copy_of_a_feature_is_last_and_the_feature_keeps_its_score():
     ranks = OMVFS(3, random_state=0).fit(more).view_ranking_["text"]
     assert ranks[best] == 1
     assert ranks[12] == 13
+
+
+@every_dtype
+def test_a_constant_scores_nothing_whatever_it_is(dtype):
+    rng = np.random.default_rng(0)
+    constants = 10.0 ** rng.uniform(0, 6, 20)
+    X = np.hstack([rng.random((600, 5)), np.tile(constants, (600, 1))]).astype(dtype)
+    model = OMVFS(3, batch_size=50, random_state=0).fit(X)
+    assert (model.scores_[5:] == 0).all()
+    assert model.scores_[:5].any()
+
+
+@every_dtype
+def test_correlations_do_not_depend_on_the_mean(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.integers(-8, 9, (500, 6)).astype(dtype)
+    near, far = (OMVFS(3, random_state=0).fit([X, Y]) for Y in (X, X + dtype(2048)))
+    r_squared = np.square(np.corrcoef(X.T))
+    for model in (near, far):
+        for j in range(6):
+            found = model.explain("view_1", j)
+            if found.repeats is not None:
+                assert found.r_squared == pytest.approx(r_squared[j, found.repeats], abs=1e-4)
+
+
+def test_the_rank_that_is_explained_is_that_of_the_criterion():
+    views = two_views(0, 60)
+    for criterion in ("separation", "norm", lambda S, Q, n: Q):
+        model = OMVFS(3, criterion=criterion, random_state=0).fit(views)
+        for j, rank_of_j in enumerate(model.view_ranking_["text"]):
+            assert model.explain("text", j).rank == rank_of_j

@@ -167,7 +167,7 @@ def test_scores_of_a_stream_are_those_of_its_rows_if_all_are_in_the_sample(kind,
         np.testing.assert_allclose(dense(answers.rows[v]), X[v])
         expected = oracle.separation(X[v][has].tolist(), [each[has] for each in others])
         np.testing.assert_allclose(answers.separations[v], expected, atol=1e-9)
-        r = oracle.repetition(X[v].tolist(), expected, COMPARED)
+        r = oracle.repetition(X[v][has].tolist(), expected, COMPARED)
         np.testing.assert_allclose(scores, expected * (1 - r) ** DISCOUNT, atol=1e-4)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from omvfs.datasets import Planted
-from omvfs.model.holdout import budget, enough, explained_variances, selection_quality
+from omvfs.model.holdout import budget, explained_variances, selection_quality
 from omvfs.model.learning import Answers
 from omvfs.model.stability import selections, stability_index
 
@@ -45,11 +45,6 @@ def test_rows_that_lack_a_view_are_judged_by_the_others(planted: Planted, learn:
         X[v] = X_v.multiply(present[:, [v]]).tocsr()
     mean = selection_quality(learn(X, 4, present), [20]).mean(axis=0)
     assert np.all(mean > 0.3)
-
-
-def test_enough_is_the_best_where_nothing_is_near() -> None:
-    assert enough(np.array([[0.1, 0.2, 0.9], [0.1, 0.2, 0.91]])) == 2
-    assert enough(np.full((4, 3), 0.5)) == 0
 
 
 def test_a_larger_budget_has_all_that_a_smaller_one_has(answers: Answers) -> None:

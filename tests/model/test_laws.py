@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -176,3 +177,30 @@ def test_an_update_changes_nothing_until_it_is_committed_and_rolls_back(kind, se
     update.rollback()
     assert fingerprint(state) == before
     assert fingerprint(step(state, chunk, own).commit()) == after
+
+
+@given(seed=seeds, cut=st.integers(1, 39), half_life=st.sampled_from([None, 30.0]))
+@few
+def test_the_sample_does_not_depend_on_how_rows_are_cut_into_chunks(seed, cut, half_life):
+    X = np.random.default_rng(seed).random((40, D))
+    own = Settings(K, sample_size=15, half_life=half_life, seed=seed)
+    found = []
+    for sizes in ((0, 40), (0, cut, 40)):
+        state = State.empty([D], own)
+        for start, stop in pairwise(sizes):
+            state = step(state, [X[start:stop]], own).commit()
+        found.append(state.sample.compact())
+    for name in ("keys", "arrived"):
+        np.testing.assert_array_equal(*(getattr(each, name) for each in found))
+    np.testing.assert_array_equal(*(each.pieces[0][0] for each in found))
+
+
+def test_rows_of_a_cluster_that_the_sample_lacks_in_a_view_go_where_its_others_go():
+    X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    sums = ViewSums.from_rows(X, np.array([0, 0, 1, 1]), 2)
+    before, after = np.array([0, 0, 1]), np.array([1, 1, 0])
+    # The third row of the sample lacks the view.
+    rows = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    moved = sums.relabel(rows, np.array([1.0, 1.0, 0.0]), before, after, 2)
+    np.testing.assert_array_equal(moved.S, [[0, 2], [2, 0]])
+    np.testing.assert_array_equal(moved.n, [2, 2])

@@ -21,10 +21,11 @@ def column_sums(X: Block) -> NDArray[np.float64]:
 
 
 def squared_entries(X: Block) -> Block:
-    """Return X ∘ X."""
+    """Return X ∘ X, in double precision."""
     if not sp.issparse(X):
-        return np.square(X)
-    return sp.csr_array((np.square(X.data), X.indices, X.indptr), shape=X.shape)
+        return np.square(X, dtype=np.float64)
+    squares = np.square(X.data, dtype=np.float64)
+    return sp.csr_array((squares, X.indices, X.indptr), shape=X.shape)
 
 
 def squared_row_norms(X: Block) -> Array:

@@ -105,9 +105,9 @@ class Watch:
     n_tests: int = 0
 
     @classmethod
-    def empty(cls, n_views: int) -> "Watch":
-        """Return the watch of a stream that has not begun."""
-        return cls(Sample.empty(FIRST, n_views))
+    def empty(cls, n_views: int, n_rows: int = 0) -> "Watch":
+        """Return the watch of a stream of which so many rows were not watched."""
+        return cls(Sample.empty(FIRST, n_views), n_rows=n_rows)
 
 
 def watched(

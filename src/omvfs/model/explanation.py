@@ -24,10 +24,9 @@ def explained(answers: Answers, v: int, j: int) -> dict[str, Any]:
     scores, (r_squared, repeated) = answers.scores()[v], answers.repetitions[v]
     deviation = float(np.sqrt(variances(sums)[1][0]))
     rows = answers.rows[v][np.flatnonzero(answers.state.sample.present[:, v])]
-    mean, means = float(sums.S.sum() / max(sums.n.sum(), 1.0)), means_by_cluster(sums)[0]
+    mean, means = float(sums.mean[0]), means_by_cluster(sums)[0]
     above = np.where(means > mean, carried(sums)[0], 0)
     return {
-        "rank": rank_of(scores, j),
         "score": float(scores[j]),
         "share": float(answers.separations[v][j]) / deviation if deviation else 0.0,
         "deviation": deviation,
@@ -39,18 +38,6 @@ def explained(answers: Answers, v: int, j: int) -> dict[str, Any]:
         "cluster": int(above.argmax()) if above.any() else None,
         "share_of_rows": float(shares_of_rows(rows[:, [j]])[0]),
     }
-
-
-def rank_of(scores: FloatArray, j: int) -> int:
-    """Return the rank of one feature, 1 = best; among equal scores the first is better.
-
-    Examples
-    --------
-    >>> [rank_of(np.array([0.2, 0.9, 0.2]), j) for j in range(3)]
-    [2, 1, 3]
-    """
-    better = np.count_nonzero(scores > scores[j]) + np.count_nonzero(scores[:j] == scores[j])
-    return 1 + int(better)
 
 
 def means_by_cluster(sums: ViewSums) -> FloatArray:
@@ -78,7 +65,7 @@ def carried(sums: ViewSums) -> FloatArray:
     array([[0.75, 0.17, 0.08],
            [0.  , 0.  , 0.  ]])
     """
-    mean = sums.S.sum(axis=1, keepdims=True) / max(sums.n.sum(), 1.0)
+    mean = sums.mean[:, np.newaxis]
     parts = sums.n * np.square(np.nan_to_num(means_by_cluster(sums)) - mean)
     whole = parts.sum(axis=1, keepdims=True)
     # Means that are equal may differ by rounding.
@@ -108,8 +95,8 @@ def standing_for(answers: Answers, v: int, k: int, n: int) -> tuple[IntArray, Fl
         Of the score of each, what the cluster carries.
     """
     sums = answers.reclustered.views[v]
-    means, mean = means_by_cluster(sums)[:, k], sums.S.sum(axis=1) / max(sums.n.sum(), 1.0)
-    parts = np.where(means > mean, answers.scores()[v] * carried(sums)[:, k], 0)
+    means = means_by_cluster(sums)[:, k]
+    parts = np.where(means > sums.mean, answers.scores()[v] * carried(sums)[:, k], 0)
     best = np.argsort(-parts, kind="stable")[:n]
     best = best[parts[best] > 0]
     return best, parts[best]

@@ -91,7 +91,7 @@ def on_rows(answers: Answers, rows: IntArray, seed: int, n_starts: int = N_START
     for X, has in zip(sample.pieces[0], sample.present.T, strict=True):
         own = np.flatnonzero(has)
         views.append(ViewSums.from_rows(X[own], sample.labels[own], 1))
-    # The sample has as many rows of every age as count: they are alike.
+    # The sample has about as many rows of every age as count: they are alike.
     K = answers.clustering.n_clusters
     settings = replace(answers.settings, n_clusters=K, seed=seed, half_life=None)
     return Answers(replace(state, views=tuple(views), sample=sample), settings, n_starts)
@@ -137,30 +137,6 @@ def _agreement(
     fit = fit_to_clusters(rows, sums, weights)
     foretold = np.where(fit.any(axis=1), fit.argmax(axis=1), fit.shape[1])
     return max(float(adjusted_mutual_info_score(labels, foretold)), 0.0)
-
-
-def enough(agreement: FloatArray) -> int:
-    """Return the first size whose mean agreement is within one standard deviation of the best.
-
-    The standard deviation over halves, mean of the sizes.
-
-    Parameters
-    ----------
-    agreement : array of shape (n_halves, n_sizes)
-        Of all views together, or of one; sizes ascend.
-
-    Returns
-    -------
-    int
-        Number of the size, from 0.
-
-    Examples
-    --------
-    >>> enough(np.array([[0.2, 0.70, 0.8, 0.8], [0.2, 0.76, 0.7, 0.8], [0.2, 0.79, 0.8, 0.7]]))
-    1
-    """
-    mean = agreement.mean(axis=0)
-    return int(np.argmax(mean >= mean.max() - agreement.std(axis=0).mean()))
 
 
 def explained_variances(answers: Answers) -> list[FloatArray]:

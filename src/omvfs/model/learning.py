@@ -59,8 +59,9 @@ class Settings:
     @property
     def n_kept(self) -> int:
         """Rows of the sample: with a half-life, no more than what all rows count together."""
-        every = np.inf if self.half_life is None else 1 / (1 - self.decay(1))
-        return int(min(self.sample_size, max(every, 1)))
+        if self.half_life is None:
+            return self.sample_size
+        return int(min(self.sample_size, max(-1 / np.expm1(-np.log(2) / self.half_life), 1)))
 
     def cluster_at(self, n_rows: int) -> int:
         """Return when the sample is clustered next, after it was with so many rows."""
@@ -114,7 +115,8 @@ class ChunkInfo:
     ----------
     n_rows : int
     fit : float
-        Weighted cosine of its rows with the clusters they were put into, mean of the rows.
+        Weighted sum over the views of the cosines of its rows with the clusters they were put
+        into, mean of the rows.
     reclustered : bool
         Whether the sample was clustered anew after it.
     seconds : float
@@ -206,8 +208,10 @@ def step(
             ([X_v[rows] for X_v in X], settings, None if present is None else present[rows])
             for rows in (slice(room), slice(room, None))
         )
-        update = step(step(state, *first).commit(), *rest)
-        return replace(update, info=replace(update.info, n_rows=m, reclustered=True))
+        filling = step(state, *first)
+        update = step(filling.commit(), *rest)
+        fit = (room * filling.info.fit + (m - room) * update.info.fit) / m
+        return replace(update, info=ChunkInfo(m, fit, reclustered=True))
     views, rho = state.views, settings.decay(m)
     if rho < 1:
         views = tuple([view.decay(rho) for view in views])
@@ -245,8 +249,8 @@ def _keys(n_before: int, m: int, settings: Settings) -> FloatArray:
 
     With a half-life, of two rows the later is kept as much more likely as it counts more.
     """
-    rng = np.random.default_rng([settings.seed, n_before])
-    keys: FloatArray = -np.log(rng.exponential(size=m))
+    generator = np.random.PCG64(settings.seed).advance(n_before)
+    keys: FloatArray = -np.log(-np.log1p(-np.random.Generator(generator).random(m)))
     if settings.half_life is not None:
         keys += (n_before + np.arange(m)) * (np.log(2) / settings.half_life)
     return keys
@@ -311,9 +315,10 @@ class Answers:
 
     @cached_property
     def row_weights(self) -> FloatArray:
-        """What is left of every row of the sample."""
-        later = self.state.n_rows - self.state.sample.arrived
-        weights: FloatArray = self.settings.decay(later.astype(np.float64))
+        """What is left of every row of the sample in every view; nothing where it lacks one."""
+        sample = self.state.sample
+        left = self.settings.decay((self.state.n_rows - sample.arrived).astype(np.float64))
+        weights: FloatArray = left[:, np.newaxis] * sample.present
         return weights
 
     def sums(self, labels: IntArray) -> tuple[ViewSums, ...]:
@@ -328,29 +333,28 @@ class Answers:
     def moved(self, labels: IntArray, n_clusters: int | None = None) -> tuple[ViewSums, ...]:
         """Return the sums of all rows, with the sample in other clusters."""
         K = self.clustering.n_clusters if n_clusters is None else n_clusters
-        sample, found = self.state.sample, []
-        for v, (view, X) in enumerate(zip(self.state.views, self.rows, strict=True)):
-            has = np.flatnonzero(sample.present[:, v])
-            before, after = sample.labels[has], labels[has]
-            found.append(view.relabel(X[has], self.row_weights[has], before, after, K))
+        before, views = self.state.sample.labels, zip(self.state.views, self.rows, strict=True)
+        found = [
+            view.relabel(X, self.row_weights[:, v], before, labels, K)
+            for v, (view, X) in enumerate(views)
+        ]
         return tuple(found)
 
     @cached_property
     def separations(self) -> list[FloatArray]:
         """Separation of every feature by view, averaged over clusterings of the sample."""
-        sample, found = self.state.sample, self.clustering
-        scores = []
-        for v, (view, X) in enumerate(zip(self.state.views, self.rows, strict=True)):
-            has = np.flatnonzero(sample.present[:, v])
-            after = [labels[has] for labels in found.starts]
-            before, own = sample.labels[has], self.row_weights[has]
-            scores.append(mean_separation(view, X[has], own, before, after, found.n_clusters))
-        return scores
+        before, found = self.state.sample.labels, self.clustering
+        views = zip(self.state.views, self.rows, strict=True)
+        return [
+            mean_separation(view, X, self.row_weights[:, v], before, found.starts, found.n_clusters)
+            for v, (view, X) in enumerate(views)
+        ]
 
     @cached_property
     def repetitions(self) -> list[tuple[FloatArray, IntArray]]:
         """By how much every feature repeats a better one, and which, by view."""
-        return [repetition(X, s) for X, s in zip(self.rows, self.separations, strict=True)]
+        views = zip(self.rows, self.state.sample.present.T, self.separations, strict=True)
+        return [repetition(X[np.flatnonzero(has)], scores) for X, has, scores in views]
 
     def scores(self, criterion: Criterion = "separation") -> list[FloatArray]:
         """Return the scores of all features by view; larger is better.

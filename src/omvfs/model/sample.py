@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Block
-from omvfs.model.columns import place_columns
+from omvfs.model.arrays import Block, stack
+from omvfs.model.columns import place_columns, widen_columns
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -125,9 +124,9 @@ class Sample:
         return Sample(self.size, (tuple(blocks),), keys, labels, present, self.arrived[kept])
 
     def grow(self, widths: Sequence[int]) -> "Sample":
-        """Return the sample, in one piece, with columns that its rows did not have yet."""
+        """Return the sample with columns that its rows did not have yet."""
         pieces = tuple(
-            tuple(_widened(X, width) for X, width in zip(piece, widths, strict=True))
+            tuple(widen_columns(X, width) for X, width in zip(piece, widths, strict=True))
             for piece in self.pieces
         )
         return replace(self, pieces=pieces)
@@ -146,19 +145,6 @@ class Sample:
 
 
 def _stacked(blocks: Sequence[Block]) -> Block:
-    """Return rows of some blocks in one; columns that earlier ones do not have yet are zero."""
-    if len(blocks) == 1:
-        return blocks[0]
+    """Return rows of some blocks in one; columns that earlier ones do not have yet are empty."""
     width = max(block.shape[1] for block in blocks)
-    wide = [_widened(block, width) for block in blocks]
-    if any(sp.issparse(block) for block in wide):
-        return sp.csr_array(sp.vstack(wide, format="csr"))
-    return np.vstack(wide)
-
-
-def _widened(X: Block, width: int) -> Block:
-    if X.shape[1] == width:
-        return X
-    if sp.issparse(X):
-        return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-    return np.pad(X, ((0, 0), (0, width - X.shape[1])))
+    return stack([widen_columns(block, width) for block in blocks])

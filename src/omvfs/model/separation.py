@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Block, dense
+from omvfs.model.arrays import Block, column_sums, dense, squared_entries
 from omvfs.model.sums import ViewSums, indicator
 
 FloatArray = NDArray[np.float64]
@@ -34,8 +34,10 @@ def variances(view: ViewSums) -> tuple[FloatArray, FloatArray]:
     ([4.0, 0.25], [2.67, 0.0])
     """
     N = max(view.n.sum(), 1.0)
-    mean = view.S.sum(axis=1) / N
-    total = np.maximum(view.Q / N - mean**2, 0)
+    mean = view.mean
+    total = view.Q / N - mean**2
+    # What may be rounding of the sums is no variance.
+    total = np.where(total > np.finfo(float).eps * view.Q, total, 0)
     # Σ n_k / N (mean_k − mean)² = Σ mean_k² n_k / N − mean²
     between = view.S**2 @ _weights(view.n) - mean**2
     chance = total * ((np.count_nonzero(view.n) - 1) / max(N - 1, 1.0))
@@ -85,13 +87,13 @@ def mean_separation(
     is_in = np.hstack([indicator(labels, n_clusters) for labels in after])
     # Rows of the sample leave their clusters in the old proportions, and enter the new ones.
     enter = weights[:, np.newaxis] * (is_in - indicator(before, view.n_clusters) @ shares)
-    N, between = max(view.n.sum(), 1.0), np.empty_like(total)
+    mean, between = view.mean, np.empty_like(total)
     columns = X.tocsc() if sp.issparse(X) else X
     for start in range(0, len(total), _AT_ONCE):
         own = slice(start, start + _AT_ONCE)
         S = view.S[own] @ shares + dense(columns[:, own].T @ enter)
-        between[own] = S**2 @ by_cluster - (view.S[own].sum(axis=1) / N) ** 2
-    chance = total * ((filled - 1) / max(N - 1, 1.0))
+        between[own] = S**2 @ by_cluster - mean[own] ** 2
+    chance = total * ((filled - 1) / max(view.n.sum() - 1, 1.0))
     return separation(np.maximum(between - chance, 0), total)
 
 
@@ -124,6 +126,8 @@ def repetition(X: Block, score: FloatArray) -> tuple[FloatArray, IntArray]:
     scatter = _scatter(X)
     columns = np.flatnonzero(scatter > 0)
     columns = columns[np.argsort(-score[columns], kind="stable")]
+    if not len(columns):
+        return r_squared, repeated
     scale = 1 / np.sqrt(scatter[columns])
     rows = (
         X.tocsc()[:, columns] @ sp.diags_array(scale) if sp.issparse(X) else X[:, columns] * scale
@@ -146,9 +150,8 @@ def repetition(X: Block, score: FloatArray) -> tuple[FloatArray, IntArray]:
 
 def _scatter(X: Block) -> FloatArray:
     """Return the sum of squared differences from the mean, by column; rounding is not one."""
-    squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
-    sums, squared = (np.asarray(each.sum(axis=0), np.float64).ravel() for each in (X, squares))
-    found: FloatArray = squared - sums**2 / X.shape[0]
+    sums, squared = column_sums(X), column_sums(squared_entries(X))
+    found: FloatArray = squared - sums**2 / max(X.shape[0], 1)
     return np.where(found > X.shape[0] * np.finfo(float).eps * squared, found, 0)
 
 

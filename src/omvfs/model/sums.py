@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Block, dense
+from omvfs.model.arrays import Block, dense, squared_entries
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -60,14 +60,19 @@ class ViewSums:
         """
         weights = np.ones(len(labels)) if weights is None else weights
         S = dense(X.T @ (weights[:, np.newaxis] * indicator(labels, n_clusters))).astype(float)
-        squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
         n = np.bincount(labels, weights, n_clusters).astype(float)
-        return cls(S, squares.T @ weights, n, _norms(S))
+        return cls(S, squared_entries(X).T @ weights, n, _norms(S))
 
     @property
     def n_clusters(self) -> int:
         """K."""
         return len(self.n)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean of every feature over all rows."""
+        found: FloatArray = self.S.sum(axis=1) / max(self.n.sum(), 1.0)
+        return found
 
     def __add__(self, other: "ViewSums") -> "ViewSums":
         """Return the sums of both."""
