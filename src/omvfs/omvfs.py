@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from difflib import get_close_matches
+from inspect import Signature, signature
 from itertools import islice
 from typing import Any, Literal, Self
 
@@ -201,6 +202,9 @@ class OMVFS(StreamSelector[FittedState]):
         self.new_features = new_features
         self.detect_drift = detect_drift
         self.random_state = random_state
+
+    # Of the two, the one that names parameters.
+    __signature__ = Signature(list(signature(__init__).parameters.values())[1:])
 
     # Results
 
