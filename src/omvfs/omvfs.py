@@ -67,8 +67,7 @@ class OMVFS(StreamSelector[FittedState]):
     ----------
     n_clusters : int or "auto", default=8
         Number of consensus clusters K. With "auto", the most that each view alone foretells on rows
-        held out as well as the best number, within one standard deviation. Selections depend little
-        on it.
+        held out as well as the best number. Selections depend little on it.
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
@@ -101,7 +100,7 @@ class OMVFS(StreamSelector[FittedState]):
     half_life : float or None, default=None
         Rows after which a row counts half, a quarter after twice as many, and so on. By default no
         row fades. A stream whose groups change needs it.
-    new_features : {"error", "ignore", "grow"}, default="error"
+    new_features : {"error", "grow"}, default="error"
         What to do with features that earlier chunks did not have, where features have names.
     detect_drift : bool, default=False
         Whether to tell when the stream changes, see `drift_`; nothing is forgotten by it. A stream

@@ -39,6 +39,8 @@ N_FILTERS = 2
 N_STARTS, N_HALVES = 8, 2
 # Numbers of clusters that are tried, as far as each has this many rows on average.
 NUMBERS, ROWS_PER_CLUSTER = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 29, 35), 4
+# Agreements that differ by so little are equal.
+TIED = 0.005
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,6 @@ class Clustering:
         How much every view weighs: as it is given, or its holdout agreement over that of the best.
     agreement : array of shape (n_views,)
         Holdout agreement of the clusters by each view alone, from 0 to 1.
-    spread : float
-        Standard deviation of its mean over the views, between halves.
     starts : list of int array of shape (n,)
         Cluster of every row from each start of k-means.
     """
@@ -83,7 +83,6 @@ class Clustering:
     n_clusters: int
     view_weights: FloatArray
     agreement: FloatArray
-    spread: float
     starts: list[IntArray]
 
     @property
@@ -170,7 +169,7 @@ def cluster(
     """Return consensus clusters of the rows of all views.
 
     Views are weighed by their `holdout_agreement`, and the rows clustered once more. With "auto",
-    there are the most clusters whose agreement is within one standard deviation of the best.
+    there are the most clusters whose agreement is as good as the best.
 
     Parameters
     ----------
@@ -188,7 +187,7 @@ def cluster(
         tried = [_clustered(views, min(K, n), seed, weights, 1) for K in numbers]
         best = max(tried, key=lambda found: found.quality)
         # Where classes are clear, unions of them are foretold as well: the most that is no worse.
-        K = max(found.n_clusters for found in tried if found.quality >= best.quality - best.spread)
+        K = max(found.n_clusters for found in tried if found.quality >= best.quality - TIED)
     return _clustered(views, min(int(K), n), seed, weights, n_starts)
 
 
@@ -200,10 +199,8 @@ def _clustered(
     for n in (1, n_starts):
         weights = _weights(agreement, given)
         starts = k_means(_filtered(views, weights), K, seed, n)
-        halves = holdout_agreement(rows, starts[0], K, views)
-        agreement = np.maximum(halves.mean(axis=0), 0)
-    spread = float(halves.mean(axis=1).std())
-    return Clustering(starts[0], K, _weights(agreement, given), agreement, spread, starts)
+        agreement = holdout_agreement(rows, starts[0], K, views)
+    return Clustering(starts[0], K, _weights(agreement, given), agreement, starts)
 
 
 def _weights(agreement: FloatArray, given: Sequence[float | str]) -> FloatArray:
@@ -258,10 +255,6 @@ def holdout_agreement(
     n_clusters : int
     views : sequence of EmbeddedView
         Which rows have which views.
-
-    Returns
-    -------
-    array of shape (N_HALVES, n_views)
     """
     found = np.zeros((N_HALVES, len(rows)))
     rng = np.random.default_rng(0)
@@ -277,7 +270,8 @@ def holdout_agreement(
             means = normalize(dense(of_cluster @ normalize(X[a])))
             foretold = dense(X[b] @ means.T).argmax(axis=1)
             found[half, v] = adjusted_mutual_info_score(labels[b], foretold)
-    return found
+    agreement: FloatArray = np.maximum(found.mean(axis=0), 0)
+    return agreement
 
 
 def view_agreement(views: Sequence[EmbeddedView]) -> FloatArray:
