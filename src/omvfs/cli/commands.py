@@ -53,8 +53,9 @@ if TYPE_CHECKING:
 PARTS = "parts"
 # Seconds that a scheduler may take to answer.
 _ANSWER = 10
-# Bytes of data below which workers take longer to start than they save.
-SMALL = 32_000_000
+# Bytes of data below which workers take longer to start than they save: of Parquet, 700 MB took
+# 5.4 s without workers and 7.7 s with two, and 32 MB in 50 parts 2.1 s and 8.1 s.
+SMALL = 1_000_000_000
 
 app = typer.Typer(
     name="omvfs",
