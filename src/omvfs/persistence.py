@@ -138,6 +138,8 @@ def _facts(learned: Learned) -> Iterator[tuple[Any, str]]:
     for X, D in zip(sample.pieces[0], widths, strict=True):
         yield X.shape[0] == m and 1 <= X.shape[1] <= D, "the sample is of other features"
         yield X.dtype == fitted.dtype, "the sample is of another precision"
+    yield (fitted.watch is not None) == settings.detect_drift, "drift is watched, or is not"
+    yield fitted.watch is None or fitted.watch.fits(widths), "the watch is of another stream"
     yield fitted.dtype in ("float32", "float64"), f"rows are of dtype {fitted.dtype}"
     yield state.weights.shape == (len(names),), "other views have weights"
     yield state.weights.min() >= 0, f"the views weigh {state.weights}"

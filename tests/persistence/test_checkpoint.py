@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -263,6 +264,18 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="Got half_life='x'"):
         model.save(tmp_path / "model")
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("rows", [20, 1100], ids=["before its reference", "after it"])
+def test_a_watch_of_another_stream_is_refused(rows):
+    model = OMVFS(2, detect_drift=True, random_state=0).fit(two_views(rows))
+    watch = model._known.watch
+    assert OMVFS.from_bytes(model.to_bytes())._known.watch.n_rows == rows
+    shrunk = replace(watch.first, keys=watch.first.keys[:-1] if rows < 1000 else np.zeros(3))
+    for wrong in ({"buckets": watch.buckets[:0]}, {"edges": watch.edges[:-1]}, {"first": shrunk}):
+        model._known = replace(model._known, watch=replace(watch, **wrong))
+        with pytest.raises(CheckpointError, match="the watch is of another stream"):
+            OMVFS.from_bytes(model.to_bytes())
 
 
 # Parameters

@@ -109,6 +109,24 @@ class Watch:
         """Return the watch of a stream of which so many rows were not watched."""
         return cls(Sample.empty(FIRST, n_views), n_rows=n_rows)
 
+    def fits(self, widths: Sequence[int]) -> bool:
+        """Tell whether it can be of a stream whose views have so many columns."""
+        first, cells = self.first, CLUSTERS * LEVELS
+        n = sum(piece[0].shape[0] for piece in first.pieces if piece)
+        rows = first.size == FIRST and len(first.keys) == n < FIRST
+        rows = rows and all(
+            len(piece) == len(widths)
+            and all(X.shape[1] <= D for X, D in zip(piece, widths, strict=True))
+            for piece in first.pieces
+        )
+        counted = self.before.shape == (cells,) and self.buckets.shape[1:] == (cells,)
+        counted = counted and 1 <= len(self.buckets) <= SPANS[-1]
+        counted = counted and 0 <= self.buckets[-1].sum() < BUCKET
+        made = not self.views or len(self.views) == len(self.weights) == len(widths)
+        pairs = zip(self.views, widths, strict=False)
+        made = made and all(v.S.shape == (len(v.Q), CLUSTERS) and len(v.Q) <= D for v, D in pairs)
+        return rows and counted and made and self.edges.shape == (CLUSTERS, LEVELS - 1)
+
 
 def watched(
     watch: Watch, X: Sequence[Block], present: Presence = None, seed: int = 0
