@@ -26,7 +26,7 @@ from omvfs.evaluation import (
     evaluate_selection,
     normalized_mutual_information,
 )
-from omvfs.model.separation import separation, variances
+from omvfs.model.separation import mean_separation
 from omvfs.model.sums import ViewSums
 from omvfs.selector import rank
 from paper import Place, table
@@ -100,8 +100,11 @@ class Stream:
         if has_fit(method):
             return self.fit(method)[0].set_params(**FROM_FIT.get(method, {})).view_scores_
         if method == TRUTH:
-            sums = {v: ViewSums.from_rows(X, self.y, self.n_classes) for v, X in self.views.items()}
-            return {view: separation(*variances(each)) for view, each in sums.items()}
+            y, K, every = self.y, self.n_classes, np.ones(len(self.y))
+            return {
+                view: mean_separation(ViewSums.from_rows(X, y, K), X, every, y, [y], K)
+                for view, X in self.views.items()
+            }
         if method == FASTCAN:
             return fastcan_peer.scores(self.views, self.n_classes, most, self.seed)
         seed = 1000 * self.seed + seed if method == "random" else self.seed

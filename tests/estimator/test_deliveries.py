@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omvfs import OMVFS, as_views, rechunk
+from omvfs import OMVFS, OMVFSPaper, as_views, rechunk
 from omvfs.baselines import FSDS
 from streams import WAYS, cut, lacking, learned, presence, two_views
 from support import KINDS, dense
@@ -77,10 +77,11 @@ def test_saved_anywhere_and_asked_meanwhile_it_goes_on_to_the_same_bits(way, see
     assert np.isfinite(straight.score(rows))
 
 
-def test_offline_is_one_chunk_with_all_rows():
+@pytest.mark.parametrize("make", [OMVFS, OMVFSPaper])
+def test_offline_is_one_chunk_with_all_rows(make):
     blocks = two_views(9, 40)
-    fitted_once = OMVFS(3, batch_size=40, random_state=0).fit(blocks)
-    one_call = OMVFS(3, batch_size=7, random_state=0).partial_fit(blocks)
+    fitted_once = make(3, batch_size=40, random_state=0).fit(blocks)
+    one_call = make(3, batch_size=7, random_state=0).partial_fit(blocks)
     assert learned(fitted_once) == learned(one_call)
     assert [info.n_rows for info in one_call.history_] == [40]
 

@@ -192,14 +192,6 @@ def test_any_delivery_through_rechunk_gives_the_bits_of_fit(kind, dtype, cuts):
     assert model.transform(views).dtype == dtype
 
 
-def test_offline_is_one_chunk_with_all_rows():
-    blocks = two_views(9, 40)
-    fitted_once = OMVFSPaper(3, batch_size=40, random_state=0).fit(blocks)
-    one_call = OMVFSPaper(3, batch_size=7, random_state=0).partial_fit(blocks)
-    assert learned(fitted_once) == learned(one_call)
-    assert [info.n_rows for info in one_call.history_] == [40]
-
-
 def test_a_source_may_use_its_buffer_again():
     X = dense(two_views(2, 80)["text"])
     expected, model = (OMVFSPaper(3, random_state=0) for _ in range(2))
@@ -514,18 +506,3 @@ def test_a_bad_parameter_is_named(name):
             with pytest.raises(ValueError, match=name):
                 method(good(0))
         assert everything(model) == before
-
-
-def test_what_decides_learning_may_not_change_without_an_error():
-    model = OMVFSPaper(3, max_iter=5, random_state=0).partial_fit(two_views(0, 20))
-    before, params = everything(model), model.get_params()
-    for name, value in {"n_clusters": 7, "sparsity": 0.25, "half_life": 50, "tol": 0.1}.items():
-        model.set_params(**{name: value})
-        wanted = rf"Got {name}={value}.*, but what was learned so far is of {name}=.*call fit\(\)"
-        with pytest.raises(ValueError, match=wanted):
-            model.partial_fit(two_views(1, 20))
-        model.set_params(**{name: params[name]})
-        assert everything(model) == before
-    assert model.partial_fit(two_views(1, 20)).n_samples_seen_ == 40
-    # To begin anew is something else.
-    assert model.set_params(n_clusters=7).fit(two_views(1, 20)).n_samples_seen_ == 20

@@ -6,9 +6,10 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from faults import everything, good
-from omvfs import OMVFS
+from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import FSDS, Variance
 from omvfs.codec import CheckpointError
 from omvfs.constraints import PARAMETERS, check_all, checked
@@ -20,10 +21,18 @@ from streams import two_views
 from support import clustered, fingerprint
 
 
-def test_what_decides_learning_may_not_change_without_an_error():
-    model = OMVFS(3, random_state=0).partial_fit(two_views(0, 20))
+@pytest.mark.parametrize(
+    ("model", "others"),
+    [
+        (OMVFS(3, random_state=0), {"n_neighbors": 5, "sample_size": 10}),
+        (OMVFSPaper(3, max_iter=5, random_state=0), {"sparsity": 0.25, "tol": 0.1}),
+    ],
+    ids=["OMVFS", "OMVFSPaper"],
+)
+def test_what_decides_learning_may_not_change_without_an_error(model, others):
+    model = clone(model).partial_fit(two_views(0, 20))
     before, params = everything(model), model.get_params()
-    others = {"n_clusters": 7, "n_neighbors": 5, "sample_size": 10, "half_life": 50}
+    others = {"n_clusters": 7, "half_life": 50, **others}
     for name, value in others.items():
         model.set_params(**{name: value})
         wanted = rf"Got {name}={value}.*, but what was learned so far is of {name}=.*call fit\(\)"

@@ -15,7 +15,7 @@ from omvfs.model.separation import (
     discounted,
     mean_separation,
     repetition,
-    variances,
+    total_variance,
 )
 from omvfs.model.sums import ViewSums, fit_to_clusters
 from support import KINDS, dense
@@ -46,7 +46,10 @@ def test_sums_and_variances(kind, seed):
     np.testing.assert_allclose(sums.S, S, atol=1e-12)
     np.testing.assert_allclose(sums.Q, Q, atol=1e-12)
     np.testing.assert_array_equal(sums.n, n)
-    np.testing.assert_allclose(variances(sums), oracle.variances(X.tolist(), labels), atol=1e-12)
+    between, total = oracle.variances(X.tolist(), labels)
+    np.testing.assert_allclose(total_variance(sums), total, atol=1e-12)
+    found = mean_separation(sums, kind(X), np.ones(len(X)), labels, [labels], K)
+    np.testing.assert_allclose(found * np.sqrt(total), between, atol=1e-12)
 
 
 @every_kind

@@ -28,12 +28,13 @@ def squared_entries(X: Block) -> Block:
     return sp.csr_array((squares, X.indices, X.indptr), shape=X.shape)
 
 
-def squared_row_norms(X: Block) -> Array:
-    """Return ‖x_i‖² of every row."""
+def squared_row_norms(X: Block, dtype: Any = None) -> Array:
+    """Return ‖x_i‖² of every row, by default in the precision of X."""
+    dtype = X.dtype if dtype is None else dtype
     if not sp.issparse(X):
-        return np.asarray(np.einsum("ij,ij->i", X, X))
+        return np.asarray(np.einsum("ij,ij->i", X, X, dtype=dtype))
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    return np.bincount(rows, np.square(X.data), X.shape[0]).astype(X.dtype, copy=False)
+    return np.bincount(rows, np.square(X.data, dtype=dtype), X.shape[0]).astype(dtype, copy=False)
 
 
 def dense(X: Block) -> Array:

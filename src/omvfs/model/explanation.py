@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block
 from omvfs.model.learning import Answers
-from omvfs.model.separation import discounted, variances
+from omvfs.model.separation import discounted, total_variance
 from omvfs.model.sums import ViewSums
 
 FloatArray = NDArray[np.float64]
@@ -22,7 +22,7 @@ def explained(answers: Answers, v: int, j: int) -> dict[str, Any]:
     """
     sums = answers.reclustered.views[v].on(np.array([j]))
     scores, (r_squared, repeated) = answers.scores()[v], answers.repetitions[v]
-    deviation = float(np.sqrt(variances(sums)[1][0]))
+    deviation = float(np.sqrt(total_variance(sums)[0]))
     rows = answers.rows[v][np.flatnonzero(answers.state.sample.present[:, v])]
     mean, means = float(sums.mean[0]), means_by_cluster(sums)[0]
     above = np.where(means > mean, carried(sums)[0], 0)

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from omvfs.model.arrays import Block
 from omvfs.model.clustering import N_STARTS
 from omvfs.model.learning import Answers, Criterion
-from omvfs.model.separation import variances
+from omvfs.model.separation import total_variance
 from omvfs.model.sums import ViewSums, fit_to_clusters
 
 FloatArray = NDArray[np.float64]
@@ -147,7 +147,7 @@ def explained_variances(answers: Answers) -> list[FloatArray]:
     """
     found = []
     for view, score in zip(answers.state.views, answers.scores(), strict=True):
-        total = variances(view)[1]
+        total = total_variance(view)
         # Separation is the share of variance explained times the standard deviation.
         found.append(score * np.sqrt(total) / max(total.sum(), np.finfo(float).tiny))
     return found

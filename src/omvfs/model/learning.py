@@ -212,9 +212,8 @@ def step(
         update = step(filling.commit(), *rest)
         fit = (room * filling.info.fit + (m - room) * update.info.fit) / m
         return replace(update, info=ChunkInfo(m, fit, reclustered=True))
-    views, rho = state.views, settings.decay(m)
-    if rho < 1:
-        views = tuple([view.decay(rho) for view in views])
+    rho = settings.decay(m)
+    views = [view.decay(rho) for view in state.views]
     found = [on_filled(view, X_v) for view, X_v in zip(views, X, strict=True)]
     columns, rows, before = zip(*found, strict=True)
     fit = fit_to_clusters(rows, before, state.weights)
@@ -278,7 +277,7 @@ class Answers:
         """The state with its sample clustered anew, and its sums moved along."""
         state, labels = self.state, self.clustering.labels
         return State(
-            self.moved(labels),
+            self.moved(labels, self.clustering.n_clusters),
             state.sample.relabel(labels),
             self.weights,
             state.n_rows,
@@ -330,9 +329,8 @@ class Answers:
             found.append(ViewSums.from_rows(X[has], labels[has], K))
         return tuple(found)
 
-    def moved(self, labels: IntArray, n_clusters: int | None = None) -> tuple[ViewSums, ...]:
-        """Return the sums of all rows, with the sample in other clusters."""
-        K = self.clustering.n_clusters if n_clusters is None else n_clusters
+    def moved(self, labels: IntArray, K: int) -> tuple[ViewSums, ...]:
+        """Return the sums of all rows, with the sample in K other clusters."""
         before, views = self.state.sample.labels, zip(self.state.views, self.rows, strict=True)
         found = [
             view.relabel(X, self.row_weights[:, v], before, labels, K)

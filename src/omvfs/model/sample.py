@@ -133,11 +133,12 @@ class Sample:
 
     def place(self, given: Sequence[tuple[IntArray, int]]) -> "Sample":
         """Return the sample with the columns of every view in certain places among so many."""
+        compact = self.compact().grow([len(places) for places, _ in given])
         pieces = tuple(
             tuple(place_columns(X, *own) for X, own in zip(piece, given, strict=True))
-            for piece in self.compact().grow([len(places) for places, _ in given]).pieces
+            for piece in compact.pieces
         )
-        return replace(self.compact(), pieces=pieces)
+        return replace(compact, pieces=pieces)
 
     def relabel(self, labels: IntArray) -> "Sample":
         """Return the sample, in one piece, in other clusters."""

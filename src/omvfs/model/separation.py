@@ -18,30 +18,18 @@ DISCOUNT, COMPARED = 4.0, 1000
 _AT_ONCE = 4096
 
 
-def variances(view: ViewSums) -> tuple[FloatArray, FloatArray]:
-    """Return the variance of every feature between clusters, and in all.
-
-    That between clusters is less what chance gives: total · (K − 1) / (N − 1).
+def total_variance(view: ViewSums) -> FloatArray:
+    """Return the variance of every feature over all rows.
 
     Examples
     --------
-    >>> X, labels = (
-    ...     np.array([[0.0, 1.0], [0.0, 2.0], [4.0, 1.0], [4.0, 2.0]]),
-    ...     np.array([0, 0, 1, 1]),
-    ... )
-    >>> between, total = variances(ViewSums.from_rows(X, labels, 2))
-    >>> total.tolist(), between.round(2).tolist()
-    ([4.0, 0.25], [2.67, 0.0])
+    >>> X = np.array([[0.0, 1.0], [0.0, 2.0], [4.0, 1.0], [4.0, 2.0]])
+    >>> total_variance(ViewSums.from_rows(X, np.array([0, 0, 1, 1]), 2)).tolist()
+    [4.0, 0.25]
     """
-    N = max(view.n.sum(), 1.0)
-    mean = view.mean
-    total = view.Q / N - mean**2
+    total = view.Q / max(view.n.sum(), 1.0) - view.mean**2
     # What may be rounding of the sums is no variance.
-    total = np.where(total > np.finfo(float).eps * view.Q, total, 0)
-    # Σ n_k / N (mean_k − mean)² = Σ mean_k² n_k / N − mean²
-    between = view.S**2 @ _weights(view.n) - mean**2
-    chance = total * ((np.count_nonzero(view.n) - 1) / max(N - 1, 1.0))
-    return np.maximum(between - chance, 0), total
+    return np.where(total > np.finfo(float).eps * view.Q, total, 0)
 
 
 def _weights(n: FloatArray) -> FloatArray:
@@ -76,10 +64,19 @@ def mean_separation(
 ) -> FloatArray:
     """Return the separation of every feature, averaged over some clusterings of the sample.
 
-    As `variances` of ``view.relabel(X, weights, before, labels, n_clusters)`` for the labels of
-    each clustering in `after`, averaged, but for all clusterings at a time.
+    The variance between clusters is averaged over the clusterings in `after`, each with the sums
+    that ``view.relabel`` moves to it, but worked out for all of them at a time. What chance gives,
+    total · (K − 1) / (N − 1), is subtracted.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [0.0, 2.0], [4.0, 1.0], [4.0, 2.0]])
+    >>> labels = np.array([0, 0, 1, 1])
+    >>> sums = ViewSums.from_rows(X, labels, 2)
+    >>> mean_separation(sums, X, np.ones(4), labels, [labels], 2).round(2).tolist()
+    [1.33, 0.0]
     """
-    total = variances(view)[1]
+    total = total_variance(view)
     moves = [view.moves(weights, before, labels, n_clusters) for labels in after]
     shares = np.hstack([own for own, _ in moves])
     by_cluster = np.concatenate([_weights(n) for _, n in moves]) / len(moves)
@@ -91,6 +88,7 @@ def mean_separation(
     columns = X.tocsc() if sp.issparse(X) else X
     for start in range(0, len(total), _AT_ONCE):
         own = slice(start, start + _AT_ONCE)
+        # Σ n_k / N (mean_k − mean)² = Σ mean_k² n_k / N − mean²
         S = view.S[own] @ shares + dense(columns[:, own].T @ enter)
         between[own] = S**2 @ by_cluster - mean[own] ** 2
     chance = total * ((filled - 1) / max(view.n.sum() - 1, 1.0))

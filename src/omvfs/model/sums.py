@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Block, dense, squared_entries
+from omvfs.model.arrays import Block, dense, squared_entries, squared_row_norms
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -193,17 +193,7 @@ def fit_to_clusters(
     """
     fit = np.zeros((X[0].shape[0], views[0].n_clusters))
     for X_v, view, weight in zip(X, views, weights, strict=True):
-        lengths = np.outer(np.sqrt(squared_lengths(X_v)), np.sqrt(view.norms))
+        lengths = np.outer(np.sqrt(squared_row_norms(X_v, np.float64)), np.sqrt(view.norms))
         product = dense(X_v @ view.S)
         fit += weight * np.divide(product, lengths, out=np.zeros_like(fit), where=lengths > 0)
     return fit
-
-
-def squared_lengths(X: Block) -> FloatArray:
-    """Return the squared norm of every row."""
-    if sp.issparse(X):
-        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        found: FloatArray = np.bincount(rows, X.data.astype(float) ** 2, X.shape[0]).astype(float)
-    else:
-        found = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return found

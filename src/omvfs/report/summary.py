@@ -13,9 +13,9 @@ import sklearn
 from numpy.typing import NDArray
 
 from omvfs.fitted import FittedState, digest
+from omvfs.model.arrays import squared_row_norms
 from omvfs.model.clustering import view_agreement
 from omvfs.model.explanation import means_by_cluster
-from omvfs.model.sums import squared_lengths
 from omvfs.results import Curve, TooFewRowsError
 
 # How much a report holds at most, whatever was learned from; what is left out, it says.
@@ -178,7 +178,7 @@ def _views(
     found = []
     for v, view in enumerate(views):
         shares, has = notes[view].share_of_rows, sample.present[:, v]
-        lengths = squared_lengths(known.answers.rows[v][np.flatnonzero(has)])
+        lengths = squared_row_norms(known.answers.rows[v][np.flatnonzero(has)], np.float64)
         found.append(
             {
                 "view": cut(view),
