@@ -97,15 +97,16 @@ def cosine(x, y):
 
 
 def neighbor_graph(X, has, n_neighbors):
-    """Return D^-½ W D^-½ of the nearest rows by cosine, symmetric; none of rows that lack it."""
+    """Return D^-½ W D^-½ of the nearest rows by cosine, all that are equally near, symmetric."""
     n = len(X)
     rows = [i for i in range(n) if has[i]]
     W = np.zeros((n, n))
     for i in rows:
         others = [j for j in rows if j != i]
-        others.sort(key=lambda j: -cosine(X[i], X[j]))
-        for j in others[:n_neighbors]:
-            W[i, j] = max(cosine(X[i], X[j]), 0.0)
+        farthest = sorted((cosine(X[i], X[j]) for j in others), reverse=True)[:n_neighbors][-1:]
+        for j in others:
+            if cosine(X[i], X[j]) >= farthest[0] - 1e-5:
+                W[i, j] = max(cosine(X[i], X[j]), 0.0)
     W = np.maximum(W, W.T)
     degree = [sum(row) for row in W]
     for i in range(n):

@@ -20,6 +20,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_mutual_info_score
 from sklearn.preprocessing import normalize
+from sklearn.utils import gen_batches
 from sklearn.utils.extmath import randomized_svd
 
 from omvfs.model.arrays import Block, dense
@@ -30,10 +31,10 @@ IntArray = NDArray[np.intp]
 
 # Leading singular directions of a view, and the power of the singular values.
 N_DIMS, POWER = 50, 0.5
-# Power iterations that find them: one with the products of rows, which squares twice.
-N_POWERS = 1
+# Power iterations that find them.
+N_POWERS = 2
 # How often the embedding is filtered.
-N_FILTERS = 2
+N_FILTERS = 3
 # Starts of k-means, all of which features are judged by; and how often rows are halved to judge
 # the clusters.
 N_STARTS, N_HALVES = 8, 2
@@ -41,6 +42,9 @@ N_STARTS, N_HALVES = 8, 2
 NUMBERS, ROWS_PER_CLUSTER = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 29, 35), 4
 # Agreements that differ by so little are equal.
 TIED = 0.005
+# Cosines in single precision that differ by so little are equal, and rows whose cosines with all
+# others are held at a time.
+ROUNDING, AT_ONCE = 1e-5, 1000
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class EmbeddedView:
     rows : array of shape (n, d)
         Rows in the leading singular directions of the view, all of unit norm before.
     graph : CSR array of shape (n, n)
-        Nearest neighbours by the cosine of the rows: D^-½ W D^-½.
+        Nearest neighbours by the cosine in these directions: D^-½ W D^-½.
     has : bool array of shape (n,)
         Which rows have the view.
     """
@@ -112,46 +116,48 @@ def embedded(X: Block, n_neighbors: int, has: NDArray[np.bool_] | None = None) -
     """
     n = X.shape[0]
     has = np.ones(n, bool) if has is None else has
-    if not has.any():
-        none = np.zeros((n, min(N_DIMS, n)), np.float32)
-        return EmbeddedView(none, sp.csr_array((n, n), dtype=np.float32), has)
-    own = X[np.flatnonzero(has)].astype(np.float64)
+    found = _leading_directions(X[np.flatnonzero(has)].astype(np.float64))
+    rows = np.zeros((n, found.shape[1]), np.float32)
+    rows[has] = found
+    return EmbeddedView(rows, _neighbor_graph(normalize(rows), n_neighbors), has)
+
+
+def _leading_directions(X: Block) -> Float32Array:
+    """Return rows of unit norm in their leading singular directions."""
+    filled = np.flatnonzero(abs(X).sum(axis=0))
+    n_dims = min(N_DIMS, len(filled), X.shape[0])
+    if not n_dims:
+        # All rows are empty, or there are none.
+        return np.zeros((X.shape[0], 1), np.float32)
     # `normalize` takes very small rows for empty ones.
-    unit = normalize(own / max(abs(own).max(), np.finfo(float).tiny))
-    # In single precision, so that the order of the columns, or how a processor adds, decides
-    # nothing: sums of products differ in digits that it has not.
-    cosines = dense(unit @ unit.T).astype(np.float32)
-    rows, graph = _leading_directions(cosines), _neighbor_graph(cosines, n_neighbors)
-    if has.all():
-        return EmbeddedView(rows, graph, has)
-    spread = sp.csr_array(sp.eye_array(n, format="csr", dtype=np.float32)[:, np.flatnonzero(has)])
-    return EmbeddedView(spread @ rows, sp.csr_array(spread @ graph @ spread.T), has)
-
-
-def _leading_directions(gram: Float32Array) -> Float32Array:
-    """Return rows in their leading singular directions, from their products with each other."""
-    n = len(gram)
-    n_dims = min(N_DIMS, n)
-    if not gram.any():
-        # All rows are empty in the view.
-        return np.zeros((n, n_dims), np.float32)
-    vectors, values, _ = randomized_svd(gram, n_dims, n_iter=N_POWERS, random_state=0)
-    # These are squares of the singular values of the rows.
-    found: Float32Array = vectors * values ** (POWER / 2)
+    unit = normalize(X[:, filled] / abs(X).max())
+    # Transposed, so that the random start has a row for every row of X: the order of the columns
+    # decides nothing.
+    vectors, values, _ = randomized_svd(
+        unit, n_dims, n_iter=N_POWERS, transpose=True, random_state=0
+    )
+    found: Float32Array = (vectors * values**POWER).astype(np.float32)
     return found
 
 
-def _neighbor_graph(S: Float32Array, n_neighbors: int) -> sp.csr_array:
-    """Return the symmetric graph of nearest neighbours, D^-½ W D^-½, from similarities."""
-    n = len(S)
+def _neighbor_graph(unit: Float32Array, n_neighbors: int) -> sp.csr_array:
+    """Return the symmetric graph of nearest neighbours by cosine, D^-½ W D^-½.
+
+    Rows as near as the farthest of the neighbours are neighbours too, so that the order of the
+    rows decides nothing.
+    """
+    n = len(unit)
     k = min(n_neighbors, n - 1)
     if k < 1:
         return sp.csr_array((n, n), dtype=np.float32)
-    S = S.copy()
-    np.fill_diagonal(S, -np.inf)
-    nearest = np.argpartition(-S, k - 1, axis=1)[:, :k].ravel()
-    rows = np.repeat(np.arange(n), k)
-    W = sp.csr_array((np.maximum(S[rows, nearest], 0), (rows, nearest)), shape=(n, n))
+    parts = []
+    for some in gen_batches(n, AT_ONCE):
+        S = unit[some] @ unit.T
+        np.fill_diagonal(S[:, some], -np.inf)
+        farthest = np.partition(S, n - k, axis=1)[:, [n - k]]
+        near = np.maximum(farthest - ROUNDING, ROUNDING) <= S
+        parts.append(sp.csr_array((S[near], near.nonzero()), shape=S.shape))
+    W = sp.csr_array(sp.vstack(parts))
     W = W.maximum(W.T)
     degree = np.asarray(W.sum(axis=1)).ravel()
     scale = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
