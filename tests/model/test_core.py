@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import adjusted_mutual_info_score
 
 import core_oracle as oracle
 from omvfs.model import clustering
@@ -132,6 +133,25 @@ def test_neighbours_filter_and_agreement(kind, seed, n_neighbors):
         for E, own in zip(rows, has, strict=True)
     ]
     np.testing.assert_allclose(found, each, atol=1e-9)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(20, 60),
+    numbers=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_adjusted_mutual_information_is_that_of_scikit_learn(seed, n, numbers):
+    rng = np.random.default_rng(seed)
+    a, b = (3 * rng.integers(0, number, n) for number in numbers)
+    b = np.where(rng.random(n) < 0.5, a, b)
+    found = clustering.adjusted_mutual_information(a, b)
+    assert found == pytest.approx(adjusted_mutual_info_score(a, b), abs=1e-9)
+
+
+def test_agreement_that_chance_cannot_miss_is_none():
+    apart = np.arange(5)
+    assert clustering.adjusted_mutual_information(apart, apart[::-1]) == 0
 
 
 @every_kind

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import xlogy
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_mutual_info_score
+from sklearn.metrics.cluster import expected_mutual_information
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import randomized_svd
@@ -275,9 +276,32 @@ def holdout_agreement(
             )
             means = normalize(dense(of_cluster @ normalize(X[a])))
             foretold = dense(X[b] @ means.T).argmax(axis=1)
-            found[half, v] = adjusted_mutual_info_score(labels[b], foretold)
+            found[half, v] = adjusted_mutual_information(labels[b], foretold)
     agreement: FloatArray = np.maximum(found.mean(axis=0), 0)
     return agreement
+
+
+def adjusted_mutual_information(a: IntArray, b: IntArray) -> float:
+    """Return how far two labelings agree: 0 is chance, whatever they are like, and 1 is perfect.
+
+    As scikit-learn's, without its checks, which take most of the time on a thousand rows.
+
+    Examples
+    --------
+    >>> round(adjusted_mutual_information(np.array([0, 0, 1, 1]), np.array([2, 2, 0, 0])), 9)
+    1.0
+    """
+    width, n = b.max() + 1, len(a)
+    table = np.bincount(a * width + b, minlength=(a.max() + 1) * width).reshape(-1, width)
+    table = table[table.any(axis=1)][:, table.any(axis=0)]
+    rows, columns, both = table.sum(axis=1) / n, table.sum(axis=0) / n, table / n
+    if len(rows) == len(columns) == 1:
+        return 1.0
+    entropies = -float(xlogy(rows, rows).sum()), -float(xlogy(columns, columns).sum())
+    information = float(xlogy(both, both).sum()) + sum(entropies)
+    chance = expected_mutual_information(table, n)
+    most = sum(entropies) / 2 - chance
+    return (information - chance) / most if abs(most) > ROUNDING else 0.0
 
 
 def view_agreement(views: Sequence[EmbeddedView]) -> FloatArray:

@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
-from sklearn.metrics import adjusted_mutual_info_score
 
 from omvfs.model.arrays import Block
-from omvfs.model.clustering import N_STARTS
+from omvfs.model.clustering import N_STARTS, adjusted_mutual_information
 from omvfs.model.learning import Answers, Criterion
 from omvfs.model.separation import total_variance
 from omvfs.model.sums import ViewSums, fit_to_clusters
@@ -136,7 +135,7 @@ def _agreement(
         return 0.0
     fit = fit_to_clusters(rows, sums, weights)
     foretold = np.where(fit.any(axis=1), fit.argmax(axis=1), fit.shape[1])
-    return max(float(adjusted_mutual_info_score(labels, foretold)), 0.0)
+    return max(adjusted_mutual_information(labels, foretold), 0.0)
 
 
 def explained_variances(answers: Answers) -> list[FloatArray]:
