@@ -33,6 +33,9 @@ n_features_per_view : int, float, mapping of str to either, or None, default=100
     Features to select per view: at most so many, a share, either by view name, or all.
 views : "prefix", sequence of int, or mapping of str to columns, default=None
     How one 2-D X splits into views.""",
+    "batch": """\
+batch_size : int, default=1000
+    Rows of a chunk in `fit`.""",
     "graph": """\
 n_neighbors : int, default=5
     Neighbours of a row; at most all other rows. Two rows are joined if either chose the other.
@@ -159,11 +162,12 @@ class Seen:
 class PerViewStreamSelector(SharedParameters, StreamSelector[Seen]):
     """Base of single-view methods that read a stream, each view by itself.
 
-    A subclass takes the parameter `batch_size` and provides `_start`, `_learn` and `_score_state`.
+    A subclass provides `_start`, `_learn` and `_score_state`.
     """
 
     n_features_per_view: SelectSize = 100
     views: Any = None
+    batch_size: int = 1000
 
     @property
     def view_scores_(self) -> dict[str, NDArray[Any]]:

@@ -49,16 +49,13 @@ class ColumnSum(PerViewStreamSelector):
     Parameters
     ----------
     {shared}
-    batch_size : int, default=1000
-        Rows of a chunk in `fit`.
+    {batch}
 
     Examples
     --------
     >>> ColumnSum().fit(np.array([[1.0, 0.0], [2.0, 4.0]])).scores_
     array([1.5, 2. ])
     """
-
-    batch_size: int = 1000
 
     def _start(self, X: Block) -> NDArray[np.float64]:
         return np.zeros(X.shape[1])
@@ -77,16 +74,13 @@ class Variance(PerViewStreamSelector):
     Parameters
     ----------
     {shared}
-    batch_size : int, default=1000
-        Rows of a chunk in `fit`.
+    {batch}
 
     Examples
     --------
     >>> Variance().fit(np.array([[1.0, 0.0], [3.0, 0.0]])).scores_
     array([1., 0.])
     """
-
-    batch_size: int = 1000
 
     def _start(self, X: Block) -> Moments:
         return 0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
