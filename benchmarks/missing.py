@@ -19,12 +19,12 @@ from threadpoolctl import threadpool_limits
 
 from keep import Results
 from omvfs import OMVFS, Views
-from omvfs.baselines import TIMEFS
 from omvfs.datasets import make_planted
 from omvfs.evaluation import evaluate_selection
 from paper import Place, table
 from paper.rows import mean
 from paper.sets import load
+from paper.timefs import TIMEFS
 
 WAYS = "known to lack", "zeros", "means", "rows dropped"
 SETS = {"fox": (100, 300, 500), "openclipart": (50, 100, 200)}

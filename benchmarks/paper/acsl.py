@@ -9,8 +9,8 @@ from scipy.sparse.csgraph import laplacian
 from sklearn.metrics.pairwise import euclidean_distances
 
 from omvfs.baselines.base import Found, OfflineSelector
-from omvfs.baselines.factors import Centred, enough, ridge_factor
-from omvfs.baselines.graphs import FloatArray, degrees, neighbour_graph, simplex_rows
+from omvfs.baselines.factors import enough, mean_and_variance, ridge_factor
+from omvfs.baselines.graphs import FloatArray, degrees, in_double, neighbour_graph
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, rows_divided, scale_columns
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
@@ -139,6 +139,39 @@ class ACSL(OfflineSelector):
             "n_iter_": len(history) - 1,
         }
         return {name: row_norms(P_v) for name, P_v in P.items()}, attributes
+
+
+@dataclass(frozen=True)
+class Centred:
+    """X less a mean row, kept apart where X is sparse."""
+
+    # In double precision; columns that are constant, but for rounding error, are 0. Of shape (n,
+    # d).
+    X: Block
+    # What is to be taken off every row; 0 of a dense X, which is centred. Of shape (d,).
+    mean: FloatArray
+    # ‖X − 1 meanᵀ‖².
+    squares: float
+
+    @classmethod
+    def of(cls, X: Block) -> "Centred":
+        """Return some rows, at least one, less their mean."""
+        rounding = 100 * float(np.finfo(X.dtype).eps)
+        X = in_double(X)
+        mean, variance = mean_and_variance(X)
+        varies = variance > (rounding * mean) ** 2
+        squares = X.shape[0] * float(variance[varies].sum())
+        if sp.issparse(X):
+            return cls(scale_columns(X, varies.astype(np.float64)), mean * varies, squares)
+        return cls((X - mean) * varies, np.zeros_like(mean), squares)
+
+    def times(self, B: FloatArray) -> FloatArray:
+        """Return the product with B."""
+        return np.asarray(self.X @ B - self.mean @ B)
+
+    def transposed_times(self, U: FloatArray) -> FloatArray:
+        """Return the transpose times U."""
+        return np.asarray(self.X.T @ U - np.outer(self.mean, U.sum(axis=0)))
 
 
 class Collaboration:
@@ -334,3 +367,15 @@ def learned_graph(T: sp.csr_array, Y: FloatArray, weight: float) -> FloatArray:
         wanted += T[rows].toarray()
         S[rows] = simplex_rows(wanted)
     return S
+
+
+def simplex_rows(Y: FloatArray) -> FloatArray:
+    """Return for every row the nearest one that is nonnegative and adds up to 1."""
+    below = Y - Y.max(axis=1, keepdims=True)
+    ordered = np.sort(below, axis=1)[:, ::-1]
+    over = np.cumsum(ordered, axis=1) - 1
+    # What is taken off all entries, if so many of the largest stay above 0.
+    kept = np.count_nonzero(ordered * np.arange(1, Y.shape[1] + 1) > over, axis=1)
+    taken = over[np.arange(len(Y)), kept - 1] / kept
+    below -= taken[:, np.newaxis]
+    return np.asarray(np.maximum(below, 0, out=below))

@@ -12,7 +12,6 @@ from omvfs.baselines import (
     MVUFS,
     NDFS,
     SPEC,
-    TIMEFS,
     ColumnSum,
     LaplacianScore,
     RandomScore,
@@ -22,6 +21,7 @@ from omvfs.selector import MultiViewSelector
 from paper.acsl import ACSL
 from paper.base import Row
 from paper.joint_graph import JMVFG
+from paper.timefs import TIMEFS
 
 OURS, PRINTED, EVERYTHING = "OMVFS", "as published", "all features"
 LITTLE_MEMORY = "OMVFS, memory 300"
@@ -64,7 +64,7 @@ def _points(**values: Any) -> list[Row]:
 
 # Settings beside the default. The printed method and MVUFS have one value for both weights.
 GRIDS: Mapping[str, list[Row]] = {
-    OURS: _points(n_neighbors=[10, 20, 40], criterion=["separation", "norm"]),
+    OURS: _points(sample_size=[1000, 2000], criterion=["separation", "norm"]),
     PRINTED: [{"graph_weight": a, "sparsity": a} for a in (0.01, 0.1, 1.0, 10.0, 100.0)],
     "FSDS": _points(ridge_exponent=[float(i) for i in range(1, 11)]),
     "LapScore": _points(n_neighbors=[5, 20], weights=["heat", "cosine"]),

@@ -10,7 +10,6 @@ from omvfs.baselines import (
     MVUFS,
     NDFS,
     SPEC,
-    TIMEFS,
     LaplacianScore,
 )
 from omvfs.data.read import as_views
@@ -21,6 +20,7 @@ from paper.joint_graph import JMVFG
 from paper.methods import MULTI_VIEW
 from paper.page import table
 from paper.sets import LARGE, SMALL, at_hand, load, twins
+from paper.timefs import TIMEFS
 
 
 class DataSets(Experiment):

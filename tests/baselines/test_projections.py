@@ -4,36 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import brentq
 
 from omvfs.baselines.factors import orthonormal, ridge_factor, shrink, solve_ridge
-from omvfs.baselines.graphs import simplex_rows
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.sampled_from([1e-9, 0.1, 1.0, 1e9])
-
-
-def naive_simplex(y):
-    """Return the projection of one row, by a search for what is taken off all its entries."""
-    taken = brentq(
-        lambda t: np.maximum(y - t, 0).sum() - 1, y.min() - 2, y.max(), xtol=1e-15, rtol=1e-15
-    )
-    return np.maximum(y - taken, 0)
-
-
-@given(seed=seeds, width=st.integers(1, 9), size=sizes)
-def test_rows_are_in_the_simplex_and_nearest_in_it(seed, width, size):
-    rng = np.random.default_rng(seed)
-    Y = size * rng.standard_normal((4, width)).round(1)
-    found = simplex_rows(Y)
-    assert (found >= 0).all()
-    np.testing.assert_allclose(found.sum(axis=1), 1)
-    others = rng.dirichlet(np.full(width, 0.3), size=50)
-    for row, own in zip(Y, found, strict=True):
-        # The angle at the nearest point of a convex set is never acute.
-        assert ((others - own) @ (row - own) <= 1e-9 * (1 + size)).all()
-        if size <= 1:
-            np.testing.assert_allclose(own, naive_simplex(row), atol=1e-9)
 
 
 @given(seed=seeds, t=st.sampled_from([0.0, 0.5, 2.0, 100.0]))

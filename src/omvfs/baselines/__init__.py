@@ -11,7 +11,6 @@ from omvfs.baselines.simple import Variance as Variance
 from omvfs.baselines.spectral import SPEC as SPEC
 from omvfs.baselines.spectral import LaplacianScore as LaplacianScore
 from omvfs.baselines.spectral import laplacian_score as laplacian_score
-from omvfs.baselines.timefs import TIMEFS as TIMEFS
 
 # All of the above, by name.
 BASELINES = {name: each for name, each in vars().items() if isinstance(each, type)}

@@ -14,10 +14,10 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.baselines.base import Found, PerViewSelector
-from omvfs.baselines.graphs import FloatArray, in_double
+from omvfs.baselines.graphs import FloatArray
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
-from omvfs.model.arrays import Array, Block, scale_columns
+from omvfs.model.arrays import Array, Block
 from omvfs.model.objective import row_norms
 
 # Share of the largest singular value below which a direction is taken for free.
@@ -78,39 +78,6 @@ def ridge_factor(A: Array, beta: float) -> FloatArray:
 def enough(A: Array, beta: float) -> float:
     """Return β or, if more, the rounding error of a positive semidefinite A: it may be singular."""
     return max(beta, len(A) * _EPS * float(np.trace(A))) or 1.0
-
-
-@dataclass(frozen=True)
-class Centred:
-    """X less a mean row, kept apart where X is sparse."""
-
-    # In double precision; columns that are constant, but for rounding error, are 0. Of shape (n,
-    # d).
-    X: Block
-    # What is to be taken off every row; 0 of a dense X, which is centred. Of shape (d,).
-    mean: FloatArray
-    # ‖X − 1 meanᵀ‖².
-    squares: float
-
-    @classmethod
-    def of(cls, X: Block) -> "Centred":
-        """Return some rows, at least one, less their mean."""
-        rounding = 100 * float(np.finfo(X.dtype).eps)
-        X = in_double(X)
-        mean, variance = mean_and_variance(X)
-        varies = variance > (rounding * mean) ** 2
-        squares = X.shape[0] * float(variance[varies].sum())
-        if sp.issparse(X):
-            return cls(scale_columns(X, varies.astype(np.float64)), mean * varies, squares)
-        return cls((X - mean) * varies, np.zeros_like(mean), squares)
-
-    def times(self, B: FloatArray) -> FloatArray:
-        """Return the product with B."""
-        return np.asarray(self.X @ B - self.mean @ B)
-
-    def transposed_times(self, U: FloatArray) -> FloatArray:
-        """Return the transpose times U."""
-        return np.asarray(self.X.T @ U - np.outer(self.mean, U.sum(axis=0)))
 
 
 def mean_and_variance(X: Block) -> tuple[FloatArray, FloatArray]:

@@ -307,15 +307,3 @@ def _read_graph(name: str, graph: Any, n: int) -> sp.csr_array:
             "expected a symmetric one, of at least 0. Pass (graph + graph.T) / 2."
         )
     return sp.csr_array((W + T) / 2)
-
-
-def simplex_rows(Y: FloatArray) -> FloatArray:
-    """Return for every row the nearest one that is nonnegative and adds up to 1."""
-    below = Y - Y.max(axis=1, keepdims=True)
-    ordered = np.sort(below, axis=1)[:, ::-1]
-    over = np.cumsum(ordered, axis=1) - 1
-    # What is taken off all entries, if so many of the largest stay above 0.
-    kept = np.count_nonzero(ordered * np.arange(1, Y.shape[1] + 1) > over, axis=1)
-    taken = over[np.arange(len(Y)), kept - 1] / kept
-    below -= taken[:, np.newaxis]
-    return np.asarray(np.maximum(below, 0, out=below))

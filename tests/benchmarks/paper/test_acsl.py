@@ -5,9 +5,10 @@ from functools import partial
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from omvfs.baselines.graphs import neighbour_graph
-from paper.acsl import Collaboration, centred_features, shares
+from paper.acsl import Collaboration, centred_features, shares, simplex_rows
 from support import KINDS, check_updates, counts, dense
 
 UPDATES = ("update_s", "update_w", "update_f_and_p")
@@ -111,3 +112,30 @@ def test_f_and_p_are_the_best_together_for_the_reweighted_norm(problem):
     Y = X - X.mean(axis=0)
     Q = Y.T @ Y + problem["weights"][2] * np.diag(1 / (2 * before))
     np.testing.assert_allclose(P, np.linalg.solve(Q, Y.T @ F), rtol=1e-5, atol=1e-8)
+
+
+def naive_simplex(y):
+    """Return the projection of one row, by a search for what is taken off all its entries."""
+    taken = brentq(
+        lambda t: np.maximum(y - t, 0).sum() - 1, y.min() - 2, y.max(), xtol=1e-15, rtol=1e-15
+    )
+    return np.maximum(y - taken, 0)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    width=st.integers(1, 9),
+    size=st.sampled_from([1e-9, 0.1, 1.0, 1e9]),
+)
+def test_rows_are_in_the_simplex_and_nearest_in_it(seed, width, size):
+    rng = np.random.default_rng(seed)
+    Y = size * rng.standard_normal((4, width)).round(1)
+    found = simplex_rows(Y)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    others = rng.dirichlet(np.full(width, 0.3), size=50)
+    for row, own in zip(Y, found, strict=True):
+        # The angle at the nearest point of a convex set is never acute.
+        assert ((others - own) @ (row - own) <= 1e-9 * (1 + size)).all()
+        if size <= 1:
+            np.testing.assert_allclose(own, naive_simplex(row), atol=1e-9)

@@ -1,14 +1,20 @@
 """TIME-FS: every update against the objective as written, rows without a view, what it finds."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import khatri_rao
+from sklearn.preprocessing import normalize
 
-from omvfs.baselines.graphs import simplex_rows
-from omvfs.baselines.timefs import Anchored
-from support import KINDS, check_updates, counts
+from omvfs.datasets import make_planted
+from omvfs.testing import check_selector
+from paper.acsl import simplex_rows
+from paper.timefs import TIMEFS, Anchored
+from support import KINDS, check_updates, clustered, counts
 
 UPDATES = (
     "update_z",
@@ -189,3 +195,47 @@ def test_w_is_where_the_update_of_the_paper_tends_to(problem):
             norms = np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-300)
             expected = B / (1 + lam / (2 * norms))
         np.testing.assert_allclose(W_v, expected, atol=2e-3 if lam == 1 else 1e-6)
+
+
+def test_planted_features_are_found_far_above_chance():
+    data = make_planted(400, n_features=(150, 100), n_informative=(15, 10), random_state=0)
+    views = {name: normalize(X.astype(float)) for name, X in data.views.items()}
+    model = TIMEFS(5, random_state=0).fit(views)
+    for view, truth in data.informative.items():
+        assert truth[model.view_ranking_[view] <= truth.sum()].mean() >= 0.6  # chance: 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_a_constant_feature_comes_last(kind):
+    X, _ = clustered(np.random.default_rng(0), 60, 9)
+    X[:, 0], X[:, 4] = 100.0, 0.1
+    X[:, 4] *= 1 + 2e-16 * np.arange(60)
+    model = TIMEFS(3, random_state=0).fit(kind(X))
+    assert set(np.argsort(model.ranking_)[-2:]) == {0, 4}
+    assert model.scores_[0] == model.scores_[4] < np.delete(model.scores_, [0, 4]).min()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("sparsity", -1.0), ("smoothness", 0.0), ("view_power", 1.0)]
+)
+def test_a_bad_parameter_is_refused_before_anything_is_learned(name, value):
+    model = TIMEFS(**{name: value})
+    with pytest.raises(ValueError, match=name):
+        model.fit({"a": np.eye(4), "b": np.eye(4)})
+    assert not [each for each in vars(model) if each.endswith("_")]
+
+
+def test_the_contract_of_selectors_is_kept():
+    check_selector(TIMEFS(3, max_iter=3, random_state=0))
+
+
+def test_memory_is_far_from_that_of_rows_or_features_squared():
+    n, d = 2500, 30_000
+    X = sp.random_array((n, d), density=5e-4, format="csr", rng=np.random.default_rng(0))
+    tracemalloc.start()
+    try:
+        TIMEFS(2, max_iter=2, random_state=0).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.17 * n * d * 8
