@@ -21,7 +21,7 @@ WAYS = [
     {"view_weight": 1.0, "prepare": "scale"},
     {"view_weight": {"text": 2.0, "image": "auto"}, "half_life": 15.0},
     {"sample_size": 1},
-    {"n_neighbors": 3},
+    {"sample_size": 30},
     {"prepare": ["tfidf", "l2"], "criterion": "norm"},
     {"detect_drift": True},
 ]

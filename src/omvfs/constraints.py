@@ -87,7 +87,6 @@ PARAMETERS = {
     "prepare": Parameter(steps_of, "learns"),
     "criterion": Parameter(_criterion, "ranks"),
     "view_weight": Parameter(_weight, "learns", per_view=True),
-    "n_neighbors": Parameter(_at_least_1, "learns"),
     "sample_size": Parameter(_at_least_1, "learns"),
     "batch_size": Parameter(_at_least_1, "learns"),
     "half_life": Parameter(or_none(_above_0), "learns"),
@@ -147,7 +146,6 @@ def resolve(params: Mapping[str, Any], views: Sequence[str], seed: int) -> Setti
     return Settings(
         n_clusters=checked("n_clusters", params["n_clusters"]),
         sample_size=checked("sample_size", params["sample_size"]),
-        n_neighbors=checked("n_neighbors", params["n_neighbors"]),
         half_life=checked("half_life", params["half_life"]),
         view_weights=weights,
         detect_drift=checked("detect_drift", params["detect_drift"]),

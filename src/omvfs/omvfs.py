@@ -90,8 +90,6 @@ class OMVFS(StreamSelector[FittedState]):
     view_weight : "auto", float or mapping of str to either, default="auto"
         How much each view weighs in the clusters. With "auto", as much as it foretells the clusters
         of rows held out: a view of noise hardly counts.
-    n_neighbors : int, default=20
-        Neighbours of a row in the graphs over which the sample is filtered.
     sample_size : int, default=2000
         Rows of the random sample that is kept: clusters are found in it. With a `half_life`, no
         more than about 1.44 times that.
@@ -179,7 +177,6 @@ class OMVFS(StreamSelector[FittedState]):
         prepare: Any = None,
         criterion: Criterion = "separation",
         view_weight: Any = "auto",
-        n_neighbors: int = 20,
         sample_size: int = 2000,
         batch_size: int = 200,
         half_life: float | None = None,
@@ -194,7 +191,6 @@ class OMVFS(StreamSelector[FittedState]):
         self.prepare = prepare
         self.criterion = criterion
         self.view_weight = view_weight
-        self.n_neighbors = n_neighbors
         self.sample_size = sample_size
         self.batch_size = batch_size
         self.half_life = half_life

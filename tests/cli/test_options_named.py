@@ -43,7 +43,7 @@ def place(tmp_path, monkeypatch):
 
 TABLES = {
     "window": "[parameters]\nwindow = 3",
-    "neighbors": "[parameters]\nn_neighbors = 0",
+    "neighbors": "[parameters]\nsample_size = 0",
     "criterion": "[parameters]\ncriterion = 'best'",
     "sample": "[parameters]\nsample_size = 10",
     "unknown": "[parameters]\nn_neighbours = 3",
@@ -63,7 +63,7 @@ CASES = {
     "select x.npy --half-life 0": "'--half-life': Got half_life=0.0",
     "select x.npy --seed -1": "'--seed': Got random_state=-1",
     "select x.npy --config window.toml": "There is no parameter window any more. Rows are kept",
-    "select x.npy --config neighbors.toml": "Got n_neighbors=0; expected a whole number",
+    "select x.npy --config neighbors.toml": "Got sample_size=0; expected a whole number",
     "select x.npy --config criterion.toml": "Got criterion='best'; expected 'separation'",
     "select x.npy -n auto --config sample.toml": "Got 10 rows to judge a selection by",
     "select x.npy --config unknown.toml": "'n_neighbours'; expected",

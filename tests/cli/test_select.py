@@ -132,7 +132,7 @@ def test_a_file_of_options_is_as_good_as_typing_them(folder, tmp_path, capsys):
     assert run_app(["select", str(folder), *options, "-o", str(typed)]) == 0
     (tmp_path / "run.toml").write_text(
         f"inputs = ['{folder}']\nfeatures = 7\nbatch-size = 50\nprepare = ['text:tfidf', 'l2']\n"
-        f"out = '{kept}'\n[parameters]\nn_clusters = 4\nn_neighbors = 20\n"
+        f"out = '{kept}'\n[parameters]\nn_clusters = 4\nsample_size = 2000\n"
     )
     # What is typed wins over what the file has, under either name.
     given = ["select", "--config", str(tmp_path / "run.toml"), "-n", "5", "-k", "3"]
@@ -140,7 +140,7 @@ def test_a_file_of_options_is_as_good_as_typing_them(folder, tmp_path, capsys):
     assert (typed / "ranking.csv").read_text() == (kept / "ranking.csv").read_text()
     about = json.loads((kept / "run.json").read_text())
     assert about["parameters"]["prepare"] == ["text:tfidf", "l2"]
-    assert about["parameters"]["n_neighbors"] == 20
+    assert about["parameters"]["sample_size"] == 2000
 
 
 def test_a_terminal_sees_rows_and_memory(monkeypatch):

@@ -56,7 +56,7 @@ SETTINGS = [
     {"sample_size": 1},
     {"n_clusters": "auto"},
     {"view_weight": 1.0, "sample_size": 100},
-    {"sample_size": 200, "n_neighbors": 3},
+    {"sample_size": 200},
     {"view_weight": {"text": 1.0, "image": 5.0}, "prepare": "scale"},
     {"prepare": {"text": ["tfidf", "l2"], "image": "scale"}, "half_life": 20.0},
     {"detect_drift": True},
@@ -249,7 +249,7 @@ def test_other_parameters_that_learn_are_refused():
     model = fitted(views)
     for match, params in (
         (r"with n_clusters=4, part 1 with n_clusters=3\. Learn", {"n_clusters": 4}),
-        (r"with n_neighbors=5, part 1 with n_neighbors=20", {"n_neighbors": 5}),
+        (r"with sample_size=500, part 1 with sample_size=2000", {"sample_size": 500}),
         (r"with half_life=9\.0, part 1 with half_life=None", {"half_life": 9}),
         (r"with view_weights=2\.0, part 1 with view_weights='auto'", {"view_weight": 2}),
         (

@@ -24,7 +24,7 @@ from support import clustered, fingerprint
 @pytest.mark.parametrize(
     ("model", "others"),
     [
-        (OMVFS(3, random_state=0), {"n_neighbors": 5, "sample_size": 10}),
+        (OMVFS(3, random_state=0), {"half_life": 50.0, "sample_size": 10}),
         (OMVFSPaper(3, max_iter=5, random_state=0), {"sparsity": 0.25, "tol": 0.1}),
     ],
     ids=["OMVFS", "OMVFSPaper"],
@@ -73,7 +73,6 @@ BAD_PARAMETERS = [
     ("batch_size", [0, -5, 2.5, "10", None, True]),
     ("sample_size", [0, -1, 1.5, "2", None]),
     ("half_life", [0.0, -0.5, np.inf, np.nan, "1"]),
-    ("n_neighbors", [0, -1, 2.5, None]),
     ("view_weight", ["even", 0, -1, np.nan, np.inf, True, None, {"text": 1}, {"text": 0}]),
     ("new_features", ["maybe", None, True]),
     ("detect_drift", ["no", None, 2]),
@@ -105,7 +104,6 @@ OTHER = {
     "prepare": "l2",
     "criterion": "norm",
     "view_weight": 1.0,
-    "n_neighbors": 3,
     "sample_size": 10,
     "batch_size": 15,
     "half_life": 50.0,

@@ -17,7 +17,7 @@ def learned(
     X: Sequence[Block], n_clusters: int, present: np.ndarray | None = None, batch_size: int = 500
 ) -> Answers:
     """Return what follows from rows by view, with a sample of 400 of them."""
-    settings = Settings(n_clusters, sample_size=400, n_neighbors=10)
+    settings = Settings(n_clusters, sample_size=400)
     state = State.empty([X_v.shape[1] for X_v in X], settings)
     for start in range(0, X[0].shape[0], batch_size):
         rows = slice(start, start + batch_size)

@@ -110,7 +110,7 @@ def test_neighbours_filter_and_agreement(kind, seed, n_neighbors):
     has = rng.random((2, 18)) < 0.8
     X = [rng.normal(0.5, 1, (18, 6)) * has[v][:, np.newaxis] for v in range(2)]
     views = [
-        clustering.embedded(kind(X_v), n_neighbors, own) for X_v, own in zip(X, has, strict=True)
+        clustering.embedded(kind(X_v), own, n_neighbors) for X_v, own in zip(X, has, strict=True)
     ]
     for X_v, view, own in zip(X, views, has, strict=True):
         expected = oracle.neighbor_graph(view.rows.tolist(), own, n_neighbors)
@@ -176,7 +176,7 @@ def test_scores_of_a_stream_are_those_of_its_rows_if_all_are_in_the_sample(kind,
     if lacks:
         present[rng.integers(0, 50, 15), rng.integers(0, 2, 15)] = False
     X = [X_v * present[:, [v]] for v, X_v in enumerate(X)]
-    own = Settings(3, sample_size=80, n_neighbors=5)
+    own = Settings(3, sample_size=80)
     state = State.empty([7, 5], own)
     for start in range(0, 50, 20):
         rows = slice(start, start + 20)

@@ -166,7 +166,7 @@ def test_later_rows_are_kept_more_often_if_rows_fade():
 @few
 def test_an_update_changes_nothing_until_it_is_committed_and_rolls_back(kind, seed, n, half_life):
     rng = np.random.default_rng(seed)
-    own = Settings(K, sample_size=10, n_neighbors=5, half_life=half_life)
+    own = Settings(K, sample_size=10, half_life=half_life)
     state = step(State.empty([D], own), [kind(counts(rng, 20, D))], own).commit()
     chunk = [kind(counts(rng, n, D))]
     before = fingerprint(state)

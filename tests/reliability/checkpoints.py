@@ -60,7 +60,7 @@ def models() -> list[OMVFS]:
     return [
         OMVFS(3, sample_size=10, batch_size=10, **own).fit(rows()),
         OMVFS(2, sample_size=80, prepare="scale", half_life=100, **own).fit(single),
-        OMVFS(2, n_neighbors=5, **own).fit(split - 0.5),
+        OMVFS(2, sample_size=50, **own).fit(split - 0.5),
         OMVFS(2, views={"a": [3, 1, 0, 2], "b": slice(4, 17)}, **own).fit(split),
         OMVFS(2, prepare=prepared, **own).fit(rows()),
         OMVFS.merge(*halves),

@@ -279,7 +279,7 @@ class Problem:
 def cluster(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray:
     """Return which row is in which cluster of X, 0 or 1, without empty clusters."""
     seed, K = int(rng.integers(1 << 31)), min(n_clusters, X.shape[0])
-    found = k_means(normalize(embedded(X, 1).rows), K, seed, _STARTS)[0]
+    found = k_means(normalize(embedded(X).rows), K, seed, _STARTS)[0]
     labels = np.unique(found, return_inverse=True)[1]
     return np.eye(labels.max() + 1)[labels]
 

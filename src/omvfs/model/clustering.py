@@ -34,8 +34,8 @@ IntArray = NDArray[np.intp]
 N_DIMS, POWER = 50, 0.5
 # Power iterations that find them.
 N_POWERS = 2
-# How often the embedding is filtered.
-N_FILTERS = 3
+# Neighbours of a row, and how often the embedding is filtered over their graphs.
+N_NEIGHBORS, N_FILTERS = 20, 3
 # Starts of k-means, all of which features are judged by; and how often rows are halved to judge
 # the clusters.
 N_STARTS, N_HALVES = 8, 2
@@ -96,19 +96,21 @@ class Clustering:
         return float(self.agreement.mean())
 
 
-def embedded(X: Block, n_neighbors: int, has: NDArray[np.bool_] | None = None) -> EmbeddedView:
+def embedded(
+    X: Block, has: NDArray[np.bool_] | None = None, n_neighbors: int = N_NEIGHBORS
+) -> EmbeddedView:
     """Embed the rows of one view, and link each to its nearest neighbours.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n, D)
-    n_neighbors : int
     has : bool array of shape (n,), optional
         Which rows have the view; by default all. The others are not looked at.
+    n_neighbors : int
 
     Examples
     --------
-    >>> view = embedded(np.array([[1.0, 0.0], [2.0, 0.1], [0.0, 3.0], [0.1, 3.0]]), 1)
+    >>> view = embedded(np.array([[1.0, 0.0], [2.0, 0.1], [0.0, 3.0], [0.1, 3.0]]), n_neighbors=1)
     >>> view.graph.toarray().round().astype(int)
     array([[0, 1, 0, 0],
            [1, 0, 0, 0],

@@ -32,8 +32,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # The chance that a stream that never changes is ever said to have changed, at most.
 ALPHA = 0.01
-# Rows of which the reference is made, its clusters, and the neighbours of a row in them.
-FIRST, CLUSTERS, NEIGHBORS = 1000, 8, 20
+# Rows of which the reference is made, and its clusters.
+FIRST, CLUSTERS = 1000, 8
 # Rows of a cluster are told apart by how well they fit: so many quantiles.
 LEVELS = 4
 # Rows that are counted together, and how many such buckets are the last rows, by turns.
@@ -166,7 +166,7 @@ def _begun(watch: Watch, seed: int) -> Watch:
     """Return the watch with the clusters of the first rows for its reference."""
     first = watch.first.compact()
     rows, has = first.pieces[0], first.present
-    found = cluster([embedded(X, NEIGHBORS, has[:, v]) for v, X in enumerate(rows)], CLUSTERS, seed)
+    found = cluster([embedded(X, has[:, v]) for v, X in enumerate(rows)], CLUSTERS, seed)
     views = tuple(
         ViewSums.from_rows(X[has[:, v]], found.labels[has[:, v]], CLUSTERS)
         for v, X in enumerate(rows)

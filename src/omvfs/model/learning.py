@@ -36,7 +36,7 @@ class Settings:
     Attributes
     ----------
     n_clusters : int or "auto"
-    sample_size, n_neighbors : int
+    sample_size : int
     half_life : float or None
     view_weights : tuple of float or "auto"
         By view; "auto" for the holdout agreement of the clusters by that view.
@@ -46,7 +46,6 @@ class Settings:
 
     n_clusters: int | str
     sample_size: int = 2000
-    n_neighbors: int = 20
     half_life: float | None = None
     view_weights: tuple[float | str, ...] = ()
     detect_drift: bool = False
@@ -298,8 +297,8 @@ class Answers:
     @cached_property
     def embedded(self) -> list[EmbeddedView]:
         """The sample as each view has it."""
-        present, k = self.state.sample.present, self.settings.n_neighbors
-        return [embedded(X, k, present[:, v]) for v, X in enumerate(self.rows)]
+        present = self.state.sample.present
+        return [embedded(X, present[:, v]) for v, X in enumerate(self.rows)]
 
     @cached_property
     def clustering(self) -> Clustering:
