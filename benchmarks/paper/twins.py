@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.datasets.planted import PlantedChunk, check_positive, cut
+from omvfs.datasets.planted import PlantedChunk, cut
+from omvfs.parameters import whole
 
 TwinName = Literal["reuters", "youtube", "cnn", "fox"]
 
@@ -131,10 +132,10 @@ def make_twin(
             f"Got {len(widths)} views in n_features={widths} and {len(words)} in n_words={words}; "
             "pass both, of the same length."
         )
-    check_positive("n_samples", n)
-    check_positive("n_classes", K)
+    whole("n_samples", n, least=1)
+    whole("n_classes", K, least=1)
     for what, values in (("n_features", widths), ("n_words", words)):
-        check_positive(what, min(values))
+        whole(what, min(values), least=1)
     rng = np.random.default_rng(random_state)
     labels = rng.integers(K, size=n)
     views = {

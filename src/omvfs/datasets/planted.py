@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from omvfs.data.views import Views
+from omvfs.parameters import number, whole
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -42,10 +43,13 @@ class Segment:
     # First row, and one past the last.
     start: int
     stop: int
-    # Per view, which features are informative.
-    informative: dict[str, BoolArray]
     # Per view, the class each feature belongs to, -1 for noise.
     feature_class: dict[str, IntArray]
+
+    @property
+    def informative(self) -> dict[str, BoolArray]:
+        """Which features are informative, per view."""
+        return {view: classes >= 0 for view, classes in self.feature_class.items()}
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,12 @@ class PlantedChunk:
     start: int
     views: dict[str, sp.csr_array]
     labels: IntArray
+
+    def part(self, start: int, stop: int | None = None) -> PlantedChunk:
+        """Return some of its rows, by their numbers in it."""
+        rows = slice(start, stop)
+        views = {name: X[rows] for name, X in self.views.items()}
+        return PlantedChunk(self.start + start, views, self.labels[rows])
 
 
 @dataclass(frozen=True)
@@ -118,10 +128,10 @@ def cut(
     views: Mapping[str, sp.csr_array], labels: IntArray, batch_size: int
 ) -> Iterator[PlantedChunk]:
     """Yield rows in order, `batch_size` at a time; the last chunk may be smaller."""
-    check_positive("batch_size", batch_size)
+    whole("batch_size", batch_size, least=1)
+    rows = PlantedChunk(0, dict(views), labels)
     for start in range(0, len(labels), batch_size):
-        rows = slice(start, start + batch_size)
-        yield PlantedChunk(start, {name: X[rows] for name, X in views.items()}, labels[rows])
+        yield rows.part(start, start + batch_size)
 
 
 @dataclass(frozen=True)
@@ -157,7 +167,7 @@ class PlantedStream(_Truth):
     batch_size: int
     _views: tuple[ViewLaw, ...] = field(repr=False)
     _class_weights: FloatArray = field(repr=False)
-    _entropy: Any = field(repr=False)
+    _seed: np.random.SeedSequence = field(repr=False)
     _dtype: np.dtype[Any] = field(repr=False)
 
     def __len__(self) -> int:
@@ -172,9 +182,9 @@ class PlantedStream(_Truth):
             pending.append(block)
             held += len(block.labels)
             while held >= self.batch_size:
-                ready, rest = _cut(_join(pending), self.batch_size)
-                yield ready
-                pending = [rest]
+                joined = _join(pending)
+                yield joined.part(0, self.batch_size)
+                pending = [joined.part(self.batch_size)]
                 held -= self.batch_size
         if held:
             yield _join(pending)
@@ -191,7 +201,7 @@ class PlantedStream(_Truth):
         return Planted(self.segments, whole.views, whole.labels)
 
     def _blocks(self) -> Iterator[PlantedChunk]:
-        rng = _generator(self._entropy, "rows")
+        rng = np.random.default_rng(self._seed)
         n_classes = len(self._class_weights)
         class_bounds = np.cumsum(self._class_weights)[:-1]
         segment_starts = np.array([s.start for s in self.segments])
@@ -290,22 +300,7 @@ def make_planted(
     >>> [chunk.labels.size for chunk in planted.chunks(200)]
     [200, 200, 100]
     """
-    return planted_stream(
-        n_rows,
-        n_features=n_features,
-        n_informative=n_informative,
-        n_classes=n_classes,
-        concentration=concentration,
-        row_length=row_length,
-        noise=noise,
-        drift_at=drift_at,
-        missing=missing,
-        class_weights=class_weights,
-        informative_ranks=informative_ranks,
-        view_names=view_names,
-        dtype=dtype,
-        random_state=random_state,
-    ).collect()
+    return planted_stream(**locals()).collect()
 
 
 def planted_stream(
@@ -350,8 +345,8 @@ missing, class_weights, informative_ranks, view_names, dtype, random_state
     >>> next(stream.batches()).feature_names["view_0"][:4].tolist()
     ['noise_0000', 'noise_0001', 'noise_0002', 'noise_0003']
     """
-    check_positive("n_rows", n_rows)
-    check_positive("batch_size", batch_size)
+    whole("n_rows", n_rows, least=1)
+    whole("batch_size", batch_size, least=1)
     weights = class_weights_of(class_weights, n_classes)
     names = names_of_views(view_names, len(n_features))
     widths = per_view("n_features", n_features, names)
@@ -359,19 +354,19 @@ missing, class_weights, informative_ranks, view_names, dtype, random_state
     lengths = per_view("row_length", row_length, names)
     extra = per_view("noise", noise, names)
     gone = per_view("missing", missing, names)
-    for name, value in (("concentration", concentration), ("informative_ranks", informative_ranks)):
-        check_fraction(name, value)
-    if min(extra) < 0:
-        raise ValueError(f"noise must not be negative; got {noise}.")
+    number("concentration", concentration, least=0.0, most=1.0)
+    number("informative_ranks", informative_ranks, least=0.0, most=1.0)
     bounds = segment_bounds(drift_at, n_rows)
 
-    entropy = np.random.SeedSequence(random_state).entropy
-    rng = _generator(entropy, "truth")
+    # The truth and the rows do not disturb each other.
+    of_truth, of_rows = np.random.SeedSequence(random_state).spawn(2)
+    rng = np.random.default_rng(of_truth)
     views = []
     classes_of: dict[str, list[IntArray]] = {}
     for v, name in enumerate(names):
-        check_positive(f"row_length of view {name!r}", lengths[v])
-        check_fraction(f"missing of view {name!r}", gone[v])
+        whole(f"row_length of view {name!r}", lengths[v], least=1)
+        number(f"missing of view {name!r}", gone[v], least=0.0, most=1.0)
+        number(f"noise of view {name!r}", extra[v], least=0.0)
         base = base_law(widths[v])
         n_ranks = int(informative_ranks * widths[v])
         check_informative(name, planted[v], n_ranks, drifts=len(bounds) > 1)
@@ -392,16 +387,11 @@ missing, class_weights, informative_ranks, view_names, dtype, random_state
         views.append(ViewLaw(name, widths[v], n_words, gone[v], cumulative))
 
     segments = tuple(
-        Segment(
-            start,
-            stop,
-            informative={name: classes_of[name][s] >= 0 for name in names},
-            feature_class={name: classes_of[name][s] for name in names},
-        )
+        Segment(start, stop, {name: classes_of[name][s] for name in names})
         for s, (start, stop) in enumerate(bounds)
     )
     return PlantedStream(
-        segments, n_rows, batch_size, tuple(views), weights, entropy, np.dtype(dtype)
+        segments, n_rows, batch_size, tuple(views), weights, of_rows, np.dtype(dtype)
     )
 
 
@@ -412,21 +402,6 @@ def _join(chunks: list[PlantedChunk]) -> PlantedChunk:
         name: sp.vstack([c.views[name] for c in chunks], format="csr") for name in chunks[0].views
     }
     return PlantedChunk(chunks[0].start, views, np.concatenate([c.labels for c in chunks]))
-
-
-def _cut(chunk: PlantedChunk, n: int) -> tuple[PlantedChunk, PlantedChunk]:
-    head = {name: X[:n] for name, X in chunk.views.items()}
-    tail = {name: X[n:] for name, X in chunk.views.items()}
-    return (
-        PlantedChunk(chunk.start, head, chunk.labels[:n]),
-        PlantedChunk(chunk.start + n, tail, chunk.labels[n:]),
-    )
-
-
-def _generator(entropy: Any, purpose: str) -> np.random.Generator:
-    """Return the generator of the truth, or that of the rows, which do not disturb each other."""
-    key = {"truth": 0, "rows": 1}[purpose]
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(key,)))
 
 
 def base_law(n_features: int) -> FloatArray:
@@ -534,7 +509,7 @@ def segment_bounds(drift_at: Sequence[int], n_rows: int) -> list[tuple[int, int]
 
 def class_weights_of(class_weights: Sequence[float] | None, n_classes: int) -> NDArray[np.float64]:
     """Return the shares of the classes, equal by default."""
-    check_positive("n_classes", n_classes)
+    whole("n_classes", n_classes, least=1)
     weights: NDArray[np.float64] = np.ones(n_classes)
     if class_weights is not None:
         weights = np.array(class_weights, dtype=np.float64)
@@ -549,7 +524,7 @@ def class_weights_of(class_weights: Sequence[float] | None, n_classes: int) -> N
 
 def names_of_views(view_names: Sequence[str] | None, n_views: int) -> tuple[str, ...]:
     """Return the names of the views, numbered by default."""
-    check_positive("the number of views", n_views)
+    whole("number of views", n_views, least=1)
     if view_names is None:
         return tuple(f"view_{v}" for v in range(n_views))
     names = tuple(view_names)
@@ -565,18 +540,6 @@ def per_view(what: str, value: _T | Sequence[_T], names: tuple[str, ...]) -> tup
     if len(value) != len(names):
         raise ValueError(f"{what} has {len(value)} values; there are {len(names)} views {names}.")
     return tuple(value)
-
-
-def check_positive(what: str, value: float) -> None:
-    """Refuse what is below 1."""
-    if value < 1:
-        raise ValueError(f"{what} must be at least 1; got {value}.")
-
-
-def check_fraction(what: str, value: float) -> None:
-    """Refuse what is not between 0 and 1."""
-    if not 0 <= value <= 1:
-        raise ValueError(f"{what} must lie between 0 and 1; got {value}.")
 
 
 def check_informative(name: str, n_informative: int, n_ranks: int, *, drifts: bool) -> None:

@@ -52,8 +52,8 @@ def test_sizes_can_be_changed_within_reason():
     for options, message in (
         ({"name": "bbc"}, "expected one of"),
         ({"n_features": (5, 6, 7)}, "of the same length"),
-        ({"n_samples": 0}, "n_samples must be at least 1"),
-        ({"n_words": (0, 5)}, "n_words must be at least 1"),
+        ({"n_samples": 0}, "Got n_samples=0"),
+        ({"n_words": (0, 5)}, "Got n_words=0"),
     ):
         with pytest.raises(ValueError, match=message):
             make_twin(**{"name": "fox", "n_samples": 10, **options})
