@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -114,23 +113,17 @@ def spherical_k_means(
     >>> bool(labels[0] == labels[1] != labels[2])
     True
     """
-    check_n_clusters(n_clusters, X.shape[0])
+    if whole("n_clusters", n_clusters, least=1) > X.shape[0]:
+        raise ValueError(
+            f"Got n_clusters={n_clusters} for n_samples={X.shape[0]}; expected at most one cluster "
+            "a row."
+        )
     n_init, max_iter = whole("n_init", n_init, least=1), whole("max_iter", max_iter, least=1)
     X = unit_rows(X)
     at_once = max(1, _MOST_CELLS // (n_clusters * sum(X.shape)))
     groups = [min(at_once, n_init - done) for done in range(0, n_init, at_once)]
     found = [_side_by_side(X, n_clusters, rng, n_starts, max_iter) for n_starts in groups]
     return max(found, key=lambda clusters: clusters.objective)
-
-
-def check_n_clusters(n_clusters: int, n_rows: int) -> int:
-    """Refuse more clusters than rows."""
-    if whole("n_clusters", n_clusters, least=1) > n_rows:
-        raise ValueError(
-            f"Got n_clusters={n_clusters} for n_samples={n_rows}; expected at most one cluster a "
-            "row."
-        )
-    return int(n_clusters)
 
 
 def _side_by_side(
@@ -175,69 +168,52 @@ def _similarity(X: Block, centers: Array) -> Array:
     return product.reshape(X.shape[0], R, n_clusters)
 
 
-@dataclass(frozen=True)
-class Round:
-    """What one round leaves of each view."""
-
-    # Cluster of every row, by the view, of shape (V, n).
-    labels: IntArray
-    # Centres of unit norm, of shape (K, D_v).
-    centers: list[Array]
-    # Sum of the cosines of the rows with their centres, of shape (V,).
-    objective: NDArray[np.float64]
-
-
-def rounds(X: Sequence[Block], labels: IntArray, n_clusters: int) -> Iterator[Round]:
-    """Alternate the views without end.
+def rounds(X: Sequence[Block], labels: IntArray, n_clusters: int) -> Iterator[list[Assignment]]:
+    """Alternate the views without end, and yield what each round leaves of each view.
 
     A round goes from the last view to the first. Each computes its centres under the labels that
     the next view has now, the last under those of the first, and assigns its rows anew. What a
-    round does depends on nothing but the labels of the first view.
+    round does depends on nothing but the labels of the first view. All have one partition.
     """
+    labels = labels[:, np.newaxis]
     while True:
         found = []
         for X_v in reversed(X):
-            found.append(reassign(X_v, labels[:, np.newaxis], n_clusters))
-            labels = found[-1].labels[:, 0]
-        found.reverse()
-        yield Round(
-            np.stack([each.labels[:, 0] for each in found]),
-            [each.centers[0] for each in found],
-            np.array([each.objective[0] for each in found]),
-        )
+            found.append(reassign(X_v, labels, n_clusters))
+            labels = found[-1].labels
+        yield found[::-1]
 
 
 def alternate(
     X: Sequence[Block], labels: IntArray, n_clusters: int, max_iter: int, patience: int
-) -> tuple[Round, int]:
+) -> tuple[list[Assignment], int]:
     """Alternate the views until all have gone more than `patience` rounds with no new best.
 
     Returns the last round, and how many there were. One that leaves the labels of the first view
     as they were is the last, as all after it would be the same.
     """
     best, stale = np.full(len(X), -np.inf), np.zeros(len(X), np.intp)
-    n_iter = 0
-    for last in islice(rounds(X, labels, n_clusters), max_iter):
-        n_iter += 1
-        stale = np.where(last.objective > best, 0, stale + 1)
-        best = np.maximum(best, last.objective)
-        if (stale > patience).all() or np.array_equal(last.labels[0], labels):
+    for n_iter, last in enumerate(rounds(X, labels, n_clusters), start=1):
+        objective = np.array([each.objective[0] for each in last])
+        stale = np.where(objective > best, 0, stale + 1)
+        best = np.maximum(best, objective)
+        same = np.array_equal(last[0].labels[:, 0], labels)
+        if (stale > patience).all() or same or n_iter == max_iter:
             break
-        labels = last.labels[0]
+        labels = last[0].labels[:, 0]
     return last, n_iter
 
 
-def consensus(X: Sequence[Block], last: Round) -> list[Array]:
+def consensus(X: Sequence[Block], last: Sequence[Assignment]) -> list[Array]:
     """Return by view the centres of the rows on which all views agree.
 
     A cluster of which a view has no such row keeps the view's own centre.
     """
-    agreed = (last.labels == last.labels[0]).all(axis=0)
-    labels = last.labels[0, agreed, np.newaxis]
+    agreed = (np.hstack([own.labels for own in last]) == last[0].labels).all(axis=1)
     centers = []
-    for X_v, own in zip(X, last.centers, strict=True):
-        means = unit_means(X_v[agreed], labels, len(own))[0]
-        centers.append(np.where(means.any(axis=1, keepdims=True), means, own))
+    for X_v, own in zip(X, last, strict=True):
+        means = unit_means(X_v[agreed], last[0].labels[agreed], own.centers.shape[1])
+        centers.append(np.where(means.any(axis=2, keepdims=True), means, own.centers)[0])
     return centers
 
 
@@ -334,17 +310,18 @@ class MultiViewSphericalKMeans(ClusterMixin, ReadsViews):  # type: ignore[misc]
         self
         """
         batch = self._split(X)
-        n_clusters = check_n_clusters(self.n_clusters, len(batch))
+        K = self.n_clusters
         patience = whole("patience", self.patience, least=0)
         with self._drawing_if_it_becomes():
             rng = np.random.default_rng(seed_of(self.random_state))
             blocks = _unit_blocks(batch)
-            start = spherical_k_means(blocks[0], n_clusters, rng, self.n_init, self.max_iter)
+            start = spherical_k_means(blocks[0], K, rng, self.n_init, self.max_iter)
             if len(blocks) == 1:
                 centers, objective, n_iter = [start.centers], [start.objective], start.n_iter
             else:
-                last, n_iter = alternate(blocks, start.labels, n_clusters, self.max_iter, patience)
-                centers, objective = consensus(blocks, last), last.objective.tolist()
+                last, n_iter = alternate(blocks, start.labels, K, self.max_iter, patience)
+                centers = consensus(blocks, last)
+                objective = [float(own.objective[0]) for own in last]
             self._become(
                 X,
                 batch,
