@@ -18,12 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.cluster import KMeans
-from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV, KFold, train_test_split
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -43,11 +38,10 @@ def check_selector(estimator: Any) -> None:
     """Check that an estimator keeps the contract of a multi-view selector.
 
     It must have the parameters `views` and `n_features_per_view`, as `OMVFS` and the methods of
-    `omvfs.baselines` do. It must pass scikit-learn's own checks, and work with its tools; read
-    arrays, mappings, lists, `Views` and frames alike; rank, select, name and score features
-    consistently; leave its input alone; refuse what is wrong and be as if nothing had happened;
-    and, if it has `partial_fit`, learn from chunks what `fit` learns from all rows, in chunks of
-    its `batch_size`.
+    `omvfs.baselines` do. It must pass scikit-learn's own checks; read arrays, mappings, lists,
+    `Views` and frames alike; rank, select, name and score features consistently; leave its input
+    alone; refuse what is wrong and be as if nothing had happened; and, if it has `partial_fit`,
+    learn from chunks what `fit` learns from all rows, in chunks of its `batch_size`.
 
     Parameters
     ----------
@@ -340,45 +334,6 @@ def _learns_from_chunks(make: Make) -> None:
     _equal(more.scores_, whole.scores_, "partial_fit does not go on from fit.")
 
 
-# Tools of scikit-learn
-
-_SPLIT = [9, 6]
-
-
-def _works_in_pipelines(make: Make) -> None:
-    X = _wide_rows() + 0.01
-    pipe = Pipeline([("scale", MinMaxScaler()), ("select", make(n_features_per_view=4))])
-    out = pipe.fit_transform(X)
-    _equal(out, pipe[:-1].transform(X)[:, pipe[-1].get_support()], "Pipeline gives other values.")
-    names = list(pipe.get_feature_names_out())
-    assert names == [f"x{j}" for j in pipe[-1].get_support(indices=True)], f"Pipeline: {names}."
-    behind = Pipeline([("select", make(views=_SPLIT)), ("cluster", KMeans(2, n_init=1))])
-    assert behind.fit_predict(X).shape == (50,), "Pipeline: nothing goes on behind."
-    sizes = {"first": (2, slice(0, 9)), "second": (3, slice(9, 15))}
-    parts = ColumnTransformer(
-        [(name, make(n_features_per_view=n), columns) for name, (n, columns) in sizes.items()]
-    )
-    alone = [
-        make(n_features_per_view=n).fit_transform(X[:, columns]) for n, columns in sizes.values()
-    ]
-    _equal(parts.fit_transform(X), np.hstack(alone), "ColumnTransformer gives other values.")
-    assert len(parts.get_feature_names_out()) == 5, "ColumnTransformer: names are lost."
-
-
-def _works_in_searches(make: Make) -> None:
-    views = as_views(_two_views(60, kind=sp.csr_array))
-    train, test = train_test_split(views, test_size=0.25, random_state=0)
-    assert (len(train), len(test)) == (45, 15), "train_test_split: not the rows asked for."
-    selector = make(n_features_per_view=2).fit(train)
-    assert selector.transform(test).shape == (15, 4), "train_test_split: not the columns."
-    grid = {"n_features_per_view": [2, 3]}
-    search = GridSearchCV(make(), grid, cv=KFold(3), error_score="raise").fit(views)
-    expected = 60, 2 * search.best_params_["n_features_per_view"]
-    assert search.transform(views).shape == expected, "GridSearchCV: not the best."
-    found = search.cv_results_["mean_test_score"]
-    assert np.isfinite(found).all(), f"GridSearchCV: by score(X), features are worth {found}."
-
-
 _CHECKS = (
     _leaves_input_alone,
     _ranks_by_scores,
@@ -391,8 +346,6 @@ _CHECKS = (
     _forms_are_alike,
     _copies_are_equal,
     _failures_change_nothing,
-    _works_in_pipelines,
-    _works_in_searches,
 )
 
 

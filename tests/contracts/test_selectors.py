@@ -2,8 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, KFold, train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler
 
-from omvfs import OMVFS, OMVFSPaper
+from omvfs import OMVFS, OMVFSPaper, Views
 from omvfs.baselines import BASELINES, MVUFS
 from omvfs.testing import check_selector
 from support import KINDS, counts, dense
@@ -26,9 +32,47 @@ SELECTORS = {"OMVFS": OMVFS, "published": OMVFSPaper, **BASELINES}
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@pytest.mark.parametrize("make", SELECTORS.values(), ids=SELECTORS.keys())
+every_selector = pytest.mark.parametrize("make", SELECTORS.values(), ids=SELECTORS.keys())
+
+
+@every_selector
 def test_the_contract_is_kept(make):
     check_selector(small(make()))
+
+
+@every_selector
+def test_pipelines_and_column_transformers_take_it(make):
+    X = counts(np.random.default_rng(3), 50, 15) + 0.01
+    pipe = Pipeline([("scale", MinMaxScaler()), ("select", small(make(), n_features_per_view=4))])
+    out, support = pipe.fit_transform(X), pipe[-1].get_support(indices=True)
+    np.testing.assert_array_equal(out, pipe[:-1].transform(X)[:, support])
+    assert list(pipe.get_feature_names_out()) == [f"x{j}" for j in support]
+    behind = Pipeline([("select", small(make(), views=[9, 6])), ("k", KMeans(2, n_init=1))])
+    assert behind.fit_predict(X).shape == (50,)
+    sizes = {"first": (2, slice(0, 9)), "second": (3, slice(9, 15))}
+    parts = ColumnTransformer(
+        [(name, small(make(), n_features_per_view=n), at) for name, (n, at) in sizes.items()]
+    )
+    alone = [
+        small(make(), n_features_per_view=n).fit_transform(X[:, at]) for n, at in sizes.values()
+    ]
+    np.testing.assert_array_equal(parts.fit_transform(X), np.hstack(alone))
+    assert len(parts.get_feature_names_out()) == 5
+
+
+@every_selector
+def test_searches_and_splits_take_it(make):
+    rng = np.random.default_rng(3)
+    blocks = {"text": counts(rng, 60, 9), "image": counts(rng, 60, 6)}
+    views = Views({name: sp.csr_array(X) for name, X in blocks.items()})
+    train, test = train_test_split(views, test_size=0.25, random_state=0)
+    assert (len(train), len(test)) == (45, 15)
+    selector = small(make(), n_features_per_view=2).fit(train)
+    assert selector.transform(test).shape == (15, 4)
+    grid = {"n_features_per_view": [2, 3]}
+    search = GridSearchCV(small(make()), grid, cv=KFold(3), error_score="raise").fit(views)
+    assert search.transform(views).shape == (60, 2 * search.best_params_["n_features_per_view"])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
 def test_there_are_baselines():
