@@ -370,12 +370,23 @@ def merge(models: Iterable[Any], *, order: bool = False) -> Any:
     >>> omvfs.merge(f"{folder}/{i}.omvfs" for i in range(3)).n_samples_seen_
     90
     """
+    if isinstance(models, str | bytes | Mapping | os.PathLike) or not isinstance(models, Iterable):
+        raise TypeError(
+            f"Got {type(models).__name__} to merge; expected several estimators, or their files. "
+            "Pass them as a list."
+        )
     given = list(models)
     if not given:
         raise ValueError("Got no estimators to merge; expected at least one, or its file.")
     files = [isinstance(each, str | os.PathLike) for each in given]
     if not any(files):
-        return merge_models(given, order)
+        merged = merge_models(given, order)
+        if not hasattr(merged, "schema_"):
+            raise ValueError(
+                f"Got {len(given):,} to merge, none of which has learned from any rows; expected "
+                "at least one estimator that has. Fit them first."
+            )
+        return merged
     if not all(files):
         raise TypeError("Got estimators and files; expected one kind. Save them, or load them.")
     return merge_files(given, order)

@@ -11,6 +11,7 @@ from pyarrow import parquet
 
 from omvfs.cli.commands import run_app
 from omvfs.cli.output import write_results
+from omvfs.data.schema import shown
 from omvfs.pipeline import Result
 from reported import HOSTILE, hostile_model
 from support import clustered
@@ -156,17 +157,19 @@ def test_a_page_of_a_run_before_does_not_stay_beside_other_results(run, tmp_path
     assert (other / "report.html").read_text() == "mine"
 
 
-def test_hostile_names_come_back_from_tables_and_no_spreadsheet_computes_them(tmp_path):
+def test_hostile_names_are_one_line_each_in_tables_and_no_spreadsheet_computes_them(tmp_path):
     model, _ = hostile_model()
     write_results(tmp_path, Result(model, finished=True), ["\udcff.npy"])
-    with (tmp_path / "ranking.csv").open(newline="", encoding="utf-8") as file:
-        head, *rows = csv.reader(file)
+    # No line ends, nothing is turned around, and no terminal obeys, within a name.
+    lines = (tmp_path / "ranking.csv").read_bytes().decode().removesuffix("\n").split("\n")
+    assert [line for line in lines if shown(line) != line] == []
+    head, *rows = csv.reader(lines)
+    assert len(rows) == sum(model.schema_.widths)
     named = [head.index(each) for each in ("view", "name", "repeats")]
     for row in rows:
-        assert not [row[i] for i in named if row[i].startswith(("=", "+", "-", "@", "\t", "\r"))]
-    lossy = {name.encode("utf-8", "backslashreplace").decode() for name in HOSTILE}
+        assert not [row[i] for i in named if row[i].startswith(("=", "+", "-", "@"))]
     found = {row[named[1]] for row in rows}
-    assert lossy <= {name.removeprefix("'") for name in found}
+    assert set(map(shown, HOSTILE)) <= {name.removeprefix("'") for name in found}
     exact = json.loads((tmp_path / "ranking.json").read_text(encoding="utf-8"))
     assert exact["selected"].keys() == {*model.schema_.names}
     assert set(HOSTILE) < {row["name"] for row in exact["features"]}

@@ -1,6 +1,7 @@
 """One X becomes views, by widths, columns or names; rows by name; chunks; suspect columns."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -205,6 +206,8 @@ def test_values_by_name_are_checked_like_all_others():
         ([{"a": np.nan}], ValueError, "contains NaN: view 'text', row 0, column 0"),
         ([{"a": 1.0}, {"b": -1.0}], ValueError, r"-1 at row 1.*feature 'b'"),
         ([{}, {}], ValueError, "'text' has 0 features"),
+        ([{"a": 1}, {"b": 10**400}], ValueError, r"'text' has int beyond 1.8e\+308 .*row 1 .*'b'"),
+        ([{"a": Fraction(-(10**400), 3)}], ValueError, r"has Fraction beyond -1.8e\+308 .*row 0"),
     ]:
         with pytest.raises(error, match=said):
             as_views({"text": rows})

@@ -138,6 +138,17 @@ def test_rows_and_features_are_there_and_as_many_in_every_view(kind):
         as_views({"a": np.eye(2), "b": np.ones((1000, 1)), "c": KINDS[kind](np.eye(2))})
 
 
+def test_views_of_2_to_the_31_columns_are_refused():
+    def with_columns(n):
+        return sp.coo_array((np.ones(2), ([0, 1], [0, n - 1])), shape=(2, n))
+
+    assert Views([with_columns((1 << 31) - 1)]).shape == (2, (1 << 31) - 1)
+    for X in (with_columns(1 << 31), with_columns(1 << 33).tocsr()):
+        for read in (Views, as_views, OMVFS(2).fit):
+            with pytest.raises(ValueError, match=r"'b' has [2-8],.* fewer than 2\^31\. Number"):
+                read({"a": np.eye(2), "b": X})
+
+
 def test_concat_matches_views_by_name():
     a, b = np.ones((1, 2)), np.zeros((1, 3))
     got = Views.concat([Views({"a": a, "b": b}), Views({"b": sp.csr_matrix(b), "a": a})])

@@ -117,6 +117,15 @@ def test_those_that_have_seen_nothing_are_passed_over():
     assert not hasattr(new.merge(new), "schema_")
     with pytest.raises(ValueError, match="Got no estimators to merge"):
         omvfs.merge([])
+    with pytest.raises(ValueError, match="Got 2 to merge, none of which has learned"):
+        omvfs.merge([new, new])
+
+
+def test_what_is_no_list_of_estimators_is_refused(tmp_path):
+    model = fitted(two_views(0, 30))
+    for models in ("model.omvfs", b"model", tmp_path, model, {"a": model}, None, 3):
+        with pytest.raises(TypeError, match=r"^Got \w+ to merge; .* Pass them as a list\.$"):
+            omvfs.merge(models)
 
 
 def test_files_give_the_bits_that_estimators_give(tmp_path):

@@ -125,6 +125,21 @@ def test_an_svmlight_file_has_its_rows_and_no_labels(tmp_path):
         SvmlightSource(tmp_path / "y.libsvm", "y", 3)
 
 
+def test_svmlight_with_more_columns_than_values_is_refused_unless_a_model_knows_how_many(tmp_path):
+    path = put(tmp_path / "x.svm", *(f"1 {j}:1 {j + 5}:2 20000000:3" for j in range(1, 9)))
+    with pytest.raises(SourceError, match=r"up to 20,000,000, and 24 values; .*gaps, or hash"):
+        open_source(path)
+    assert SvmlightSource(path, "x", 20_000_000).schema.widths == (20_000_000,)
+    # A column costs no more than its values, however many there are.
+    put(path, " ".join(["1", *(f"{2 * j}:1" for j in range(1, 50))]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_files, "MAX_GAPPY_COLUMNS", 97)
+        with pytest.raises(SourceError, match="up to 98, and 49 values; expected indices up to 97"):
+            open_source(path)
+        put(path, *["1 " + " ".join(f"{2 * j}:1" for j in range(1, 50))] * 2)
+        assert open_source(path).schema.widths == (98,)
+
+
 def test_a_line_that_is_none_of_svmlight_is_named(tmp_path):
     for line in ("1 a:1", "1 2:b", "1 2", "1 1:2:3", "1 99999999999999999999:1", "1 -4:1"):
         put(tmp_path / "x.svm", "# nothing", "1 1:1", line)

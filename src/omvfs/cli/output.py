@@ -46,7 +46,7 @@ COLUMNS = (
     *("empty columns", "share of ‖X‖²"),
 )
 # How what a spreadsheet would compute begins, and what keeps it from that.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "'")
 # Features of a view, views, letters of a name, and changes of the rows that are shown; the rest is
 # in the files.
 _FEATURES, _VIEWS, _LETTERS, _EVENTS = 10, 20, 40, 5
@@ -172,7 +172,7 @@ def write_results(
     columns, chosen, rows = _ranked(selector)
     with Staging(out) as staging:
         with _text(staging.folder / "ranking.csv", newline="") as file:
-            writer = csv.writer(_PlainEnds(file))
+            writer = csv.writer(file, lineterminator="\n")
             writer.writerow(columns)
             writer.writerows(map(_for_spreadsheets, rows))
         with _text(staging.folder / "ranking.json") as file:
@@ -188,28 +188,6 @@ def write_results(
             json.dump(about, file, indent=1, ensure_ascii=False)
         staging.publish()
     return chosen
-
-
-class _PlainEnds:
-    r"""A file in which the rows of a CSV end as lines do.
-
-    Not by ``lineterminator="\n"``: for some versions of Python a carriage return in a name would
-    then need no quotes, and readers would take it for the end of a row.
-
-    Examples
-    --------
-    >>> import io
-    >>> csv.writer(_PlainEnds(text := io.StringIO())).writerow(["a", "b\r"])
-    7
-    >>> text.getvalue()
-    'a,"b\r"\n'
-    """
-
-    def __init__(self, file: IO[str]) -> None:
-        self._file = file
-
-    def write(self, row: str) -> int:
-        return self._file.write(row.removesuffix("\r\n") + "\n")
 
 
 def _about(result: "Result", inputs: Sequence[str]) -> dict[str, Any]:
@@ -237,18 +215,21 @@ def _text(path: Path, newline: str | None = None) -> IO[str]:
 
 
 def _for_spreadsheets(row: tuple[Any, ...]) -> list[Any]:
-    """Return a row in which no name begins as a formula does.
+    """Return a row of one line, in which no name begins as a formula does.
 
     An apostrophe stands before such a name, and before one that begins with an apostrophe: taken
-    off again, every name is what it was.
+    off again, every name is what it was, but for what is unseen, which is escaped.
 
     Examples
     --------
     >>> _for_spreadsheets(("text", 1, "=1+1", "'tis", -0.5))
     ['text', 1, "'=1+1", "''tis", -0.5]
     """
+    from omvfs.data.schema import shown
+
+    line = [shown(each) if isinstance(each, str) else each for each in row]
     return [
-        f"'{each}" if isinstance(each, str) and each.startswith(_FORMULA) else each for each in row
+        f"'{each}" if isinstance(each, str) and each.startswith(_FORMULA) else each for each in line
     ]
 
 

@@ -208,7 +208,18 @@ def read_mappings(
     indices = np.fromiter(
         (places[name] for name in chain.from_iterable(held)), np.int32, len(values)
     )
-    parts = np.array(values, np.float64), indices, ends.astype(np.int32)
+    try:
+        data = np.array(values, np.float64)
+    except OverflowError:
+        most = float(np.finfo(np.float64).max)
+        every = ((i, *item) for i, row in enumerate(held) for item in row.items())
+        i, name, value = next(each for each in every if abs(each[-1]) > most)
+        raise ValueError(
+            f"View {view!r} has {type(value).__name__} beyond {'-' if value < 0 else ''}{most:.1e} "
+            f"as a value in row {i} (feature {name!r}); expected numbers that float64 can hold. "
+            "Scale the view down, or drop this row."
+        ) from None
+    parts = data, indices, ends.astype(np.int32)
     block = sp.csr_array(parts, shape=(len(held), len(places)))
     block.sort_indices()
     block.eliminate_zeros()

@@ -91,7 +91,7 @@ def fitting(blocks: dict[str, Block], may_be_empty: Container[str] = ()) -> dict
 
 
 def check_shapes(shapes: Mapping[str, tuple[int, int]], may_be_empty: Container[str] = ()) -> None:
-    """Refuse views of different numbers of rows, or without features that must have some."""
+    """Refuse views of different numbers of rows, and those of no features or of too many."""
     if len({n_rows for n_rows, _ in shapes.values()}) > 1:
         counts = ", ".join(f"{view!r}: {n_rows:,}" for view, (n_rows, _) in shapes.items())
         raise ValueError(
@@ -101,6 +101,11 @@ def check_shapes(shapes: Mapping[str, tuple[int, int]], may_be_empty: Container[
     for view, (_, width) in shapes.items():
         if not width and view not in may_be_empty:
             raise ValueError(f"View {view!r} has 0 features; expected at least 1. Leave it out.")
+        if width >= 1 << 31:
+            raise ValueError(
+                f"View {view!r} has {width:,} features; expected fewer than 2^31. Number them "
+                "without gaps, or hash them."
+            )
 
 
 def given_names(given: Mapping[str, Sequence[str]], widths: Mapping[str, int]) -> dict[str, Names]:

@@ -40,6 +40,8 @@ from omvfs.parameters import whole
 MAX_LINE_BYTES = 1 << 26
 # More blank lines one after another are taken for damage.
 MAX_BLANK_LINES = 1 << 20
+# A column costs up to a kilobyte, one without values too: more of them than values are refused.
+MAX_GAPPY_COLUMNS = 1 << 22
 STANDARD_INPUT = "standard input"
 _WORD = re.compile(r"\w\w+")
 # Half a character, unless the other half is beside it.
@@ -514,13 +516,17 @@ class SvmlightSource(FileSource):
     def __init__(self, path: PathLike | File, view: str, n_features: int | None = None) -> None:
         super().__init__(path)
         self._view = view
-        low, high, self._n_rows = 1, 1, 0
+        low, high, self._n_rows, n_values = 1, 1, 0, 0
         for X, cursor in self._read(1000, None):
-            self._n_rows = cursor["row"]
+            self._n_rows, n_values = cursor["row"], n_values + X.nnz
             if X.nnz:
                 low, high = min(low, X.indices.min()), max(high, X.indices.max())
-        if high >= 1 << 31:
-            raise SourceError(f"{self._file} has indices up to {high:,}; expected fewer than 2^31.")
+        if n_features is None and high > max(MAX_GAPPY_COLUMNS, n_values):
+            raise SourceError(
+                f"{self._file} has indices up to {high:,}, and {n_values:,} values; expected "
+                f"indices up to {MAX_GAPPY_COLUMNS:,}, or no more columns than values. Number its "
+                "features without gaps, or hash them."
+            )
         if not self._n_rows:
             raise SourceError(f"{self._file} has no rows.")
         self._first = int(low)
