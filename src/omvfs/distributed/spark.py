@@ -88,9 +88,7 @@ def _numbers(batch: Any, name: str, start: int) -> NDArray[Any]:
 
 def _column(batch: Any, name: str, start: int) -> Any:
     column = batch.column(name)
-    if column.null_count:
-        row = start + int(pc.index(column.is_null(), True).as_py())
-        raise ValueError(_null(name, f"is null at row {row:,}"))
+    _refuse_nulls(column, name, start)
     return column
 
 
@@ -120,10 +118,7 @@ def _amounts(name: str, column: Any, words: tuple[str, ...], start: int) -> Bloc
     """Read amounts by word; words that do not count are left out."""
     ends = column.offsets.to_numpy()
     keys, items = (part.slice(ends[0], ends[-1] - ends[0]) for part in (column.keys, column.items))
-    if items.null_count:
-        entry = ends[0] + int(pc.index(items.is_null(), True).as_py())
-        row = start + int(np.searchsorted(ends, entry, side="right")) - 1
-        raise ValueError(_null(name, f"holds a null at row {row:,}"))
+    _refuse_nulls(items, name, start, ends - ends[0])
     places = pc.index_in(keys, value_set=pa.array(words, keys.type))
     counts = places.is_valid().to_numpy(zero_copy_only=False)
     own_ends = _ends(counts)[ends - ends[0]]
@@ -159,10 +154,7 @@ def _ends(lengths: NDArray[Any]) -> NDArray[np.int32]:
 
 def _flat(lists: Any, name: str, start: int) -> NDArray[Any]:
     flat = lists.flatten()
-    if flat.null_count:
-        entry = int(pc.index(flat.is_null(), True).as_py())
-        row = start + int(np.searchsorted(_ends(_lengths(lists)), entry, side="right")) - 1
-        raise ValueError(_null(name, f"holds a null at row {row:,}"))
+    _refuse_nulls(flat, name, start, _ends(_lengths(lists)))
     return _floats(flat)
 
 
@@ -174,11 +166,15 @@ def _floats(values: Any) -> NDArray[Any]:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=kind)
 
 
-def _null(name: str, what: str) -> str:
-    return (
-        f"Column {name!r} {what}; expected values that are all there. Impute the missing values "
-        "or drop these rows."
-    )
+def _refuse_nulls(values: Any, name: str, start: int, ends: NDArray[Any] | None = None) -> None:
+    """Refuse nulls, of which a row holds one, or those up to its end."""
+    if values.null_count:
+        at = int(pc.index(values.is_null(), True).as_py())
+        row = at if ends is None else int(np.searchsorted(ends, at, side="right")) - 1
+        raise ValueError(
+            f"Column {name!r} {'is' if ends is None else 'holds a'} null at row {start + row:,}; "
+            "expected values that are all there. Impute the missing values or drop these rows."
+        )
 
 
 # How views= tells them: columns by view name, a string for one that holds a whole view.
@@ -229,12 +225,9 @@ def layout_of(
         for view, own in found.items()
     }
     named = {view: tuple(names) for view, names in given_names(given, widths).items()}
-    return Layout(
-        {
-            view: replace(own, feature_names=named.get(view, own.feature_names))
-            for view, own in found.items()
-        }
-    )
+    for view, names in named.items():
+        found[view] = replace(found[view], feature_names=names)
+    return Layout(found)
 
 
 def quoted(name: str) -> str:
@@ -514,7 +507,7 @@ def _with_words(df: Any, layout: Layout) -> Layout:
     """Find the words of maps that are not told: all there are, sorted."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    found: dict[str, ViewColumns] = {}
+    found = dict(layout.views)
     for view, own in layout.views.items():
         if own.kind == "map" and own.feature_names is None:
             words = F.explode(F.map_keys(F.col(quoted(own.columns[0]))))
@@ -525,4 +518,4 @@ def _with_words(df: Any, layout: Layout) -> Layout:
                     "word. Leave it out."
                 )
             found[view] = replace(own, feature_names=tuple(sorted(row["word"] for row in rows)))
-    return replace(layout, views={**layout.views, **found})
+    return replace(layout, views=found)
