@@ -60,7 +60,7 @@ def plain_laplacian(X, k, ridge=0.1):
 
 
 def small_problem(X, label=0, k=2):
-    return Problem.of(X, label, k, (0.7, 0.3, 2.0))
+    return Problem(X, label, k, (0.7, 0.3, 2.0))
 
 
 # The objective

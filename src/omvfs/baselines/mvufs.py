@@ -19,7 +19,7 @@ from omvfs.baselines.neighbours import nearest_by_cosine
 from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
-from omvfs.model.arrays import Array, Block, dense, squared_row_norms, unit_rows
+from omvfs.model.arrays import Block, dense, squared_row_norms, unit_rows
 from omvfs.model.clustering import embedded, k_means
 from omvfs.model.objective import inner, row_norms
 from omvfs.parameters import one_of, seed_of
@@ -154,7 +154,7 @@ class MVUFS(OfflineSelector):
         rng = np.random.default_rng(seed_of(self.random_state))
         X = [block.astype(np.float64, copy=False) for block in batch.blocks.values()]
         weights = self.regression_weight, self.sparsity, self.graph_weight
-        problem = Problem.of(X, names.index(label), self.n_neighbors, weights)
+        problem = Problem(X, names.index(label), self.n_neighbors, weights)
         start = cluster(X[problem.label], self.n_clusters, rng)
         G, factors, history = solve(problem, start, self.orthogonality, self.max_iter)
         W = dict(zip(names, factors, strict=True))
@@ -172,39 +172,26 @@ class MVUFS(OfflineSelector):
         return tags
 
 
-@dataclass(frozen=True)
 class Problem:
-    """The objective, as a function of each of its matrices in turn.
+    """The objective of some views, as a function of each of its matrices in turn.
 
     Norms of rows are smoothed, √(‖·‖² + ε²) with a tiny ε, as they have no gradient at zero. No
-    matrix of rows by features, rows by rows or features by features is ever formed.
+    matrix of rows by features, rows by rows or features by features is ever formed. Views are in
+    double precision; `label` is the number of the one that gives the pseudo labels; weights are α,
+    β and ν.
     """
 
-    # Views, in double precision, of shape (n, D_v).
-    X: list[Block]
-    # The same, transposed, of shape (D_v, n).
-    Xt: list[Block]
-    # Which of them gives the pseudo labels.
-    label: int
-    # I − A of the other views below each other: L = MᵀM, of shape (n × other views, n).
-    M: sp.csr_array
-    # ‖x_i‖² of every view, of shape (n,).
-    squares: list[Array]
-    # Weights.
-    alpha: float
-    beta: float
-    nu: float
-
-    @classmethod
-    def of(
-        cls, X: list[Block], label: int, n_neighbors: int, weights: tuple[float, float, float]
-    ) -> "Problem":
-        """Return the problem of some views, with the weights α, β and ν."""
-        others = [X_v for v, X_v in enumerate(X) if v != label] or X
-        M = sp.vstack([local_residual(X_v, n_neighbors) for X_v in others], format="csr")
+    def __init__(
+        self, X: list[Block], label: int, n_neighbors: int, weights: tuple[float, float, float]
+    ) -> None:
+        self.X, self.label = X, label
+        self.alpha, self.beta, self.nu = weights
         # Products with a transpose are faster from rows of its own.
-        Xt = [X_v.T.tocsr() if sp.issparse(X_v) else X_v.T for X_v in X]
-        return cls(X, Xt, label, M, [squared_row_norms(X_v) for X_v in X], *weights)
+        self.Xt = [X_v.T.tocsr() if sp.issparse(X_v) else X_v.T for X_v in X]
+        self.squares = [squared_row_norms(X_v) for X_v in X]
+        # I − A of the other views below each other: L = MᵀM.
+        others = [X_v for v, X_v in enumerate(X) if v != label] or X
+        self.M = sp.vstack([local_residual(X_v, n_neighbors) for X_v in others], format="csr")
 
     def of_weights(self, v: int, G: FloatArray) -> Function:
         """Return α‖X_v W − G‖_{2,1} + β‖W‖_{2,1}, of W."""
@@ -300,20 +287,20 @@ def solve(
     # Rising in equal ratios.
     rising = np.geomspace(n, zeta, max_iter + 1)[1:] if zeta > n else np.full(max_iter, zeta)
     for penalty in rising:
-        values = [problem.value(G, F, W, penalty)]
-        W = [descend(problem.of_weights(v, G), W_v, steps=_STEPS) for v, W_v in enumerate(W)]
-        values.append(problem.value(G, F, W, penalty))
-        G = descend(problem.of_embedding(F, W, penalty), G, steps=_STEPS, nonnegative=True)
-        values.append(problem.value(G, F, W, penalty))
-        F = descend(problem.of_basis(G), F, steps=_STEPS, nonnegative=True)
-        values.append(problem.value(G, F, W, penalty))
-        history.append(tuple(values))
+        points = [(G, F, W)]
+        W = [descend(problem.of_weights(v, G), W_v) for v, W_v in enumerate(W)]
+        points.append((G, F, W))
+        G = descend(problem.of_embedding(F, W, penalty), G, nonnegative=True)
+        points.append((G, F, W))
+        F = descend(problem.of_basis(G), F, nonnegative=True)
+        points.append((G, F, W))
+        history.append(tuple(problem.value(*each, penalty) for each in points))
     # Without a penalty all of G may vanish; then the start stands.
     largest = np.eye(G.shape[1])[G.argmax(axis=1)] * G if G.any() else clusters
     # A low penalty may leave a cluster that is the largest of no row.
     filled = largest.any(axis=0)
     G = unit_columns(largest[:, filled])
-    W = [descend(problem.of_weights(v, G), W_v[:, filled], steps=_STEPS) for v, W_v in enumerate(W)]
+    W = [descend(problem.of_weights(v, G), W_v[:, filled]) for v, W_v in enumerate(W)]
     return G, W, history
 
 
@@ -327,9 +314,7 @@ def _lengths(P: FloatArray, short: float) -> FloatArray:
     return np.asarray(np.sqrt(np.einsum("ik,ik->i", P, P) + short**2)[:, np.newaxis])
 
 
-def descend(
-    function: Function, start: FloatArray, *, steps: int, nonnegative: bool = False
-) -> FloatArray:
+def descend(function: Function, start: FloatArray, nonnegative: bool = False) -> FloatArray:
     """Return a matrix at which the function is no higher than at the start."""
 
     def flat(x: FloatArray) -> tuple[float, FloatArray]:
@@ -343,7 +328,7 @@ def descend(
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(0, np.inf) if nonnegative else None,
-        options={"maxcor": _MEMORY, "maxiter": steps, "ftol": _TOL, "gtol": 0.0},
+        options={"maxcor": _MEMORY, "maxiter": _STEPS, "ftol": _TOL, "gtol": 0.0},
     )
     return np.asarray(found.x.reshape(start.shape))
 
