@@ -8,20 +8,15 @@ nothing is swept.
 
 import contextlib
 import errno
+import fcntl
 import glob
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self, TypeAlias
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 PathLike: TypeAlias = str | os.PathLike[str]
 _PART = ".part"
@@ -75,8 +70,6 @@ def locked(target: PathLike) -> Iterator[None]:
 
 def _hold(path: Path, busy: str = "", wait: bool = False) -> int | None:
     """Return a descriptor that keeps others from holding a path; None where there are no locks."""
-    if sys.platform == "win32":
-        return None
     descriptor = os.open(path, os.O_RDONLY)
     try:
         has = _lock(descriptor, busy, wait)
@@ -100,16 +93,6 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 def _lock(descriptor: int, busy: str = "", wait: bool = False) -> bool:
     """Lock an open file or folder; return False where there are no locks."""
-    if sys.platform == "win32":
-        # Beyond what is in the file, which others must be able to read.
-        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            raise BusyError(busy) from None
-        finally:
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
@@ -278,8 +261,7 @@ def settle(folder: PathLike) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Have the names in a folder on disk."""
-    if sys.platform != "win32":
-        _sync_file(folder, os.O_RDONLY)
+    _sync_file(folder, os.O_RDONLY)
 
 
 def _bring(folder: Path) -> None:
