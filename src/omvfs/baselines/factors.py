@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import check_is_fitted
 
 from omvfs.baselines.base import Found, PerViewSelector
 from omvfs.baselines.graphs import FloatArray
@@ -120,7 +119,6 @@ class FactorSelector(PerViewSelector):
     max_iter: int
     tol: float
     random_state: Any = None
-    _factors: dict[str, Factors] = field(init=False)
 
     def _score_views(self, batch: Views) -> Found:
         factors = self._each_view(
@@ -137,30 +135,17 @@ class FactorSelector(PerViewSelector):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        scores = {name: row_norms(found.weights) for name, found in factors.items()}
-        return scores, {"_factors": factors}
+        weights = {name: found.weights for name, found in factors.items()}
+        attributes = {
+            "embeddings_": {name: found.embedding for name, found in factors.items()},
+            "weights_": weights,
+            "n_iter_": max(found.n_iter for found in factors.values()),
+        }
+        return {name: row_norms(W) for name, W in weights.items()}, attributes
 
     @abstractmethod
     def _factorise(self, X: Block, rng: np.random.Generator) -> Factors:
         """Return the factors of a view, X in double precision; its rows must not be changed."""
-
-    @property
-    def embeddings_(self) -> dict[str, FloatArray]:
-        """Clusters of the rows by view name, rows by clusters."""
-        check_is_fitted(self)
-        return {name: factors.embedding.copy() for name, factors in self._factors.items()}
-
-    @property
-    def weights_(self) -> dict[str, FloatArray]:
-        """Weights by view name, features by clusters; the norms of the rows are the scores."""
-        check_is_fitted(self)
-        return {name: factors.weights.copy() for name, factors in self._factors.items()}
-
-    @property
-    def n_iter_(self) -> int:
-        """Iterations done for the view that took most."""
-        check_is_fitted(self)
-        return max(factors.n_iter for factors in self._factors.values())
 
 
 def indicator(X: Block, n_clusters: int, rng: np.random.Generator) -> FloatArray:
