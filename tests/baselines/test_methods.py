@@ -148,7 +148,7 @@ def test_memory_is_far_from_that_of_rows_or_features_squared(method):
         (EUFS, {"n_clusters": (0,), "sparsity": (-1.0,), "penalty": (0.0,), "max_iter": (0,)}),
         (NDFS, {"graph_weight": (np.nan,), "orthogonality": (-1.0,), "tol": (-1.0,)}),
         (MVUFS, {"n_neighbors": (0,), "regression_weight": (0.0, np.inf), "graph_weight": ("m",)}),
-        (MVUFS, {"label_view": ("sound",), "negative": ("allow",), "orthogonality": (-1.0,)}),
+        (MVUFS, {"label_view": ("sound",), "orthogonality": (-1.0,)}),
     ],
 )
 def test_a_bad_parameter_is_refused_before_anything_is_learned(method, bad):

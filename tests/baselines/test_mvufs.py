@@ -152,12 +152,8 @@ def test_from_a_spoiled_start_the_classes_and_their_features_are_found(monkeypat
         assert truth[rank(model.view_scores_[view]) <= truth.sum()].mean() > 0.95
 
 
-def test_negative_values_are_refused_or_clipped():
+def test_negative_values_are_refused():
     X = counts(np.random.default_rng(0), 20, 5)
     X[3, 2] = -1
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         MVUFS(2).fit(X)
-    clipped = MVUFS(2, negative="clip", random_state=0).fit(X)
-    np.testing.assert_array_equal(
-        clipped.scores_, MVUFS(2, random_state=0).fit(np.maximum(X, 0)).scores_
-    )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,13 +16,12 @@ from omvfs.baselines.base import Found, OfflineSelector
 from omvfs.baselines.factors import unit_columns
 from omvfs.baselines.graphs import FloatArray
 from omvfs.baselines.neighbours import nearest_by_cosine
-from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, squared_row_norms, unit_rows
 from omvfs.model.clustering import embedded, k_means
 from omvfs.model.objective import inner, row_norms
-from omvfs.parameters import one_of, seed_of
+from omvfs.parameters import seed_of
 
 # Random starts of the clustering.
 _STARTS = 8
@@ -74,8 +73,6 @@ class MVUFS(OfflineSelector):
         Neighbours of a row.
     max_iter : int, default=10
         Iterations, each of one half-step for W, G and F.
-    negative : {"error", "clip"}, default="error"
-        Refuse negative values, or set them to 0.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
@@ -136,15 +133,10 @@ class MVUFS(OfflineSelector):
     orthogonality: float = 1e7
     n_neighbors: int = 5
     max_iter: int = 10
-    negative: Literal["error", "clip"] = "error"
     random_state: Any = None
 
+    _negative = "error"
     _above_zero = ("regression_weight",)
-
-    @property
-    def _negative(self) -> Negative:  # type: ignore[override] # follows the parameter
-        negative: Negative = one_of("negative", self.negative, ("error", "clip"))
-        return negative
 
     def _score_views(self, batch: Views) -> Found:
         names = batch.schema.names
@@ -168,7 +160,7 @@ class MVUFS(OfflineSelector):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = self.negative == "error"
+        tags.input_tags.positive_only = True
         return tags
 
 

@@ -227,7 +227,6 @@ def make_planted(
     n_classes: int = 5,
     concentration: float = 0.9,
     row_length: int | Sequence[int] = 60,
-    noise: float | Sequence[float] = 0.0,
     drift_at: Sequence[int] = (),
     missing: float | Sequence[float] = 0.0,
     class_weights: Sequence[float] | None = None,
@@ -262,8 +261,6 @@ def make_planted(
         From 0, where classes are all alike, to 1, where a class uses no other class's words.
     row_length : int or sequence of int
         Words in a row, for all views or each.
-    noise : float or sequence of float
-        Additional words that know no class, as a fraction of `row_length`.
     drift_at : sequence of int
         Rows at which every class changes its vocabulary: from there on other features are
         informative, none of them informative just before.
@@ -312,7 +309,6 @@ def planted_stream(
     n_classes: int = 5,
     concentration: float = 0.9,
     row_length: int | Sequence[int] = 60,
-    noise: float | Sequence[float] = 0.0,
     drift_at: Sequence[int] = (),
     missing: float | Sequence[float] = 0.0,
     class_weights: Sequence[float] | None = None,
@@ -327,8 +323,8 @@ def planted_stream(
     ----------
     batch_size : int
         Rows in a chunk; the last may be smaller. It does not change the rows.
-    n_rows, n_features, n_informative, n_classes, concentration, row_length, noise, drift_at, \
-missing, class_weights, informative_ranks, view_names, dtype, random_state
+    n_rows, n_features, n_informative, n_classes, concentration, row_length, drift_at, missing, \
+class_weights, informative_ranks, view_names, dtype, random_state
         As in `make_planted`.
 
     Returns
@@ -352,7 +348,6 @@ missing, class_weights, informative_ranks, view_names, dtype, random_state
     widths = per_view("n_features", n_features, names)
     planted = per_view("n_informative", n_informative, names)
     lengths = per_view("row_length", row_length, names)
-    extra = per_view("noise", noise, names)
     gone = per_view("missing", missing, names)
     number("concentration", concentration, least=0.0, most=1.0)
     number("informative_ranks", informative_ranks, least=0.0, most=1.0)
@@ -366,7 +361,6 @@ missing, class_weights, informative_ranks, view_names, dtype, random_state
     for v, name in enumerate(names):
         whole(f"row_length of view {name!r}", lengths[v], least=1)
         number(f"missing of view {name!r}", gone[v], least=0.0, most=1.0)
-        number(f"noise of view {name!r}", extra[v], least=0.0)
         base = base_law(widths[v])
         n_ranks = int(informative_ranks * widths[v])
         check_informative(name, planted[v], n_ranks, drifts=len(bounds) > 1)
@@ -380,11 +374,9 @@ missing, class_weights, informative_ranks, view_names, dtype, random_state
             g = np.full(widths[v], -1, dtype=np.intp)
             g[chosen] = assign_classes(p[chosen], weights)
             classes_of[name].append(g)
-            # Extra words follow the base law of all features, which leaves every marginal alone.
-            laws.append((class_laws(p, g, weights, concentration) + extra[v] * p) / (1 + extra[v]))
-        n_words = round(lengths[v] * (1 + extra[v]))
+            laws.append(class_laws(p, g, weights, concentration))
         cumulative = cumulative_laws(np.concatenate(laws))
-        views.append(ViewLaw(name, widths[v], n_words, gone[v], cumulative))
+        views.append(ViewLaw(name, widths[v], lengths[v], gone[v], cumulative))
 
     segments = tuple(
         Segment(start, stop, {name: classes_of[name][s] for name in names})
