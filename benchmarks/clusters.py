@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from keep import Results
 from omvfs import OMVFS
 from omvfs.data.read import SuspectColumnWarning
-from omvfs.datasets import make_planted
+from omvfs.datasets import make_planted, planted_stream
 from omvfs.evaluation import evaluate_selection
 from paper import Place, table
 from paper.sets import load
@@ -99,8 +99,8 @@ def cost(repeats):
         ("planted, 3,000 rows", {"n_rows": 3_000}),
         ("planted, 20,000 rows", {"n_rows": 20_000, "n_features": (20_000, 5_000)}),
     ):
-        data = make_planted(n_classes=8, random_state=0, **law)
-        chunks = [chunk.views for chunk in data.chunks(200)]
+        stream = planted_stream(n_classes=8, random_state=0, batch_size=200, **law)
+        chunks = [chunk.views for chunk in stream]
         taken = {"fixed": [], "auto": []}
         for _ in range(repeats):
             for way, K in (("fixed", 8), ("auto", "auto")):

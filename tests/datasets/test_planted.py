@@ -112,9 +112,6 @@ def test_stream_equals_make_planted_bit_for_bit(batch_size):
         np.testing.assert_array_equal(labels, planted.labels)
         assert [c.start for c in chunks] == list(range(0, n_rows, batch_size))
     assert len(stream) == len(chunks)
-    views, labels = joined(planted.chunks(batch_size))
-    assert_same(views, planted.views)
-    np.testing.assert_array_equal(labels, planted.labels)
 
 
 def test_seeds():

@@ -9,7 +9,7 @@ even one of the same frequency, the more so the longer the rows and the fewer th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -96,7 +96,11 @@ class _Truth:
     @property
     def feature_names(self) -> dict[str, list[str]]:
         """Names that tell the truth: ``food_0417``, of the topic of a class, or ``noise_0418``."""
-        return {view: names_of_features(classes) for view, classes in self.feature_class.items()}
+        topics = dict(enumerate(_TOPICS)) | {-1: "noise"}
+        return {
+            view: [f"{topics.get(c, f'topic{c}')}_{j:04d}" for j, c in enumerate(classes.tolist())]
+            for view, classes in self.feature_class.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -118,20 +122,6 @@ class Planted(_Truth):
 
     views: dict[str, sp.csr_array]
     labels: IntArray
-
-    def chunks(self, batch_size: int) -> Iterator[PlantedChunk]:
-        """Yield the rows in order, `batch_size` at a time; the last chunk may be smaller."""
-        return cut(self.views, self.labels, batch_size)
-
-
-def cut(
-    views: Mapping[str, sp.csr_array], labels: IntArray, batch_size: int
-) -> Iterator[PlantedChunk]:
-    """Yield rows in order, `batch_size` at a time; the last chunk may be smaller."""
-    whole("batch_size", batch_size, least=1)
-    rows = PlantedChunk(0, dict(views), labels)
-    for start in range(0, len(labels), batch_size):
-        yield rows.part(start, start + batch_size)
 
 
 @dataclass(frozen=True)
@@ -194,11 +184,6 @@ class PlantedStream(_Truth):
         names = self.feature_names
         for chunk in self:
             yield Views(chunk.views, feature_names=names)
-
-    def collect(self) -> Planted:
-        """Draw every row and return the data set in memory."""
-        whole = _join(list(self._blocks()))
-        return Planted(self.segments, whole.views, whole.labels)
 
     def _blocks(self) -> Iterator[PlantedChunk]:
         rng = np.random.default_rng(self._seed)
@@ -294,10 +279,10 @@ def make_planted(
     {'view_0': (500, 80), 'view_1': (500, 40)}
     >>> int(planted.informative["view_1"].sum())
     10
-    >>> [chunk.labels.size for chunk in planted.chunks(200)]
-    [200, 200, 100]
     """
-    return planted_stream(**locals()).collect()
+    stream = planted_stream(**locals())
+    rows = _join(list(stream._blocks()))
+    return Planted(stream.segments, rows.views, rows.labels)
 
 
 def planted_stream(
@@ -375,8 +360,10 @@ class_weights, informative_ranks, view_names, dtype, random_state
             g[chosen] = assign_classes(p[chosen], weights)
             classes_of[name].append(g)
             laws.append(class_laws(p, g, weights, concentration))
-        cumulative = cumulative_laws(np.concatenate(laws))
-        views.append(ViewLaw(name, widths[v], lengths[v], gone[v], cumulative))
+        cumulative = np.cumsum(np.concatenate(laws), axis=1)
+        cumulative /= cumulative[:, -1:]
+        cumulative += np.arange(len(cumulative))[:, np.newaxis]
+        views.append(ViewLaw(name, widths[v], lengths[v], gone[v], cumulative.ravel()))
 
     segments = tuple(
         Segment(start, stop, {name: classes_of[name][s] for name in names})
@@ -450,14 +437,6 @@ def class_laws(p: FloatArray, g: IntArray, weights: FloatArray, concentration: f
     return laws
 
 
-def cumulative_laws(laws: FloatArray) -> FloatArray:
-    """Lay the cumulative laws end to end, the c-th rising from c to c + 1."""
-    cumulative = np.cumsum(laws, axis=1)
-    cumulative /= cumulative[:, -1:]
-    cumulative += np.arange(len(laws))[:, np.newaxis]
-    return cumulative.ravel()
-
-
 def draw_rows(
     view: ViewLaw, laws: IntArray, u: FloatArray, present: BoolArray, dtype: np.dtype[Any]
 ) -> sp.csr_array:
@@ -479,13 +458,6 @@ def draw_rows(
         (counts.astype(dtype), words.ravel()[starts].astype(np.int32), indptr),
         shape=(len(present), view.n_features),
     )
-
-
-def names_of_features(classes: IntArray) -> list[str]:
-    """Return a name for every feature of a view: what its class is about, and its number."""
-    topics = dict(enumerate(_TOPICS)) | {-1: "noise"}
-    numbered = enumerate(classes.tolist())
-    return [f"{topics.get(c, f'topic{c}')}_{j:04d}" for j, c in numbered]
 
 
 def segment_bounds(drift_at: Sequence[int], n_rows: int) -> list[tuple[int, int]]:
