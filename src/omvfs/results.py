@@ -198,21 +198,16 @@ class SelectionStability:
         whole = np.concatenate([own.frequencies for own in self.views.values()])
         parts = {"all views": ViewStability(self.index, whole), **self.views}
         heads = ["view", "features", "selected", "stability", "95 % interval", "always", "never"]
-        return _aligned([heads, *([name, *_cells(own)] for name, own in parts.items())])
+        lines = [heads]
+        for name, own in parts.items():
+            shares, (value, low, high) = own.frequencies, own.index
+            chosen = f"{shares.sum():,.1f}".removesuffix(".0")
+            ends = (f"{np.count_nonzero(shares == end):,}" for end in (1, 0))
+            middle = f"{value:.2f}", f"{low:.2f} to {high:.2f}"
+            lines.append([name, f"{len(shares):,}", chosen, *middle, *ends])
+        return _aligned(lines)
 
     __repr__ = __str__
-
-
-def _cells(own: ViewStability) -> list[str]:
-    shares, (value, low, high) = own.frequencies, own.index
-    return [
-        f"{len(shares):,}",
-        f"{shares.sum():,.1f}".removesuffix(".0"),
-        f"{value:.2f}",
-        f"{low:.2f} to {high:.2f}",
-        f"{np.count_nonzero(shares == 1):,}",
-        f"{np.count_nonzero(shares == 0):,}",
-    ]
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:

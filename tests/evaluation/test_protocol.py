@@ -99,18 +99,18 @@ def test_a_fitted_selector_is_taken_for_its_scores():
         (
             {"view_0": np.ones(600), "view_1": np.ones(299)},
             ValueError,
-            r"method 'm' for view 'view_1' of shape \(299,\); expected \(300,\)",
+            r"method 'm' for view 'view_1' of shape \(299,\) .*; expected \(300,\)",
         ),
         ({"view_0": np.ones(600)}, ValueError, "method 'm' for views 'view_0'; .*'view_1'"),
         (
             {"view_0": np.ones(600), "view_1": np.full(300, np.nan)},
             ValueError,
-            "method 'm' for view 'view_1' with NaN",
+            "method 'm' for view 'view_1' .* none NaN",
         ),
         (
             {"view_0": np.ones(600), "view_1": np.full(300, "a")},
-            TypeError,
-            "method 'm' for view 'view_1' of dtype",
+            ValueError,
+            "method 'm' for view 'view_1' .* dtype <U1; expected",
         ),
         ([1, 2], TypeError, "list as the scores of method 'm'"),
         (ColumnSum(), NotFittedError, "not fitted"),

@@ -5,7 +5,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import dask
@@ -159,7 +159,9 @@ def fit(
     (90, 6)
     """
     copy = steps.worker_copy(selector)
-    client = client if client is not None else _active_client()
+    if client is None:
+        with suppress(ValueError):
+            client = default_client()
     if isinstance(data, str | os.PathLike) or (
         isinstance(data, list) and data and all(map(_is_file, data))
     ):
@@ -263,13 +265,6 @@ def _computed(
     finally:
         if left and client.status == "running":
             client.cancel(list(left))
-
-
-def _active_client() -> Any:
-    try:
-        return default_client()
-    except ValueError:
-        return None
 
 
 def _chunks(data: Any) -> tuple[list[str], list[Any]]:

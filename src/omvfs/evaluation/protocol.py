@@ -178,21 +178,15 @@ def _scores(method: str, given: Any, batch: Views) -> dict[str, NDArray[Any]]:
             f"Got scores of method {method!r} for views {listed(given)}; expected them for "
             f"{listed(batch.names)}."
         )
-    scores = {view: np.asarray(given[view]) for view in batch.names}
+    scores = {}
     for view, width in batch.widths.items():
-        what = f"method {method!r} for view {view!r}"
-        if scores[view].shape != (width,):
+        own = np.asarray(given[view])
+        if own.shape != (width,) or own.dtype.kind not in "fiub" or np.isnan(own).any():
             raise ValueError(
-                f"Got scores of {what} of shape {scores[view].shape}; expected ({width},), one for "
-                "each feature."
+                f"Got scores of method {method!r} for view {view!r} of shape {own.shape} and dtype "
+                f"{own.dtype}; expected ({width},) numbers, one for each feature and none NaN."
             )
-        if scores[view].dtype.kind not in "fiub":
-            raise TypeError(
-                f"Got scores of {what} of dtype {scores[view].dtype}; expected numbers."
-            )
-        scores[view] = scores[view].astype(np.float64)
-        if np.isnan(scores[view]).any():
-            raise ValueError(f"Got scores of {what} with NaN; expected numbers.")
+        scores[view] = own.astype(np.float64)
     return scores
 
 
