@@ -10,7 +10,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -38,10 +37,10 @@ def check_selector(estimator: Any) -> None:
     """Check that an estimator keeps the contract of a multi-view selector.
 
     It must have the parameters `views` and `n_features_per_view`, as `OMVFS` and the methods of
-    `omvfs.baselines` do. It must pass scikit-learn's own checks; read arrays, mappings, lists,
-    `Views` and frames alike; rank, select, name and score features consistently; leave its input
-    alone; refuse what is wrong and be as if nothing had happened; and, if it has `partial_fit`,
-    learn from chunks what `fit` learns from all rows, in chunks of its `batch_size`.
+    `omvfs.baselines` do. It must pass scikit-learn's own checks; read arrays, mappings, lists
+    and `Views` alike; rank, select, name and score features consistently; leave its input alone;
+    refuse what is wrong and be as if nothing had happened; and, if it has `partial_fit`, learn from
+    chunks what `fit` learns from all rows, in chunks of its `batch_size`.
 
     Parameters
     ----------
@@ -182,30 +181,6 @@ def _names_features(make: Make) -> None:
     assert got == expected, f"Columns of views are called {got}, not {expected}."
 
 
-def _reads_frames(make: Make) -> None:
-    if find_spec("pandas") is None:
-        return
-    import pandas as pd
-
-    X, data = _wide_rows()[:, 5:8] + 0.01, _two_views()
-    selector = make().fit(pd.DataFrame(X, columns=list("abc"))).fit({"only": X})
-    assert not hasattr(selector, "feature_names_in_"), "Names of an earlier fit are not forgotten."
-    selector.fit({**data, "image": pd.DataFrame(data["image"], columns=list("uvwxyz"))})
-    expected = [*(f"text__{j}" for j in range(9)), *(f"image__{c}" for c in "uvwxyz")]
-    assert list(selector.get_feature_names_out()) == expected, "Names of one view are lost."
-    frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(50) + 100)
-    own = make(views=[2, 1], n_features_per_view=1).fit(frame)
-    expected = ["ab"[own.view_ranking_["view_0"].argmin()], "c"]
-    assert list(own.get_feature_names_out()) == expected, "Names of a split frame are others."
-    frames = {view: pd.DataFrame(X, index=frame.index[::-1]) for view, X in data.items()}
-    moved = {**frames, "image": frames["image"].sort_index()}
-    message = "Rows of frames do not go together by their index."
-    _equal(make().fit(moved).scores_, make().fit(frames).scores_, message)
-    selector = make(n_features_per_view=2).set_output(transform="pandas").fit(frames)
-    for out in (selector.transform(moved), *selector.transform_views(moved).values()):
-        assert list(out.index) == list(frame.index[::-1]), "Pandas output: the index is lost."
-
-
 # What comes out
 
 
@@ -340,7 +315,6 @@ _CHECKS = (
     _selects_as_many_as_asked,
     _supports_columns_of_x,
     _names_features,
-    _reads_frames,
     _transform_selects,
     _scores_by_concordance,
     _forms_are_alike,

@@ -1,6 +1,7 @@
 """Every selector keeps the contract; and what it must hold of it in rarer company."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
@@ -38,6 +39,29 @@ every_selector = pytest.mark.parametrize("make", SELECTORS.values(), ids=SELECTO
 @every_selector
 def test_the_contract_is_kept(make):
     check_selector(small(make()))
+
+
+@every_selector
+def test_frames_are_read_by_name_and_index(make):
+    rng = np.random.default_rng(3)
+    data = {"text": counts(rng, 50, 9), "image": counts(rng, 50, 6)}
+    X = counts(rng, 50, 3) + 0.01
+    selector = small(make()).fit(pd.DataFrame(X, columns=list("abc"))).fit({"only": X})
+    assert not hasattr(selector, "feature_names_in_")
+    selector.fit({**data, "image": pd.DataFrame(data["image"], columns=list("uvwxyz"))})
+    expected = [*(f"text__{j}" for j in range(9)), *(f"image__{c}" for c in "uvwxyz")]
+    assert list(selector.get_feature_names_out()) == expected
+    frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(50) + 100)
+    own = small(make(), views=[2, 1], n_features_per_view=1).fit(frame)
+    expected = ["ab"[own.view_ranking_["view_0"].argmin()], "c"]
+    assert list(own.get_feature_names_out()) == expected
+    frames = {view: pd.DataFrame(X, index=frame.index[::-1]) for view, X in data.items()}
+    moved = {**frames, "image": frames["image"].sort_index()}
+    selector, other = (small(make(), n_features_per_view=2).fit(X) for X in (frames, moved))
+    np.testing.assert_array_equal(other.scores_, selector.scores_)
+    selector.set_output(transform="pandas")
+    for out in (selector.transform(moved), *selector.transform_views(moved).values()):
+        assert list(out.index) == list(frame.index[::-1])
 
 
 @every_selector
