@@ -172,7 +172,7 @@ class Selector(base.MiniBatchTransformer):
     def _by_view(self, rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any] | None]]:
         """Return rows by view, None where a row has nothing of it."""
         parts: list[dict[str, dict[str, Any]]] = []
-        views = dict.fromkeys(self.model.schema_.names if self._has_learned else ())
+        views = dict.fromkeys(self.model.schema_.names if hasattr(self.model, "schema_") else ())
         for row in rows:
             own: dict[str, dict[str, Any]] = {}
             for name, value in row.items():
@@ -186,10 +186,6 @@ class Selector(base.MiniBatchTransformer):
             parts.append(own)
         # A row without any feature has nothing in any view, rather than no view.
         return {view: [part.get(view) if part else {} for part in parts] for view in views}
-
-    @property
-    def _has_learned(self) -> bool:
-        return hasattr(self.model, "schema_")
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from omvfs.data.blocks import Block, check_unmasked, modalities_of, spread, take_rows, vstack
 from omvfs.data.schema import listed
@@ -68,8 +70,6 @@ class Cells:
     def read(self, rows: NDArray[np.intp]) -> Any:
         """Return cells by their rising numbers: AnnData of AnnData, else `Views`."""
         if self._is_one:
-            import pandas as pd
-
             return type(self._whole)(
                 X=_rows(self._matrices["X"], rows),
                 obs=pd.DataFrame(index=self._whole.obs_names[rows]),
@@ -234,7 +234,8 @@ def select(
     for view, modality in cells.modalities.items():
         for name, values in columns[view].items():
             modality.var[f"{key_added}_{name}"] = values
-    data.obs[f"{key_added}_cluster"] = _categories(np.concatenate(labels), model.n_clusters_)
+    names = [str(k) for k in range(model.n_clusters_)]
+    data.obs[f"{key_added}_cluster"] = pd.Categorical.from_codes(np.concatenate(labels), names)
     data.uns[key_added] = _about(model, sizes, batch_key, layer)
     return model
 
@@ -273,8 +274,6 @@ def _by_batch(
     selector: OMVFS, cells: Cells, batches: NDArray[Any]
 ) -> tuple[list[OMVFS], list[dict[str, bool]]]:
     """Return a fit of each batch, and which modalities its cells have."""
-    from sklearn.base import clone
-
     models, told = [], []
     for batch in sorted(set(batches.tolist())):
         which = batches == batch
@@ -314,13 +313,6 @@ def _columns(
     return found | ({"nbatches": among} if of_batches else {})
 
 
-def _categories(labels: NDArray[Any], n_clusters: int) -> Any:
-    import pandas as pd
-
-    names = [str(k) for k in range(n_clusters)]
-    return pd.Categorical.from_codes(labels, names)
-
-
 def _about(
     model: OMVFS, sizes: Mapping[str, list[int]], batch_key: str | None, layer: Layer
 ) -> dict[str, Any]:
@@ -330,15 +322,13 @@ def _about(
         for name, value in model.get_params(deep=False).items()
         if isinstance(value, bool | int | float | str)
     }
-    shares = model.cluster_shares_
     about: dict[str, Any] = {
         "params": params,
         "n_clusters": model.n_clusters_,
         "n_cells": model.n_samples_seen_,
         "n_top": {view: np.array(own) for view, own in sizes.items()},
+        "cluster_shares": model.cluster_shares_,
     }
-    if shares is not None:
-        about["cluster_shares"] = np.asarray(shares)
     if batch_key is not None:
         about["batch_key"] = batch_key
     if layer is not None:
