@@ -346,7 +346,9 @@ class_weights, informative_ranks, view_names, dtype, random_state
     for v, name in enumerate(names):
         whole(f"row_length of view {name!r}", lengths[v], least=1)
         number(f"missing of view {name!r}", gone[v], least=0.0, most=1.0)
-        base = base_law(widths[v])
+        # Frequencies by rank, the most frequent first.
+        base = 1 / (np.arange(1, widths[v] + 1) + _OFFSET * widths[v])
+        base /= base.sum()
         n_ranks = int(informative_ranks * widths[v])
         check_informative(name, planted[v], n_ranks, drifts=len(bounds) > 1)
         columns = rng.permutation(widths[v])
@@ -381,14 +383,6 @@ def _join(chunks: list[PlantedChunk]) -> PlantedChunk:
         name: sp.vstack([c.views[name] for c in chunks], format="csr") for name in chunks[0].views
     }
     return PlantedChunk(chunks[0].start, views, np.concatenate([c.labels for c in chunks]))
-
-
-def base_law(n_features: int) -> FloatArray:
-    """Return frequencies by rank, the most frequent first, summing to 1."""
-    ranks = np.arange(1, n_features + 1, dtype=np.float64)
-    p: FloatArray = 1 / (ranks + _OFFSET * n_features)
-    p /= p.sum()
-    return p
 
 
 def informative_ranks_of(
