@@ -274,7 +274,11 @@ def solve(
     G = unit_columns(clusters + _OFFSET)
     F = np.maximum(np.linalg.solve(G.T @ G, (problem.Xt[problem.label] @ G).T), 0)
     F += _OFFSET * float(F[F > 0].mean() if F.any() else 0.0)
-    W = [_ridge_regression(X_v, G, problem.size(v)) for v, X_v in enumerate(problem.X)]
+    W = []
+    for v, X_v in enumerate(problem.X):
+        # Ridge regression, near enough to start from.
+        solved = [lsmr(X_v, g, damp=problem.size(v), atol=1e-8, btol=1e-8)[0] for g in G.T]
+        W.append(np.stack(solved, axis=1))
     history, n = [], len(G)
     # Rising in equal ratios.
     rising = np.geomspace(n, zeta, max_iter + 1)[1:] if zeta > n else np.full(max_iter, zeta)
@@ -294,12 +298,6 @@ def solve(
     G = unit_columns(largest[:, filled])
     W = [descend(problem.of_weights(v, G), W_v[:, filled]) for v, W_v in enumerate(W)]
     return G, W, history
-
-
-def _ridge_regression(X: Block, G: FloatArray, ridge: float) -> FloatArray:
-    """Return the W of least ‖XW − G‖² + ‖ridge·W‖², near enough to start from."""
-    columns = [lsmr(X, g, damp=ridge, atol=1e-8, btol=1e-8)[0] for g in G.T]
-    return np.stack(columns, axis=1)
 
 
 def _lengths(P: FloatArray, short: float) -> FloatArray:

@@ -329,7 +329,10 @@ class_weights, informative_ranks, view_names, dtype, random_state
     whole("n_rows", n_rows, least=1)
     whole("batch_size", batch_size, least=1)
     weights = class_weights_of(class_weights, n_classes)
-    names = names_of_views(view_names, len(n_features))
+    whole("number of views", len(n_features), least=1)
+    names = tuple(view_names or (f"view_{v}" for v in range(len(n_features))))
+    if len(names) != len(n_features) or len(set(names)) != len(names):
+        raise ValueError(f"view_names must be {len(n_features)} different names; got {names}.")
     widths = per_view("n_features", n_features, names)
     planted = per_view("n_informative", n_informative, names)
     lengths = per_view("row_length", row_length, names)
@@ -350,7 +353,9 @@ class_weights, informative_ranks, view_names, dtype, random_state
         base = 1 / (np.arange(1, widths[v] + 1) + _OFFSET * widths[v])
         base /= base.sum()
         n_ranks = int(informative_ranks * widths[v])
-        check_informative(name, planted[v], n_ranks, drifts=len(bounds) > 1)
+        # Half of them where there is drift, so that it can change all.
+        most = n_ranks // 2 if len(bounds) > 1 else n_ranks
+        whole(f"n_informative of view {name!r}", planted[v], least=1, most=most)
         columns = rng.permutation(widths[v])
         p = np.empty_like(base)
         p[columns] = base
@@ -480,17 +485,6 @@ def class_weights_of(class_weights: Sequence[float] | None, n_classes: int) -> N
     return weights
 
 
-def names_of_views(view_names: Sequence[str] | None, n_views: int) -> tuple[str, ...]:
-    """Return the names of the views, numbered by default."""
-    whole("number of views", n_views, least=1)
-    if view_names is None:
-        return tuple(f"view_{v}" for v in range(n_views))
-    names = tuple(view_names)
-    if len(names) != n_views or len(set(names)) != n_views:
-        raise ValueError(f"view_names must be {n_views} different names; got {names}.")
-    return names
-
-
 def per_view(what: str, value: _T | Sequence[_T], names: tuple[str, ...]) -> tuple[_T, ...]:
     """Return a value for every view, of one for all or of as many."""
     if not isinstance(value, Sequence):
@@ -498,13 +492,3 @@ def per_view(what: str, value: _T | Sequence[_T], names: tuple[str, ...]) -> tup
     if len(value) != len(names):
         raise ValueError(f"{what} has {len(value)} values; there are {len(names)} views {names}.")
     return tuple(value)
-
-
-def check_informative(name: str, n_informative: int, n_ranks: int, *, drifts: bool) -> None:
-    """Refuse more informative features than a view can have."""
-    most = n_ranks // 2 if drifts else n_ranks
-    if not 1 <= n_informative <= most:
-        why = " (half of the features, so that drift can change all of them)" if drifts else ""
-        raise ValueError(
-            f"View {name!r} can have 1 to {most} informative features{why}; got {n_informative}."
-        )
