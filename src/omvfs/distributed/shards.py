@@ -136,11 +136,8 @@ def _of_one_table(given: Sequence[Input], told: Mapping[str, Any]) -> bool:
     found: list[str] = []
     for each in given:
         # Of those that can be read: others are told of when it is their turn.
-        try:
-            with open_source(each.files[0].text, **told):
-                found.append(each.files[0].text)
-        except (SourceError, OSError):
-            continue
+        with contextlib.suppress(SourceError, OSError), open_source(each.files[0].text, **told):
+            found.append(each.files[0].text)
         if len(found) == 2:
             break
     if len(found) < 2:

@@ -89,10 +89,12 @@ def evaluate_selection(
     """
     batch, classes = labelled(views, labels)
     cluster = _CLUSTERINGS[one_of("clustering", clustering, get_args(Clustering))]
-    sizes, seeds = as_sizes(n_features), as_seeds("seeds", seeds)
+    given = list(n_features) if isinstance(n_features, Iterable) else [n_features]
+    sizes = [None if p is None else whole("n_features", p, least=1) for p in given]
+    seeds = as_seeds("seeds", seeds)
     rankings = {
-        method: {view: rank(each) for view, each in _scores(method, given, batch).items()}
-        for method, given in selector_scores.items()
+        method: {view: rank(each) for view, each in _scores(method, own, batch).items()}
+        for method, own in selector_scores.items()
     }
     tasks = (
         delayed(_judge)(_selected(batch, ranking, p), classes, cluster, seeds, method, p)
@@ -146,12 +148,6 @@ def labelled(views: Any, labels: Any) -> tuple[Views, IntArray]:
     if len(classes) != len(batch):
         raise ValueError(f"Got {len(classes):,} labels for {len(batch):,} rows; expected as many.")
     return batch, classes
-
-
-def as_sizes(n_features: Any) -> list[int | None]:
-    """Return numbers of features as a list of whole numbers and None."""
-    given = list(n_features) if isinstance(n_features, Iterable) else [n_features]
-    return [None if p is None else whole("n_features", p, least=1) for p in given]
 
 
 def as_seeds(name: str, value: Any) -> list[int]:

@@ -139,7 +139,7 @@ class Selector(base.MiniBatchTransformer):
         ----------
         x : dict
         """
-        return {name: x[name] for name in self._kept(x)}
+        return {name: x[name] for name in self._selected_of(x)}
 
     def transform_many(self, X: Any) -> Any:
         """Return the selected columns of a frame, those of them that it has.
@@ -148,15 +148,10 @@ class Selector(base.MiniBatchTransformer):
         ----------
         X : pandas.DataFrame
         """
-        return X[list(self._kept(X.columns))]
+        return X[self._selected_of(X.columns)]
 
-    def _kept(self, names: Iterable[Any]) -> Iterator[Any]:
-        """Yield the names of those of some features that are selected."""
-        chosen = self._selected()
-        return (name for name in names if chosen is None or str(name) in chosen)
-
-    def _selected(self) -> frozenset[str] | None:
-        """Return the names of the selected features, asked anew after a chunk; None before."""
+    def _selected_of(self, names: Iterable[Any]) -> list[Any]:
+        """Return which of some features are selected, asked anew after a chunk; all before."""
         seen = getattr(self.model, "n_samples_seen_", 0)
         if seen != self._asked_at:
             schema, named = self.model.schema_, self.views == "prefix"
@@ -167,7 +162,8 @@ class Selector(base.MiniBatchTransformer):
                 if taken
             )
             self._asked_at = seen
-        return self._chosen
+        chosen = self._chosen
+        return [name for name in names if chosen is None or str(name) in chosen]
 
     def _by_view(self, rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any] | None]]:
         """Return rows by view, None where a row has nothing of it."""
