@@ -287,8 +287,7 @@ class Explanation:
             lines.append(f"  repeats     {self.repeats!r} most, r² = {self.r_squared:.2f}")
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def _clusters(self) -> str:
         """Name the cluster it stands for most, and others above the mean."""

@@ -330,7 +330,8 @@ class_weights, informative_ranks, view_names, dtype, random_state
     whole("batch_size", batch_size, least=1)
     weights = class_weights_of(class_weights, n_classes)
     whole("number of views", len(n_features), least=1)
-    names = tuple(view_names or (f"view_{v}" for v in range(len(n_features))))
+    numbered = [f"view_{v}" for v in range(len(n_features))]
+    names = tuple(numbered if view_names is None else view_names)
     if len(names) != len(n_features) or len(set(names)) != len(names):
         raise ValueError(f"view_names must be {len(n_features)} different names; got {names}.")
     widths = per_view("n_features", n_features, names)

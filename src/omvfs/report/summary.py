@@ -89,7 +89,7 @@ def summarise(
         "features": _features(selector, known, views, notes, order, scores, stability),
         "quality": quality,
         "unjudged": unjudged,
-        "stability": _stable(stability, views, n_resamples),
+        "stability": _stable(stability, views),
         "unstable": unstable,
         "stream": _stream(selector),
         "made": _made(selector, known, scores, run),
@@ -373,22 +373,21 @@ def _stability(selector: Any, n_resamples: int) -> tuple[Any, str]:
         return None, cut(str(error), COMMAND)
 
 
-def _stable(found: Any, views: Sequence[str], n_resamples: int) -> dict[str, Any] | None:
+def _stable(found: Any, views: Sequence[str]) -> dict[str, Any] | None:
     if found is None:
         return None
-    own = {view: found.views[view] for view in views}
     return {
-        "n_resamples": n_resamples,
+        "n_resamples": found.n_resamples,
         "share_of_rows": _SHARE,
         "index": [plain(each) for each in found.index],
         "views": [
             {
                 "view": cut(view),
-                "index": [plain(value) for value in each.index],
-                "always": int(np.count_nonzero(each.frequencies == 1)),
-                "ever": int(np.count_nonzero(each.frequencies)),
+                "index": [plain(value) for value in found.views[view].index],
+                "always": int(np.count_nonzero(found.views[view].frequencies == 1)),
+                "ever": int(np.count_nonzero(found.views[view].frequencies)),
             }
-            for view, each in own.items()
+            for view in views
         ],
     }
 
