@@ -38,7 +38,7 @@ USUAL, EFFORT = (2, 5), {HANDWRITTEN: (2, 10)}
 # Settings beside the default: on the table's set, on one order, at most so many, as many seeds.
 GRID, GRID_SEEDS = 4, 10
 OUR_GRID: list[Row] = [{"criterion": "norm"}, {"sample_size": 500}]
-OUR_GRID += [{"n_neighbors": 10}, {"n_neighbors": 40}]
+OUR_GRID += [{"sample_size": 1000}, {"prepare": None}]
 # As many as there are colours.
 FIGURE = (OURS, PRINTED, "JMVFG", "ACSL", "MVUFS", "MCFS", "FSDS", "variance")
 

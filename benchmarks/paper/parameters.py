@@ -19,7 +19,6 @@ BATCHES = (50, 100, 200, 400, 800)
 # What is varied, by method. Ours has no α and β: around its defaults, the rest as it is.
 STUDY: Mapping[str, Mapping[str, Sequence[Any]]] = {
     OURS: {
-        "n_neighbors": (5, 10, 20, 40),
         "batch_size": BATCHES,
         "n_clusters": (0.5, 1.0, 1.5, 2.0),
         "sample_size": (200, 500, 2000),
@@ -37,7 +36,6 @@ LABELS = {
     "batch_size": "m, rows of a chunk",
     "window": "s, chunks of the window",
     "n_clusters": "K, times the classes",
-    "n_neighbors": "neighbours of a row",
     "sample_size": "rows of the sample",
 }
 SIZES = (100, 200, 400, 600)
@@ -110,7 +108,6 @@ mean and the spread over orders."""
 _WEIGHTS = "For most cases OMVFS is not very sensitive to α and β (as published)."
 _BATCH = "The performance is very stable under different batch sizes."
 _BESIDE = (
-    (OURS, "n_neighbors"),
     (OURS, "n_clusters"),
     (OURS, "sample_size"),
     (PRINTED, "window"),

@@ -7,7 +7,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from omvfs.data.schema import NewFeatures, Schema
+from omvfs.data.schema import NewFeatures, Schema, listed
+from omvfs.data.table import GIVEN
 from omvfs.model.learning import Settings
 from omvfs.parameters import (
     ALL,
@@ -73,6 +74,12 @@ def _or_auto(check: Check, expected: str) -> Check:
     return checked
 
 
+def _columns(name: str, value: Any) -> Any:
+    if value is None or (isinstance(value, Mapping) and set(value.values()) <= set(GIVEN)):
+        return value
+    raise refusal(name, value, f"{listed(GIVEN)} by column name, such as {{'zip': 'category'}}")
+
+
 _at_least_1, _above_0 = partial(whole, least=1), partial(number, least=0.0, above=True)
 _number_or_auto = _or_auto(_at_least_1, f"a whole number of at least 1, or {AUTO!r}")
 _size = _or_auto(select_size, f"{SIZES}, {AUTO!r}, {ALL}")
@@ -84,6 +91,7 @@ PARAMETERS = {
     "n_features_to_select": Parameter(or_none(select_size), "ranks"),
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
+    "columns": Parameter(_columns, "reads"),
     "prepare": Parameter(steps_of, "learns"),
     "criterion": Parameter(_criterion, "ranks"),
     "view_weight": Parameter(_weight, "learns", per_view=True),

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from omvfs.data.read import Suspect, find_suspects, in_precision
 from omvfs.data.schema import Schema, Vocabulary
+from omvfs.data.table import Table
 from omvfs.data.views import Views
 from omvfs.model.columns import place_columns
 from omvfs.model.drift import FIRST, Change, Watch, watched
 from omvfs.model.learning import Answers, Settings, State, Update, step
-from omvfs.prepare import Preparation
+from omvfs.prepare import Preparation, auto_steps
 from omvfs.results import SelectionQuality
 
 # Bytes of a digest.
@@ -65,6 +66,10 @@ class FittedState:
     watch: Watch | None = None
     # The last changes of the stream, in order.
     drift: tuple[Change, ...] = ()
+    # The columns of the table that rows are of; None if they are of none.
+    table: Table | None = None
+    # Whether features come later without being asked for: words and categories.
+    words: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once can be worked out again.
@@ -81,10 +86,11 @@ class FittedState:
             words = (Vocabulary() if own else None for own in named)
             schema = Schema(schema.names, tuple(widths), tuple(words))
         state = State.empty(schema.widths, settings)
-        preparation = Preparation.of(prepare, first.names)
+        preparation = Preparation.of(auto_steps(first, prepare), first.names)
         watch = Watch.empty(len(schema.names)) if settings.detect_drift else None
         dtype = first.dtype.name
-        return cls(schema, settings, state, preparation, dtype, grows=grows, watch=watch)
+        own = {"grows": grows, "watch": watch, "table": first.table, "words": bool(first.grows)}
+        return cls(schema, settings, state, preparation, dtype, **own)
 
     @property
     def n_rows(self) -> int:
@@ -114,6 +120,7 @@ class FittedState:
     def after(self, chunk: Views) -> Update["FittedState"]:
         """Return what a chunk changes."""
         known, chunk = self._grown_for(chunk) if self.grows else (self, chunk)
+        known = replace(known, table=chunk.table) if chunk.table is not None else known
         prepared, preparation = known.preparation.learn(in_precision(chunk, known.dtype))
         blocks = list(prepared.blocks.values())
         with np.errstate(over="ignore", invalid="ignore"):

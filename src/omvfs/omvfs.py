@@ -21,6 +21,7 @@ from omvfs.constraints import AUTO, LEARNING, check_all, check_unchanged, checke
 from omvfs.data.blocks import Missing, Negative
 from omvfs.data.read import as_views, warn_of
 from omvfs.data.schema import NewFeatures, Schema
+from omvfs.data.table import Table
 from omvfs.data.views import Views
 from omvfs.fitted import FittedState
 from omvfs.model.drift import Change
@@ -78,9 +79,14 @@ class OMVFS(StreamSelector[FittedState]):
     views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
         for each view, see `as_views`; every column is in one. Not for input that comes as views.
-    prepare : str, sequence of str or mapping of str to such, default=None
+    columns : mapping of str to str, default=None
+        Kinds of columns of a table, where they are not to be told by its first rows: "number",
+        "category", "text", "parts" (of a date), or "drop". See `omvfs.data.table`.
+    prepare : str, sequence of str or mapping of str to such, default="auto"
         What rows go through first, in order, such as ``["tfidf", "l2"]``, ``"text:tfidf"`` for one
-        view, or by view name: "l2", "log1p", "tfidf", "scale", "hash:20".
+        view, or by view name: "l2", "log1p", "tfidf", "scale", "standardize", "hash:20"; None for
+        nothing. With "auto", the numbers of a table are standardized. What a table lacks is filled
+        with the mean so far in any case.
     criterion : {"separation", "norm"} or callable, default="separation"
         How features are scored. "separation": the share of a feature's variance that lies between
         clusters, times its standard deviation, averaged over eight clusterings of the sample, and
@@ -124,6 +130,10 @@ class OMVFS(StreamSelector[FittedState]):
         Share of the rows in each cluster.
     view_weights_ : dict of str to float
         How much each view weighs in the clusters.
+    prepared_ : dict of str to tuple of str
+        Steps that the rows of each view go through.
+    table_ : Table or None
+        Columns of the table that was learned from, with their kinds; None if it was no table.
     drift_ : list of Change
         Changes of the stream, in order, if `detect_drift` is on; the last 1,000 are kept.
     history_ : list of ChunkInfo
@@ -174,7 +184,8 @@ class OMVFS(StreamSelector[FittedState]):
         n_features_per_view: SelectSize | Any = 100,
         n_features_to_select: int | float | None = None,
         views: Any = None,
-        prepare: Any = None,
+        columns: Mapping[str, str] | None = None,
+        prepare: Any = "auto",
         criterion: Criterion = "separation",
         view_weight: Any = "auto",
         sample_size: int = 2000,
@@ -188,6 +199,7 @@ class OMVFS(StreamSelector[FittedState]):
         self.n_features_per_view = n_features_per_view
         self.n_features_to_select = n_features_to_select
         self.views = views
+        self.columns = columns
         self.prepare = prepare
         self.criterion = criterion
         self.view_weight = view_weight
@@ -214,6 +226,18 @@ class OMVFS(StreamSelector[FittedState]):
         """Scores by view name; larger is better."""
         scores = self._answers.scores(checked("criterion", self.criterion))
         return {name: each.copy() for name, each in zip(self.schema_.names, scores, strict=True)}
+
+    @property
+    def prepared_(self) -> dict[str, tuple[str, ...]]:
+        """Steps that the rows of every view go through."""
+        check_is_fitted(self)
+        return dict(zip(self.schema_.names, self._known.preparation.steps, strict=True))
+
+    @property
+    def table_(self) -> Table | None:
+        """Columns of the table that was learned from, their kinds, and what becomes of each."""
+        check_is_fitted(self)
+        return self._known.table
 
     @property
     def history_(self) -> list[ChunkInfo]:
@@ -707,14 +731,15 @@ class OMVFS(StreamSelector[FittedState]):
         return any(hash_bits(step) for _, step in steps_of("prepare", self.prepare))
 
     def _remember(self, X: Any, batch: Views) -> None:
-        if not self._goes_by_names:
+        if not self._goes_by_names and not batch.by_name and batch.table is None:
             super()._remember(X, batch)
             return
         super()._remember(batch, batch)
         self._plain = False
 
     def _read_first(self, X: Any) -> Views:
-        return self._by_names(X) if self._goes_by_names else self._split(X, "allow")
+        checked("columns", self.columns)
+        return self._by_names(X, self.columns)
 
     def _read_chunk(self, X: Any) -> Views:
         self._check_unchanged()
@@ -727,21 +752,29 @@ class OMVFS(StreamSelector[FittedState]):
 
     def _read_later(self, X: Any) -> Views:
         known = self._known
-        if not known.grows and not known.preparation.hashes:
+        if not known.grows and not known.preparation.hashes and known.table is None:
             return super()._read_next(X, "allow")
+        table = known.table
+        if table is not None and self._new_features == "grow" and not is_views(X):
+            table = table.extended(X)
         return as_views(
-            self._by_names(X),
+            self._by_names(X, table),
             like=self.schema_,
             negative="allow",
             missing=self._missing,
             new_features="grow" if known.grows else "error",
         )
 
-    def _by_names(self, X: Any) -> Views:
+    def _by_names(self, X: Any, columns: Any = None) -> Views:
         """Read a batch as it is, but for what is hashed."""
-        views = None if is_views(X) else self.views
+        is_split = not (is_views(X) and self._goes_by_names)
         batch = as_views(
-            X, views=views, negative="allow", missing=self._missing, new_features="grow"
+            X,
+            views=self.views if is_split else None,
+            negative="allow",
+            missing=self._missing,
+            new_features="grow" if self._goes_by_names else "error",
+            columns=None if is_views(X) else columns,
         )
         bits = bits_of(self.prepare, batch.names)
         return hashed_views(batch, bits) if any(bits) else batch
@@ -760,7 +793,8 @@ class OMVFS(StreamSelector[FittedState]):
         params = self.get_params(deep=False)
         check_all(params, first.names)
         settings = resolve(params, first.names, seed_of(self.random_state))
-        return FittedState.empty(first, settings, self.prepare, self._new_features == "grow")
+        grows = self._new_features == "grow" or bool(first.grows)
+        return FittedState.empty(first, settings, self.prepare, grows)
 
     def _check_unchanged(self) -> None:
         """Refuse to learn on with parameters that are not those of the rows so far.
@@ -776,7 +810,7 @@ class OMVFS(StreamSelector[FittedState]):
         asked = resolve(self.get_params(deep=False), views, known.settings.seed)
         check_unchanged(known.settings, asked)
         known.preparation.check_unchanged(self.prepare, views)
-        if (self._new_features == "grow") != known.grows:
+        if (self._new_features == "grow") != known.grows and not known.words:
             raise ValueError(
                 f"Got new_features={self.new_features!r}, and another for the rows so far; "
                 "expected the same for all rows. Set it back, or call fit() to start anew."

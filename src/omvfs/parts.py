@@ -59,6 +59,13 @@ def _check_terms(ours: Part, first: str, theirs: Part, other: str) -> None:
             f"{other} was learned from {theirs.reading}, {first} from {ours.reading}. Give the "
             "rows of all parts in the same form."
         )
+    tables = [part.known.table for part in (ours, theirs) if part.known.table is not None]
+    if len(tables) > 1 and tables[0].kinds != tables[1].kinds:
+        odd = sorted(set(tables[0].kinds.items()) ^ set(tables[1].kinds.items()))
+        raise ValueError(
+            f"{other} and {first} differ in columns and their kinds: {listed(odd)}. Say what kinds "
+            "they are for all parts: columns={'zip': 'category'} (--column zip=category)."
+        )
     got, expected = theirs.known.dtype, ours.known.dtype
     if got != expected:
         raise ValueError(
@@ -258,6 +265,8 @@ class Merger:
             self._grows,
             Watch.empty(len(widths), self._n_rows) if settings.detect_drift else None,
             total.drift,
+            table=self._first.known.table,
+            words=self._first.known.words,
         )
         return known, total.history
 

@@ -223,7 +223,7 @@ def selector_of(
         fitted = learned.fitted
         check_all(params, fitted.schema.names)
         grows = params.get("new_features", "error") == "grow"
-        if grows != fitted.grows:
+        if grows != fitted.grows and not fitted.words:
             raise ValueError(f"its settings are not those of a {kind.__name__}")
     except UNSOUND as error:
         why = str(error) if len(str(error)) <= _TELLING else f"{str(error)[:_TELLING]}..."

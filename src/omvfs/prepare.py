@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 from omvfs.data.blocks import Negative
 from omvfs.data.read import as_views
 from omvfs.data.schema import listed
+from omvfs.data.table import NUMBERS
 from omvfs.data.views import Views
-from omvfs.model.arrays import Block, IntArray, dense, scale_columns, unit_rows
+from omvfs.model.arrays import (
+    Block,
+    IntArray,
+    column_sums,
+    dense,
+    scale_columns,
+    squared_entries,
+    unit_rows,
+)
 
 # Columns are numbered by 32 bits at most, and of a few there is no telling anything.
 _FEWEST_BITS, _MOST_BITS = 4, 28
@@ -83,6 +92,12 @@ def hashed_views(views: Views, bits: Sequence[int | None]) -> Views:
     return views.with_blocks(made, [v for v, own in zip(views.names, bits, strict=True) if own])
 
 
+# By column: values that are there, their sum, and that of their squares.
+_MOMENTS = ("count", "total", "squares")
+_ROUNDING = 1e-12
+AUTO = "auto"
+
+
 # What a step has counted of one view, by name; replaced, never changed.
 Counted: TypeAlias = Mapping[str, NDArray[Any]]
 
@@ -149,6 +164,43 @@ def largest_sizes(X: Block, counted: Counted) -> Counted:
     return {"largest": np.maximum(counted.get("largest", np.zeros_like(sizes)), sizes)}
 
 
+def column_moments(X: Block, counted: Counted) -> Counted:
+    """Sum the values of every column that are there, and their squares, and count them."""
+    before = {name: counted.get(name, np.zeros(X.shape[1])) for name in _MOMENTS}
+    if sp.issparse(X):
+        there, squares = np.full(X.shape[1], X.shape[0]), squared_entries(X)
+        own = there, column_sums(X), column_sums(squares)
+    else:
+        has = ~np.isnan(X)
+        values = np.where(has, X, 0)
+        own = has.sum(axis=0), values.sum(axis=0), squared_entries(values).sum(axis=0)
+    return {name: before[name] + each for name, each in zip(_MOMENTS, own, strict=True)}
+
+
+def standardize(X: Block, counted: Counted) -> Block:
+    """Subtract the mean of every column over all rows so far, and divide by its deviation.
+
+    A value that is missing becomes the mean. Columns of a sparse view keep their mean.
+    """
+    n = np.maximum(counted["count"], 1)
+    mean = counted["total"] / n
+    variance = counted["squares"] / n - mean**2
+    # What may be rounding is no variance.
+    sound = variance > _ROUNDING * counted["squares"] / n
+    scale = np.divide(1, np.sqrt(np.where(sound, variance, 1)), where=sound, out=np.zeros_like(n))
+    if sp.issparse(X):
+        return scale_columns(X, np.where(sound, scale, 1).astype(X.dtype))
+    return np.nan_to_num((X - mean) * scale).astype(X.dtype)
+
+
+def fill(X: Block, counted: Counted) -> Block:
+    """Put the mean of a column over all rows so far where a value is missing."""
+    if sp.issparse(X):
+        return X
+    mean = counted["total"] / np.maximum(counted["count"], 1)
+    return np.where(np.isnan(X), mean, X).astype(X.dtype)
+
+
 def as_hashed(X: Block, counted: Counted) -> Block:
     """Leave rows as they are: they are hashed when they are read, as names are gone here."""
     return X
@@ -159,6 +211,8 @@ STEPS = {
     "log1p": Step(log1p),
     "tfidf": Step(tfidf, count_rows_with, {"df": np.add, "n": np.add}),
     "scale": Step(scale, largest_sizes, {"largest": np.maximum}),
+    "standardize": Step(standardize, column_moments, dict.fromkeys(_MOMENTS, np.add)),
+    "fill": Step(fill, column_moments, dict.fromkeys(_MOMENTS, np.add)),
 }
 
 
@@ -179,6 +233,8 @@ def steps_of(name: str, value: Any) -> tuple[tuple[str | None, str], ...]:
     >>> steps_of("prepare", {"text": ["tfidf", "l2"], "image": "l2"})
     (('text', 'tfidf'), ('text', 'l2'), ('image', 'l2'))
     """
+    if _word(value) in (AUTO, "none"):
+        return ()
     if isinstance(value, Mapping):
         pairs = [(view, step) for view, own in value.items() for step in _sequence(own)]
     else:
@@ -186,9 +242,9 @@ def steps_of(name: str, value: Any) -> tuple[tuple[str | None, str], ...]:
     for view, step in pairs:
         if not isinstance(view, str | None) or step_of(step) is None:
             raise ValueError(
-                f"Got {name}={value!r}; expected {listed(STEPS)}, 'hash:20' for 2**20 columns (4 "
-                "to 28), 'view:step' for one view, several of these in order, or steps by view "
-                "name."
+                f"Got {name}={value!r}; expected 'auto', {listed(STEPS)}, 'hash:20' for 2**20 "
+                "columns (4 to 28), 'view:step' for one view, several of these in order, or steps "
+                "by view name."
             )
     for i, (view, step) in enumerate(pairs):
         if hash_bits(step) is not None and any(
@@ -199,6 +255,13 @@ def steps_of(name: str, value: Any) -> tuple[tuple[str | None, str], ...]:
                 "all other steps."
             )
     return tuple(pairs)
+
+
+def _word(value: Any) -> Any:
+    """Return what is asked for in one word, typed alone or as one of several."""
+    alone = isinstance(value, list | tuple) and len(value) == 1
+    found = value[0] if alone else value
+    return found if isinstance(found, str) else None
 
 
 def _sequence(value: Any) -> Sequence[Any]:
@@ -228,7 +291,7 @@ def known_step(name: str) -> Step:
 
 
 # What it counts for every column, and the rows it has seen.
-_BY_COLUMN, _ROWS = ("df", "largest"), "n"
+_BY_COLUMN, _ROWS = ("df", "largest", *_MOMENTS), "n"
 
 
 @dataclass(frozen=True)
@@ -318,8 +381,12 @@ class Preparation:
 
     def check_unchanged(self, prepare: Any, views: Sequence[str]) -> None:
         """Refuse to go on with other steps, as the parameter is now, than those so far."""
-        asked = Preparation.of(prepare, views)
-        if asked.steps != self.steps:
+        if _word(prepare) == AUTO:
+            return
+        asked = Preparation.of(prepare, views).steps
+        own = zip(asked, self.steps, strict=True)
+        # What a table lacks is filled without being asked.
+        if any(ask != own and ("fill", *ask) != own for ask, own in own):
             was = {view: list(own) for view, own in zip(views, self.steps, strict=True)}
             raise ValueError(
                 f"Got prepare={prepare!r}, but the rows so far were prepared otherwise, by view: "
@@ -435,6 +502,25 @@ def _taken_through(
             raise ValueError(f"View {view!r}: {error}") from error
         held.append(own)
     return X, tuple(held)
+
+
+def auto_steps(first: Views, prepare: Any) -> Any:
+    """Return the steps of a preparation by what the first rows are; gaps are always filled.
+
+    With "auto", the numbers of a table are standardized; other views stay as they are.
+    """
+    auto = _word(prepare) == AUTO
+    if not auto and not first.gaps:
+        return prepare
+    asked = Preparation.of(prepare, first.names).steps
+    steps: dict[str, tuple[str, ...]] = {}
+    for view, own in zip(first.names, asked, strict=True):
+        if auto and view in first.gaps and view == NUMBERS:
+            own = ("standardize",)
+        elif view in first.gaps and own[:1] not in (("fill",), ("standardize",)):
+            own = ("fill", *own)
+        steps[view] = own
+    return steps
 
 
 def bits_of(prepare: Any, views: Sequence[str]) -> tuple[int | None, ...]:

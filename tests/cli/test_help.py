@@ -71,7 +71,8 @@ def test_options_are_by_default_what_the_parameters_are():
     shared = options.keys() & own.keys()
     assert len(shared) == 8
     assert options["random_state"].default == 0
-    for name in shared - {"random_state"}:
+    assert options["prepare"].default == [own["prepare"]]
+    for name in shared - {"random_state", "prepare"}:
         assert options[name].default == own[name], name
 
 

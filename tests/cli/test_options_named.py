@@ -82,7 +82,6 @@ CASES = {
     "select raw.jsonl --tokenize text --vocabulary txt=words.txt": "Got words of 'txt'",
     "convert text.parquet --keep class -o x.npz": "has no place for 'class'",
     "select late.npy --batch-size 20": "begins at row 120: Input X contains NaN: view 'late'",
-    "select text.parquet": "--drop",
     "select mixed.parquet": "--keep",
     "info odd.jsonl": "--keep",
     "info raw.jsonl": "--tokenize",

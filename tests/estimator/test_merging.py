@@ -295,7 +295,7 @@ def test_sparse_and_dense_parts_go_together():
 def test_names_of_features_must_agree_where_they_are_known():
     X = two_views(0, 60)["text"]
     frame = pd.DataFrame(X, columns=[f"word{j}" for j in range(12)])
-    known, unknown = fitted(frame[:30]), fitted(X[30:])
+    known, unknown = fitted(frame[:30]), fitted(pd.DataFrame(X[30:]))
     for merged in (known.merge(unknown), unknown.merge(known)):
         assert list(OMVFS.from_bytes(merged.to_bytes()).feature_names_in_) == list(frame)
     other = fitted(frame.rename(columns={"word3": "other"}))

@@ -77,6 +77,7 @@ BAD_PARAMETERS = [
     ("new_features", ["maybe", None, True]),
     ("detect_drift", ["no", None, 2]),
     ("random_state", ["seed", -1]),
+    ("columns", ["zip", {"zip": "postcode"}]),
     ("views", [[8, 5]]),  # the data comes as views already
 ]
 
@@ -101,6 +102,7 @@ OTHER = {
     "n_features_per_view": 2,
     "n_features_to_select": 6,
     "views": [5, 7],
+    "columns": {"zip": "category"},
     "prepare": "l2",
     "criterion": "norm",
     "view_weight": 1.0,

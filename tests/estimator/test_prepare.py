@@ -193,7 +193,9 @@ def test_steps_are_asked_for_in_one_way_or_another_for_all_views_or_one():
 
 def test_what_is_no_step_or_cannot_be_is_refused():
     for bad in ("l3", ["l2", "x:l3"], ["l2", 3], 3, True, {"x": "l3"}, {"x": ["x:l2"]}, {3: "l2"}):
-        with pytest.raises(ValueError, match=r"Got prepare=.*; expected 'l2', 'log1p', 'tfidf'"):
+        with pytest.raises(
+            ValueError, match=r"Got prepare=.*; expected 'auto', 'l2', 'log1p', 'tfidf'"
+        ):
             steps_of("prepare", bad)
     with pytest.raises(ValueError, match=r"View 'x': log1p needs values above -1; got -2"):
         Preparation.of("log1p", ["x"]).learn(as_views({"x": X - 2}, negative="allow"))

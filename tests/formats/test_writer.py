@@ -12,7 +12,15 @@ from omvfs.formats import FolderSource, SourceError, open_source, open_writer
 from omvfs.formats.registry import FORMATS
 from support import counts, dense
 
-TABLES = ["rows.parquet", "rows.feather", "rows.arrow", "rows.csv", "rows.csv.gz", "rows.csv.zst"]
+TABLES = [
+    "rows.parquet",
+    "rows.feather",
+    "rows.arrow",
+    "rows.csv",
+    "rows.tsv",
+    "rows.csv.gz",
+    "rows.csv.zst",
+]
 WITH_KEYS = [*TABLES, "rows.jsonl", "rows.jsonl.gz", "rows.jsonl.zst"]
 SEVERAL = ["rows", *WITH_KEYS, "rows.h5mu", "rows.mat"]
 ONE = ["text.npy", "text.npz", "text.h5ad", "text.svm", "text.svm.gz", "text.libsvm.zst"]

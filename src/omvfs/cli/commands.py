@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,7 @@ from omvfs.cli.errors import Stop, discreet, ended, said_of, say, saying_what_is
 from omvfs.cli.options import Grouped, Reading, destination, is_given, parameters_of, table_of
 from omvfs.cli.output import (
     COLUMNS,
+    COLUMNS_OF_TABLE,
     MODEL,
     PAGE,
     RESULTS,
@@ -27,6 +29,7 @@ from omvfs.cli.output import (
     chunks_of,
     command_of,
     figures,
+    figures_of_columns,
     leaving_no_folder,
     no_rows,
     remarked,
@@ -107,6 +110,7 @@ def info(
     key: opt.Key = None,
     join: opt.Join = None,
     keep: opt.Keep = None,
+    column: opt.Column = None,
     tokenize: opt.Tokenize = None,
     layer: opt.Layer = None,
 ) -> None:
@@ -116,11 +120,15 @@ def info(
     with _opened(Reading.of(context)) as source:
         total = source.n_rows
         views = mark_missing(next(chunks_of(source, inputs, rows)).views)
+    if source.table is not None:
+        show_table(figures_of_columns(source.table), ["column", *COLUMNS_OF_TABLE])
     show_table(figures(views), COLUMNS)
     known = "unknown" if total is None else f"{total:,}"
     say(f"{known} rows; figures of the first {len(views):,}.")
     for sentence in remarks(views, inputs):
         say(sentence)
+    options = [part for each in column or () for part in ("--column", each)]
+    say(f"Next: {shlex.join(['omvfs', 'select', *inputs, *options, '-o', 'out'])}")
 
 
 @app.command(cls=Grouped)
@@ -132,7 +140,7 @@ def select(
     features: opt.Features = 100,
     total: opt.Total = None,
     out: opt.ResultsOut = Path("out"),
-    prepare: opt.Prepare = None,
+    prepare: opt.Prepare = ["auto"],  # noqa: B006
     write_data: opt.WriteData = False,
     with_report: opt.WithReport = False,
     view: opt.View = None,
@@ -140,6 +148,7 @@ def select(
     key: opt.Key = None,
     join: opt.Join = None,
     keep: opt.Keep = None,
+    column: opt.Column = None,
     tokenize: opt.Tokenize = None,
     vocabulary: opt.Vocabulary = None,
     layer: opt.Layer = None,
@@ -478,7 +487,7 @@ def _opened(reading: Reading, **how: Any) -> "Source":
 
 
 def _write_selected(selector: "OMVFS", reading: Reading, out: Path) -> int:
-    with _opened(reading, schema=selector.schema_) as source:
+    with _opened(reading, schema=selector.schema_, columns=selector._known.table) as source:
         targets = as_they_came(source, reading.inputs, out)
         return write_rows(source, reading.inputs, targets, reading.key, selector)
 

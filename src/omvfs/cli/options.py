@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 # Types only, and what a command that runs needs: `--help` is to be quick.
 if TYPE_CHECKING:
     from omvfs.data.schema import NewFeatures, Schema
+    from omvfs.data.table import Table
     from omvfs.formats import Source
     from omvfs.formats.files import Destination
 
@@ -188,6 +189,7 @@ class Reading:
     tokenize: Sequence[str] | None = None
     layer: str | None = None
     vocabulary: Sequence[str] | None = None
+    column: Sequence[str] | None = None
 
     @classmethod
     def of(cls, context: typer.Context) -> "Reading":
@@ -207,13 +209,18 @@ class Reading:
         return any(each.rpartition("=")[2] == "-" for each in self.inputs)
 
     def opened(
-        self, schema: "Schema | None" = None, new_features: "NewFeatures" = "error"
+        self,
+        schema: "Schema | None" = None,
+        new_features: "NewFeatures" = "error",
+        columns: "Table | None" = None,
     ) -> "Source":
-        """Return the source of the rows."""
+        """Return the source of the rows, of a table the columns that a model knows."""
         from omvfs.data.schema import listed
         from omvfs.formats import open_source
 
-        source = open_source(*self.inputs, **self.options(schema, new_features))
+        options = self.options(schema, new_features)
+        options["columns"] = columns or options["columns"]
+        source = open_source(*self.inputs, **options)
         views = known_words(self.vocabulary or ()).names
         if unknown := [view for view in views if view not in source.schema.names]:
             raise typer.BadParameter(
@@ -236,7 +243,20 @@ class Reading:
             "layer": self.layer,
             "schema": schema or (known_words(self.vocabulary) if self.vocabulary else None),
             "new_features": new_features,
+            "columns": kinds_of(self.column or ()),
         }
+
+
+def kinds_of(given: Sequence[str]) -> dict[str, str]:
+    """Return the kinds of columns, as typed: ``zip=category``."""
+    from omvfs.constraints import checked
+
+    pairs = [each.rpartition("=") for each in given]
+    try:
+        found: dict[str, str] = checked("columns", {name: kind for name, _, kind in pairs})
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--column") from error
+    return found
 
 
 def known_words(given: Sequence[str]) -> "Schema":
@@ -272,6 +292,8 @@ _TEXTS = {
     "drop": "Column to leave out, such as a label; repeat it for more.",
     "keep": "Column that is not learned from but written with the rows, such as a label or an "
     "id; repeat it for more.",
+    "column": "What a column of a table is, if not what it looks like: zip=category; or number, "
+    "text, parts (of a date), drop. Repeat it for more.",
     "tokenize": "View of JSON Lines that is raw text: count its words; repeat it for more.",
     "vocabulary": "Words of a view to count, one a line, and no others; repeat it for more.",
     "layer": "Layer to read instead of X, of .h5ad and .h5mu.",
@@ -282,8 +304,9 @@ _TEXTS = {
     "total": "Features to select in all instead, the best of all views: a number (500), or a "
     "share of all features (0.1).",
     "prepare": "Prepare the rows first: l2 (rows of length 1), log1p, tfidf, scale (columns of "
-    "the same size), or hash:20 (names into 2**20 columns); text:l2 for one view. Give it again "
-    "for more steps, done in this order.",
+    "the same size), standardize, or hash:20 (names into 2**20 columns); text:l2 for one view. "
+    "Give it again for more steps, done in this order. auto: standardize the numbers of a table "
+    "of several kinds of columns; none: nothing.",
     "batch-size": "Rows to read and learn from at a time: a chunk.",
     "half-life": "Forget slowly: a row counts half after this many more rows. By default nothing "
     "is forgotten; rows whose groups change need it.",
@@ -371,6 +394,7 @@ Key = Annotated[str | None, _option(DATA, "key", "NAME")]
 Join = Annotated[str | None, _option(DATA, "join", "HOW")]
 Drop = Annotated[Repeated, _option(DATA, "drop", "NAME")]
 Keep = Annotated[Repeated, _option(DATA, "keep", "NAME")]
+Column = Annotated[Repeated, _option(DATA, "column", "NAME=KIND")]
 Tokenize = Annotated[Repeated, _option(DATA, "tokenize", "VIEW")]
 Vocabulary = Annotated[Repeated, _option(DATA, "vocabulary", "VIEW=FILE")]
 Layer = Annotated[str | None, _option(DATA, "layer", "NAME")]

@@ -26,6 +26,7 @@ from omvfs.cli.options import Reading
 if TYPE_CHECKING:
     from omvfs import OMVFS
     from omvfs.data.read import Suspect
+    from omvfs.data.table import Table
     from omvfs.data.views import Views
     from omvfs.formats import Chunk, Source, SourceError
     from omvfs.formats.files import Destination
@@ -339,6 +340,17 @@ def show_table(
 # Figures of rows, and what is wrong with them
 
 
+COLUMNS_OF_TABLE = ("kind", "missing", "different", "example", "becomes")
+
+
+def figures_of_columns(table: "Table") -> list[list[str]]:
+    """Return a line of text for every column of a table."""
+    return [
+        [own.name, own.kind, f"{own.missing:.1%}", f"{own.distinct:,}", own.example, own.becomes]
+        for own in table.columns
+    ]
+
+
 def figures(views: "Views") -> list[list[str]]:
     """Return a line of text for every view, as `COLUMNS` says."""
     import numpy as np
@@ -347,7 +359,7 @@ def figures(views: "Views") -> list[list[str]]:
     energy = {}
     for name, X in views.blocks.items():
         with np.errstate(over="ignore", invalid="ignore"):
-            energy[name] = float(np.sum(np.square(_values(X), dtype=np.float64)))
+            energy[name] = float(np.nansum(np.square(_values(X), dtype=np.float64)))
     total = sum(energy.values()) or 1.0
     return [
         [
@@ -374,7 +386,10 @@ def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
     found = []
     for name, X in views.blocks.items():
         values = _values(X)
-        if strange := np.count_nonzero(~np.isfinite(values)):
+        gaps = np.count_nonzero(np.isnan(values)) if name in views.gaps else 0
+        if gaps:
+            found.append(f"View {name!r} lacks {gaps:,} numbers: each counts as the mean so far.")
+        if strange := np.count_nonzero(~np.isfinite(values)) - gaps:
             found.append(
                 f"View {name!r} has {strange:,} values that are missing or not finite: fill or "
                 "drop them."
@@ -388,7 +403,8 @@ def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
                 f"View {name!r} has rows over 100 times as heavy as others: --prepare {name}:l2 "
                 "gives each the same say."
             )
-    return found + [remark(each, inputs) for each in find_suspects(views)]
+    suspects = find_suspects(views) if views.table is None else []
+    return found + [remark(each, inputs) for each in suspects]
 
 
 def remark(suspect: "Suspect", inputs: Sequence[str]) -> str:

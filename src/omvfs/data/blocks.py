@@ -2,6 +2,7 @@
 
 import numbers
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -36,15 +37,17 @@ class Labels(NamedTuple):
     index: Any = None
     # Which rows have the view, of rows by name; None if all do, or nothing tells.
     present: NDArray[np.bool_] | None = None
-    # Whether rows are mappings: which columns there are, and in which order, says nothing.
+    # Whether rows are mappings or texts: which columns there are, in which order, says nothing.
     by_name: bool = False
+    # Whether later rows bring more: of texts.
+    grows: bool = False
 
 
 def labels_of(X: Any) -> Labels:
     """Return what the columns and rows of a block are called, without a look at its values."""
     if _is_annotated(X):
         return Labels(checked_names(tuple(X.var_names)), X.obs_names)
-    if (frame := _frame(X)) is None:
+    if (frame := frame_of(X)) is None:
         return Labels()
     return Labels(checked_names(tuple(frame.columns)), nw.maybe_get_index(frame))
 
@@ -79,7 +82,7 @@ def checked_names(columns: tuple[Any, ...]) -> Names | None:
     return as_names(columns)
 
 
-def _frame(X: Any, lazy: bool = False) -> Any:
+def frame_of(X: Any, lazy: bool = False) -> Any:
     """Return a frame, or also a lazy one, as narwhals sees it; None if X is none."""
     if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
         return None  # most data are told without a look around
@@ -134,7 +137,7 @@ def _values_of(X: Any) -> Any:
                 f"Pass X.to_memory(), or rows of it, X[:1000], {_BY_PARTS}."
             )
         return _values_of(values)
-    if _frame(X) is not None or sp.issparse(X) or isinstance(X, np.ndarray):
+    if frame_of(X) is not None or sp.issparse(X) or isinstance(X, np.ndarray):
         return X
     rows = isinstance(X, Sequence) and not isinstance(X, str | bytes | memoryview)
     for kind in set(map(type, X)) if rows else {type(X)}:
@@ -227,11 +230,72 @@ def read_mappings(
     return block, as_names(places), None if has.all() else has
 
 
+_WORD = re.compile(r"\w\w+")
+
+
+def words_of(text: Any) -> list[str]:
+    """Return the words of a text: lower-cased runs of two or more letters, digits or underscores.
+
+    These are the words of scikit-learn's `CountVectorizer`. A list has its words already.
+    """
+    if isinstance(text, list | tuple | np.ndarray):
+        return [str(word) for word in text]
+    return _WORD.findall(str(text).lower())
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value of a table is none: None, NaN, NaT, pandas.NA or an empty text."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return True
+    if isinstance(value, list | tuple | dict | np.ndarray):
+        return not len(value)
+    # NaN and NaT are not themselves, and of pandas.NA nothing can be told.
+    return not isinstance(value == value, bool | np.bool_) or value != value
+
+
+def texts_of(X: Any) -> list[Any] | None:
+    """Return texts, of a list, an array or a series of them; None if X is something else.
+
+    >>> texts_of(["a cat", None]), texts_of([[1.0]])
+    (['a cat', None], None)
+    """
+    if not isinstance(X, list | tuple | np.ndarray):
+        series = nw.from_native(X, series_only=True, pass_through=True)
+        X = series.to_list() if isinstance(series, nw.Series) else None
+    if X is None or not len(X) or (isinstance(X, np.ndarray) and X.ndim != 1):
+        return None
+    texts = [value for value in X if not is_missing(value)]
+    return [*X] if texts and all(isinstance(text, str) for text in texts) else None
+
+
+def count_words(texts: Sequence[Any]) -> tuple[sp.csr_array, list[str], NDArray[np.bool_] | None]:
+    """Return how often every word is in each text, the words, and which texts there are.
+
+    The last is None if none is missing.
+
+    Examples
+    --------
+    >>> block, words, has = count_words(["a cat, the cat", None])
+    >>> block.toarray().tolist(), words, has.tolist()
+    ([[2.0, 1.0], [0.0, 0.0]], ['cat', 'the'], [True, False])
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    has = np.array([not is_missing(text) for text in texts])
+    told = [text if own else "" for text, own in zip(texts, has.tolist(), strict=True)]
+    counter = CountVectorizer(analyzer=words_of, dtype=np.float64)
+    try:
+        block = sp.csr_array(counter.fit_transform(told))
+    except ValueError:  # no words at all
+        return sp.csr_array((len(told), 0)), [], None if has.all() else has
+    return block, counter.get_feature_names_out().tolist(), None if has.all() else has
+
+
 def column_names(X: Any) -> Names | None:
     """Return what the columns are called, also of a lazy frame; None if they have no names."""
     if are_mappings(X):
         return as_names(dict.fromkeys(name for row in X if row is not None for name in row))
-    if isinstance(frame := _frame(X, lazy=True), nw.LazyFrame):
+    if isinstance(frame := frame_of(X, lazy=True), nw.LazyFrame):
         return as_names(frame.collect_schema().names())
     return labels_of(X).names
 
@@ -256,7 +320,7 @@ def with_columns(X: Any, places: NDArray[np.intp]) -> Any:
         return X.tocsr()[:, places].asformat(X.format)
     if hasattr(X, "iloc"):
         return X.iloc[:, places]
-    if (frame := _frame(X, lazy=True)) is not None:
+    if (frame := frame_of(X, lazy=True)) is not None:
         names = frame.collect_schema().names()
         return frame.select([names[j] for j in places]).to_native()
     return (np.asarray(X) if isinstance(X, list | tuple) else X)[:, places]
@@ -313,6 +377,9 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Labels]:
     if are_mappings(X):
         block, names, has = read_mappings(X, view or "X")
         return block, Labels(names, present=has, by_name=True)
+    if (texts := texts_of(X)) is not None:
+        block, words, has = count_words(texts)
+        return block, Labels(as_names(words), None, has, by_name=True, grows=True)
     check_unmasked(X, f"View {view or 'X'!r}")
     try:
         if view is not None and sp.issparse(X) and X.dtype.kind in "fiub":
@@ -343,7 +410,7 @@ def read_block(X: Any, view: str | None = None) -> tuple[Block, Labels]:
 
 def _of_texts(X: Any) -> str:
     """Tell which columns of a frame are no numbers, and what to do; nothing if all are."""
-    schema = {} if (frame := _frame(X)) is None else frame.schema
+    schema = {} if (frame := frame_of(X)) is None else frame.schema
     texts = nw.String, nw.Categorical, nw.Enum
     found = [str(name) for name, kind in schema.items() if isinstance(kind, texts)]
     if not found:

@@ -20,12 +20,15 @@ from omvfs.data.blocks import (
     blanked,
     check_some_view,
     check_values,
+    frame_of,
+    is_missing,
     labels_of,
     lacks,
     read_block,
     refuse_missing,
     shown,
     take_columns,
+    texts_of,
 )
 from omvfs.data.schema import (
     Columns,
@@ -37,6 +40,7 @@ from omvfs.data.schema import (
     own_names,
     view_of,
 )
+from omvfs.data.table import Table, is_mixed
 from omvfs.data.views import (
     FINITE,
     NONNEGATIVE,
@@ -58,6 +62,7 @@ def as_views(
     negative: Negative = "error",
     missing: Missing = "error",
     new_features: NewFeatures = "error",
+    columns: Any = None,
 ) -> Views:
     """Read and validate a batch, whatever its form.
 
@@ -65,7 +70,8 @@ def as_views(
     ----------
     X : 2-D data, mapping or sequence of 2-D blocks, rows by name, MuData, or Views
         One 2-D X may be an array or what offers itself as one, a sparse matrix, a data frame, rows
-        of numbers, or AnnData; all else, and what is not in memory, is refused by its name.
+        of numbers, texts, or AnnData; all else, and what is not in memory, is refused by its name.
+        A frame with columns that are no numbers is a table, whose columns become views.
         A list is read as views only if every element has a 2-D shape, else as one array.
         Views whose rows have labels are put in the order of the first of them. Rows by name are a
         list of mappings, ``[{"cat": 2.0}, {}, None]``: the second has nothing in it, the
@@ -89,6 +95,8 @@ def as_views(
         Refuse a batch of other features than those of `like`; of rows by name, one that has
         features which `like` has not. Or leave features that have names as they come, for others
         to match them: then views of rows by name may have none.
+    columns : mapping of str to str, or Table, default=None
+        Kinds of columns of a table, see `omvfs.data.table`; or the table as its first rows tell.
 
     Returns
     -------
@@ -116,7 +124,7 @@ def as_views(
     """
     if negative not in get_args(Negative):
         raise ValueError(f"Got negative={negative!r}; expected 'error', 'clip' or 'allow'.")
-    batch = _read(X, views)
+    batch = _read(X, views, columns)
     if not len(batch):
         raise ValueError(f"Got a chunk of 0 rows ({batch!r}); expected at least 1. Skip it.")
     if like is not None:
@@ -167,6 +175,10 @@ def mark_missing(views: Views) -> Views:
     if not found:
         return views
     present = {**views._present, **{view: has & views.has(view) for view, has in found.items()}}
+    for view in views.gaps & found.keys():
+        # A row of a table that has nothing else has numbers, all of them missing.
+        others = [present.get(other, np.True_) for other in views.names if other != view]
+        present[view] = present[view] | ~np.any(np.broadcast_arrays(*others), axis=0)
     blocks = {
         view: blanked(X, present[view]) if view in found else X for view, X in views._blocks.items()
     }
@@ -177,10 +189,16 @@ def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
     needed = FINITE if negative == "allow" else NONNEGATIVE
     if views._known < needed:
         views = mark_missing(views)
-        blocks = {
-            name: check_values(block, name, views._feature_names[name], negative)
-            for name, block in views.blocks.items()
-        }
+        blocks = {}
+        for name, X in views.blocks.items():
+            gaps = missing == "allow" and name in views.gaps and np.isnan(X).any()
+            found = check_values(
+                np.nan_to_num(X, posinf=np.inf, neginf=-np.inf) if gaps else X,
+                name,
+                views._feature_names[name],
+                negative,
+            )
+            blocks[name] = X if gaps else found
         views = views._with(blocks=blocks, known=needed)
     if views._present:
         if missing == "error":
@@ -189,7 +207,7 @@ def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
     return views
 
 
-def _read(X: Any, views: Columns | None) -> Views:
+def _read(X: Any, views: Columns | None, columns: Any = None) -> Views:
     if are_mappings(X):
         X = {"X": X}
     if isinstance(X, Views) or holds_views(X):
@@ -199,16 +217,23 @@ def _read(X: Any, views: Columns | None) -> Views:
                 "split. Pass views=None."
             )
         return X if isinstance(X, Views) else Views(X)
+    if isinstance(columns, Table) or (views is None and (columns or is_mixed(X))):
+        return (columns if isinstance(columns, Table) else Table.of(X, columns)).views(X)
+    if views is None and (texts := texts_of(X)) is not None:
+        # Rows of no text are rows without words.
+        X = {"text": ["." if is_missing(text) else text for text in texts]}
+        return Views(X)
     block, labels = read_block(X)
     _, index = aligned({}, {"X": labels.index})
-    columns = columns_by_view(views, X, block.shape[1])
-    if columns is None:
-        return Views._of({"X": block}, {"X": labels.names}, index)
-    blocks = {view: take_columns(block, key) for view, key in columns.items()}
+    keys = columns_by_view(views, X, block.shape[1])
+    if keys is None:
+        found = Views._of({"X": block}, {"X": labels.names}, index)
+        return found if frame_of(X) is None else found._with(gaps=frozenset(["X"]))
+    blocks = {view: take_columns(block, key) for view, key in keys.items()}
     names = labels.names
     return Views._of(
         blocks,
-        {v: None if names is None else own_names(v, names[key]) for v, key in columns.items()},
+        {v: None if names is None else own_names(v, names[key]) for v, key in keys.items()},
         index,
     )
 

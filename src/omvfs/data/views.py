@@ -279,6 +279,11 @@ class Views:
     _present: dict[str, BoolArray]
     # Views whose rows are mappings: which features there are, and in which order, says nothing.
     _by_name: frozenset[str]
+    # Views to which later rows bring features: words and categories.
+    _grows: frozenset[str]
+    # Views in which NaN is a value that a table lacks; and the table, if they are of one.
+    _gaps: frozenset[str]
+    _table: Any
 
     def __init__(
         self,
@@ -304,6 +309,8 @@ class Views:
         if index is None:
             found, index = aligned(found, rows)
         self._by_name = frozenset(name for name, (_, each) in read.items() if each.by_name)
+        self._grows = frozenset(name for name, (_, each) in read.items() if each.grows)
+        self._gaps, self._table = frozenset(), None
         self._blocks, self._index, self._known = fitting(found, self._by_name), index, READ
         if index is not None and len(index) != self.n_rows:
             raise ValueError(f"Got an index of {len(index):,} labels for {self.n_rows:,} rows.")
@@ -321,7 +328,8 @@ class Views:
         """Put together blocks of the same rows that have been read already."""
         self = cls.__new__(cls)
         self._blocks, self._feature_names, self._index = blocks, feature_names, index
-        self._known, self._present, self._by_name = READ, {}, frozenset()
+        self._known, self._present, self._table = READ, {}, None
+        self._by_name = self._grows = self._gaps = frozenset()
         return self
 
     def _with(self, **changes: Any) -> Self:
@@ -376,6 +384,21 @@ class Views:
     def by_name(self) -> frozenset[str]:
         """Views whose rows are mappings: what features they have, and in what order, is chance."""
         return self._by_name
+
+    @property
+    def grows(self) -> frozenset[str]:
+        """Views to which later rows bring features: words of texts, and categories."""
+        return self._grows
+
+    @property
+    def gaps(self) -> frozenset[str]:
+        """Views in which NaN is a number that a table lacks."""
+        return self._gaps
+
+    @property
+    def table(self) -> Any:
+        """The columns of the table that these are rows of, None if they are of none."""
+        return self._table
 
     def has(self, view: str) -> BoolArray:
         """Return which rows have a view."""
@@ -490,6 +513,9 @@ class Views:
             index=index,
             present={view: has[:, 0] for view, has in masks.items()},
             by_name=by_name,
+            grows=frozenset().union(*(part._grows for part in parts)),
+            gaps=frozenset().union(*(part._gaps for part in parts)),
+            table=parts[0]._table if len(parts) == 1 else None,
         )
 
     def replaced(self, blocks: Mapping[str, Block]) -> Self:
@@ -586,6 +612,10 @@ class Views:
                 blocks[view] = place_columns(self[view], places, len(wanted))
                 names[view] = wanted.array
         return self._with(blocks=blocks, feature_names=names)
+
+    def with_gaps(self) -> Self:
+        """Return the same views as those of a table: NaN is a number that it lacks."""
+        return self._with(gaps=frozenset(self.names))
 
     def with_blocks(self, blocks: Mapping[str, Block], nameless: Sequence[str]) -> Self:
         """Return the same values in other columns.

@@ -65,9 +65,12 @@ class Appended(Source):
         self.other_views = tuple(dict.fromkeys(v for part in parts for v in part.other_views))
         self.kept = self._kept_by_all()
         self.grows = any(part.grows for part in self._parts)
+        self.table = self._parts[0].table
         # Rows may be added to the last part alone.
         fixed = [file.fixed() for part in self._parts[:-1] for file in part.files]
         self.files = (*fixed, *self._parts[-1].files)
+        for part in self._parts[1:]:
+            part.adopt(self.table)
         schemas = [part.schema for part in parts]
         self._schema = together(schemas)
         for part, own in zip(self._parts, schemas, strict=True):
@@ -185,7 +188,8 @@ def _one(begun: Sequence[tuple[Chunk, int]], start: int) -> Chunk:
     """Return rows of one part or several, each with the number of its part, as one chunk."""
     chunks = [chunk for chunk, _ in begun]
     last, number = begun[-1]
-    views = Views.concat([chunk.views for chunk in chunks])
+    parts = [chunk.views for chunk in chunks]
+    views = Views.concat(parts, "grow" if parts[0].grows else "error")
     cursor = {"row": start + len(views), "part": number, "place": last.cursor}
     keys = None
     if last.keys is not None:
@@ -224,6 +228,7 @@ class SideBySide(Source):
         )
         self.kept = {name: t for part in self._parts.values() for name, t in part.kept.items()}
         self.grows = any(part.grows for part in self._parts.values())
+        self.table = next(iter(self._parts.values())).table if len(self._parts) == 1 else None
         self.files = tuple(file for part in self._all.values() for file in part.files)
 
     def _check_rows(self) -> int | None:

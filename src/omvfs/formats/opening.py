@@ -162,6 +162,7 @@ def open_source(
     layer: str | None = None,
     schema: Schema | None = None,
     new_features: NewFeatures = "error",
+    columns: Any = None,
 ) -> Source:
     """Open files for reading by chunks.
 
@@ -205,6 +206,8 @@ def open_source(
     new_features : {"error", "grow"}, default="error"
         With "grow", words on standard input are read as they come: a chunk has its own, for
         `OMVFS` with the same parameter. By default it is read to its end first.
+    columns : mapping of str to str, or Table, default=None
+        Kinds of columns of tables, see `omvfs.data.table`; or the table that a model has learned.
 
     Returns
     -------
@@ -233,6 +236,7 @@ def open_source(
         tuple(tokenize),
         layer,
         new_features,
+        columns or None,
     )
     given = [read_input(each) for each in inputs]
     files = [file for each in given for file in each.files]

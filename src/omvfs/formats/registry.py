@@ -28,6 +28,7 @@ FORMATS = {
     ".feather": Format("tables", keys=True),
     ".arrow": Format("tables", keys=True),
     ".csv": Format("tables", text=True, keys=True),
+    ".tsv": Format("tables", text=True, keys=True),
     ".h5ad": Format("anndata", layers=True),
     ".h5mu": Format("anndata", layers=True),
     ".mat": Format("matlab"),

@@ -41,6 +41,8 @@ class ReadOptions:
     tokenize: tuple[str, ...] = ()
     layer: str | None = None
     new_features: NewFeatures = "error"
+    # Kinds of columns of a table; or the table, as a model or another part of it knows it.
+    columns: Any = None
 
     def __post_init__(self) -> None:
         if twice := [name for name in self.keep if name in self.drop]:
@@ -139,6 +141,8 @@ class Source(ABC):
         Why its rows cannot be appended to those of others; empty if they can.
     grows : bool
         Whether there may be features later that its schema has not, if more rows come: words.
+    table : Table or None
+        The columns of its table, if some are no numbers: features come as rows bring them.
     """
 
     name: str = "The source"
@@ -150,6 +154,7 @@ class Source(ABC):
     annotated: bool = False
     alone: str = ""
     grows: bool = False
+    table: Any = None
 
     _schema: Schema
     _n_rows: int | None = None
@@ -188,6 +193,9 @@ class Source(ABC):
         All its rows are those of this one, in order.
         """
         return self
+
+    def adopt(self, table: Any) -> None:  # noqa: B027 (most are no tables)
+        """Take columns for what another part of the same table says that they are."""
 
     def conform(self, schema: Schema) -> tuple[str, ...]:
         """Have the views and features of all parts of the same rows, of which this is one.

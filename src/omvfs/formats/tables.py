@@ -3,8 +3,9 @@
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from pyarrow import csv, ipc, parquet
 
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed, view_of
+from omvfs.data.table import LOOKED_AT, NUMBERS
+from omvfs.data.table import Table as Columns
 from omvfs.data.views import Views
 from omvfs.disk import PathLike
 from omvfs.formats.files import File, FileSource, reading
@@ -32,14 +35,15 @@ from omvfs.formats.source import (
     row_of,
     some,
 )
-from omvfs.formats.text_files import Stream, read_lines
+from omvfs.formats.text_files import MAX_LINE_BYTES, Stream, read_lines
 from omvfs.formats.writer import Writer
 from omvfs.model.arrays import dense
 
 _INDEX = re.compile(r"|__index_level_\d+__")
 _ANYTHING = ReadOptions()
-# Lines of CSV by which types are told.
-_FIRST_LINES = 100
+# Lines of CSV by which types are told, of a stream those of a chunk, and what may stand between
+# values.
+_FIRST_LINES, _CHUNK, _DELIMITERS = 1_000, 200, ",;\t|"
 # A table has no more columns: pyarrow keeps a record of each in every batch.
 _MOST_COLUMNS = 20_000
 # Entries read at a time.
@@ -75,13 +79,24 @@ class Table(ABC):
         Those kept are as they are stored: of text, the text.
         """
 
+    def head(self, numbers: list[str], texts: list[str], n: int) -> Any:
+        """Return the first n rows or some more as a table: some columns, texts as they are."""
+        found: list[Any] = []
+        for batch in self.batches(numbers, [], 0, n, texts):
+            found.append(batch)
+            if sum(map(len, found)) >= n:
+                break
+        if not sum(map(len, found)):
+            raise SourceError(f"{self.file} has no rows.")
+        return pa.Table.from_batches(found)
+
 
 def open_table(given: PathLike | File | Table) -> Table:
     """Return a table by the ending of its file, or as it is if it is one."""
     if isinstance(given, Table):
         return given
     file = File(given)
-    kinds: dict[str, Any] = {".parquet": _Parquet, ".csv": CsvTable}
+    kinds: dict[str, Any] = {".parquet": _Parquet, ".csv": CsvTable, ".tsv": CsvTable}
     with reading(file):
         table: Table = kinds.get(file.ending, _Feather)(file)
     return table
@@ -169,11 +184,12 @@ class CsvTable(Table):
         with reading(file):
             if stream is None:
                 with file.open_text() as opened:
-                    rows = islice(read_lines(opened, str(file)), _FIRST_LINES)
+                    rows = islice(_whole_rows(read_lines(opened, str(file))), _FIRST_LINES)
                     first = [line for line, _ in rows]
             else:
                 first = [stream.header(), stream.first()]
-            self.columns = _parsed(first).schema
+            self._dialect = Dialect.of(first)
+            self.columns = _parsed(first, self._dialect).schema
 
     def type_of(self, name: str) -> Any:
         """Return the type of text, as which all is kept."""
@@ -183,39 +199,109 @@ class CsvTable(Table):
         self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
     ) -> Iterator[Any]:
         """Yield n rows at a time, when they are there."""
+        convert = self._types(numbers, others, kept)
+        with self._rows(row) as rows:
+            while batch := [line for line, _ in islice(rows, n)]:
+                with reading(self.file, f" near row {row + 1:,}"):
+                    table = _parsed(batch, self._dialect, self.columns.names, convert)
+                row += len(batch)
+                yield from table.combine_chunks().to_batches()
+
+    def _types(
+        self, numbers: Sequence[str], others: Sequence[str], kept: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return as what columns are read."""
         told = {name: self.columns.field(name).type for name in (*numbers, *others)}
         # Whole numbers in the first lines may have fractions further on.
         types = {n: pa.bool_() if pa.types.is_boolean(told[n]) else pa.float64() for n in numbers}
         types |= {name: told[name] for name in others} | {name: pa.string() for name in kept}
-        convert = csv.ConvertOptions(include_columns=[*types], column_types=types)
-        with self._rows(row) as rows:
-            while batch := [line for line, _ in islice(rows, n)]:
-                with reading(self.file, f" near row {row + 1:,}"):
-                    table = _parsed(batch, self.columns.names, convert)
-                row += len(batch)
-                yield from table.combine_chunks().to_batches()
+        return {"include_columns": [*types], "column_types": types}
+
+    def head(self, numbers: list[str], texts: list[str], n: int) -> Any:
+        """Return the first rows; those of a stream stay to be read."""
+        if self._stream is None:
+            return super().head(numbers, texts, n)
+        convert = self._types(numbers, [], texts)
+        return _parsed(self._stream.head(_CHUNK), self._dialect, self.columns.names, convert)
 
     @contextmanager
     def _rows(self, row: int) -> Iterator[Iterator[tuple[bytes, Cursor]]]:
         """Give the lines from a row on."""
         if self._stream is not None:
-            yield self._stream.lines({"row": row})
+            yield _whole_rows(self._stream.lines({"row": row}))
             return
         with self.file.open_text() as opened:
-            found = read_lines(opened, str(self.file))
+            found = _whole_rows(read_lines(opened, str(self.file)))
             passed = sum(1 for _ in islice(found, row + 1)) - 1
             if passed < row:
                 raise fewer_rows(str(self.file), passed, row)
             yield found
 
 
-def _parsed(rows: list[bytes], names: list[str] | None = None, convert: Any = None) -> Any:
+class Dialect(NamedTuple):
+    """How a table is written as text."""
+
+    # What stands between values, and before fractions.
+    delimiter: str = ","
+    decimal: str = "."
+
+    @classmethod
+    def of(cls, lines: Sequence[bytes]) -> "Dialect":
+        """Return how some lines are written, the first of which names the columns.
+
+        Examples
+        --------
+        >>> Dialect.of([b"a;b", b"1,5;x"]), Dialect.of([b"a,b", b"1.5,2"])
+        (Dialect(delimiter=';', decimal=','), Dialect(delimiter=',', decimal='.'))
+        """
+        # What stands in quotes is not looked at.
+        bare = [re.sub(rb'"[^"]*"', b"", line).decode(errors="replace") for line in lines[:50]]
+        found = max(_DELIMITERS, key=lambda sign: bare[0].count(sign) if bare else 0)
+        values = [value for line in bare[1:] for value in line.split(found)]
+        comma = sum(bool(_COMMA.fullmatch(value)) for value in values)
+        point = sum(bool(_POINT.fullmatch(value)) for value in values)
+        return cls(found, "," if found != "," and comma > point else ".")
+
+
+_COMMA, _POINT = re.compile(r"\s*-?\d+,\d+\s*"), re.compile(r"\s*-?\d+\.\d+\s*")
+
+
+def _whole_rows(lines: Iterable[tuple[bytes, Cursor]]) -> Iterator[tuple[bytes, Cursor]]:
+    """Yield rows of CSV, whose texts in quotes may go over several lines."""
+    begun = b""
+    for line, cursor in lines:
+        begun = begun + b"\n" + line if begun else line
+        if len(begun) > MAX_LINE_BYTES:
+            raise SourceError("A text in quotes does not end. Close it, or double quotes in texts.")
+        if begun.count(b'"') % 2 == 0:
+            yield begun, cursor
+            begun = b""
+    if begun:
+        raise SourceError("The last text in quotes does not end: the file is cut off.")
+
+
+def _parsed(
+    rows: list[bytes],
+    dialect: Dialect,
+    names: list[str] | None = None,
+    convert: Mapping[str, Any] | None = None,
+) -> Any:
     """Return lines of CSV as a table; the first names the columns unless names are given."""
     # A block has room for a line at least.
     block = max(1 << 20, 2 * max(map(len, rows), default=0))
     read = csv.ReadOptions(column_names=names, block_size=block)
     text = io.BytesIO(b"".join(row + b"\n" for row in rows))
-    return csv.read_csv(text, read_options=read, convert_options=convert)
+    how = {
+        "parse_options": csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
+        "convert_options": csv.ConvertOptions(decimal_point=dialect.decimal, **(convert or {})),
+    }
+    try:
+        return csv.read_csv(text, read_options=read, **how)
+    except pa.ArrowInvalid as error:
+        if "invalid UTF8" not in str(error):
+            raise
+        remedy = "Convert it: iconv -f latin1 -t utf8 IN > OUT"
+        raise pa.ArrowInvalid(f"it is no UTF-8, but perhaps Latin-1. {remedy}") from error
 
 
 def _without(batches: Iterable[Any], n: int) -> Iterator[Any]:
@@ -256,6 +342,8 @@ class TableSource(FileSource):
         self._table, self._options = open_table(path), options
         super().__init__(self._table.file)
         self._keys = [options.key] if options.key else []
+        # Of a table with columns that are no numbers, those that are read as they are written.
+        self._as_written: list[str] = []
         with reading(self._file):
             there = frozenset(self._table.columns.names)
             self.dropped = frozenset(options.drop) & there
@@ -265,12 +353,17 @@ class TableSource(FileSource):
             tuple(name.removeprefix(f"{view}__") for name in names)
             for view, names in self._columns.items()
         )
-        self._schema = Schema(tuple(self._columns), tuple(map(len, features)), features)
+        if self.table is None:
+            self._schema = Schema(tuple(self._columns), tuple(map(len, features)), features)
         self._n_rows = self._table.n_rows
-        self.header = frozenset(name for names in self._columns.values() for name in names)
+        if self.table is None:
+            self.header = frozenset(name for names in self._columns.values() for name in names)
 
     def conform(self, schema: Schema) -> tuple[str, ...]:
         """Have the columns in the order of another part; see `Source.conform`."""
+        if self.table is not None:
+            # Features come by their names, as rows bring them.
+            return tuple(view for view in schema.names if view not in self._schema.names)
         columns, lacking = {}, []
         for view, names in zip(schema.names, schema.feature_names, strict=True):
             own = {c.removeprefix(f"{view}__"): c for c in self._columns.get(view, ())}
@@ -292,9 +385,10 @@ class TableSource(FileSource):
     def _chunks(self, batch_size: int, cursor: Cursor | None) -> Iterator[Chunk]:
         row = row_of(cursor)
         wanted = list(dict.fromkeys(name for names in self._columns.values() for name in names))
+        beside = [*self.kept, *(name for name in self._as_written if name not in self.kept)]
         with reading(self._file):
             waiting: list[Any] = []
-            for batch in self._table.batches(wanted, self._keys, row, batch_size, [*self.kept]):
+            for batch in self._table.batches(wanted, self._keys, row, batch_size, beside):
                 waiting.append(batch)
                 while sum(map(len, waiting)) >= batch_size:
                     rows = pa.Table.from_batches(waiting)
@@ -305,10 +399,54 @@ class TableSource(FileSource):
                 yield self._chunk(pa.Table.from_batches(waiting), row)
 
     def _chunk(self, rows: Any, start: int) -> Chunk:
-        blocks = {view: _block(rows, names) for view, names in self._columns.items()}
+        if self.table is not None:
+            used = [*self._columns.get("", ()), *self._as_written]
+            views = self.table.views(rows.select(used))
+        else:
+            blocks = {view: _block(rows, names) for view, names in self._columns.items()}
+            views = named(blocks, self._schema).with_gaps()
         keys = objects(rows.column(self._keys[0]).to_pylist()) if self._keys else None
         kept = {name: objects(rows.column(name).to_pylist()) for name in self.kept}
-        return Chunk(start, named(blocks, self._schema), {"row": start + len(rows)}, keys, kept)
+        return Chunk(start, views, {"row": start + len(rows)}, keys, kept)
+
+    def _look_at(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Tell what kinds columns are of; return those that are read as numbers."""
+        arrow, asked = self._table.columns, self._options.columns
+        types = {name: arrow.field(name).type for name in names}
+        numbers = [
+            name
+            for name in names
+            if is_number(types[name]) and not pa.types.is_boolean(types[name])
+        ]
+        texts = [name for name in names if name not in numbers]
+        self._looked_at = self._table.head(numbers, texts, LOOKED_AT).select(names)
+        if not isinstance(asked, Columns):
+            given = {name: kind for name, kind in (asked or {}).items() if name in names}
+            asked = Columns.of(self._looked_at, given)
+        return self._become(asked)
+
+    def _become(self, table: Columns) -> dict[str, list[str]]:
+        """Take the columns for what a table says; return those that are read as numbers."""
+        types = self._looked_at.schema
+        used = [n for n in table.named("number", "category", "text", "parts") if n in types.names]
+        self.table, self._schema = table, table.views(self._looked_at).schema
+        self._as_written = [name for name in used if not is_number(types.field(name).type)]
+        self._as_written += [n for n in used if pa.types.is_boolean(types.field(n).type)]
+        self.grows = self._schema.names != (NUMBERS,)
+        self.header = frozenset(used)
+        return {"": [name for name in used if name not in self._as_written]}
+
+    def adopt(self, table: Any) -> None:
+        """Take the columns for what another part of the table says; see `Source.adopt`."""
+        if (self.table is None) != (table is None):
+            texts = table or self.table
+            others = texts.named("category", "text", "date", "parts", "id")
+            raise SourceError(
+                f"{self._file} differs from other parts in the columns that are no numbers: "
+                f"{some(others)}. Give all parts the same columns."
+            )
+        if table is not None:
+            self._columns = self._become(table)
 
     def _by_view(self, view: str) -> dict[str, list[str]]:
         """Return the columns of every view that is to be read."""
@@ -328,6 +466,10 @@ class TableSource(FileSource):
         called = {name: own for name in names if (own := view_of(name)) is not None}
         odd = [name for name in names if name not in called]
         asked = options.views is not None and not set(options.views).isdisjoint(called.values())
+        mixed = any(not is_number(arrow.field(name).type) for name in names)
+        learned = options.schema is not None and view in options.schema.names
+        if options.columns or (mixed and not called and not learned):
+            return self._look_at(names)
         if called and odd and options.schema is None and not asked:
             raise SourceError(
                 f"{self._file} has columns called 'view__feature' and others: {some(odd)}. Leave "
@@ -366,7 +508,8 @@ class TableSource(FileSource):
         return names if features is None else [places[feature] for feature in features]
 
 
-_WRITERS = {".parquet": parquet.ParquetWriter, ".csv": csv.CSVWriter}
+_TABS = partial(csv.CSVWriter, write_options=csv.WriteOptions(delimiter="\t"))
+_WRITERS = {".parquet": parquet.ParquetWriter, ".csv": csv.CSVWriter, ".tsv": _TABS}
 
 
 class TableWriter(Writer):

@@ -102,9 +102,13 @@ class Stream:
 
     def first(self) -> bytes:
         """Return the next line, which stays the next; empty at the end."""
-        line = next(self._lines, b"")
-        self._lines = (each for each in chain([line] if line else [], self._lines))
-        return line
+        return next(iter(self.head(1)), b"")
+
+    def head(self, n: int) -> list[bytes]:
+        """Return the next lines, which stay the next; fewer at the end."""
+        lines = list(islice(self._lines, n))
+        self._lines = (each for each in chain(lines, self._lines))
+        return lines
 
     def header(self) -> bytes:
         """Return the next line, which is no row."""

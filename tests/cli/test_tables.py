@@ -1,0 +1,141 @@
+"""Tables as users have them in files: one command each, and what matters is found."""
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import feather
+
+from omvfs import OMVFS
+from omvfs.cli.commands import run_app
+from omvfs.formats import open_source
+from tables import WORDS, found, tickets
+
+
+def as_text(path, frame, **how):
+    frame.to_csv(path, index=False, **how)
+    return path
+
+
+def with_mark(path, frame):
+    path.write_bytes(b"\xef\xbb\xbf" + frame.to_csv(index=False).encode())
+    return path
+
+
+def with_lines(path, frame):
+    """Write texts that go over several lines, with quotes and delimiters."""
+    message = frame["message"].where(
+        frame["message"].isna(), 'Dear team,\n"' + frame["message"] + '"'
+    )
+    return as_text(path, frame.assign(message=message))
+
+
+FILES = {
+    "commas": lambda folder, frame: as_text(folder / "tickets.csv", frame),
+    "tabs": lambda folder, frame: as_text(folder / "tickets.tsv", frame, sep="\t"),
+    "semicolons": lambda folder, frame: as_text(folder / "t.csv", frame, sep=";", decimal=","),
+    "bars": lambda folder, frame: as_text(folder / "t.csv", frame, sep="|"),
+    "quotes": lambda folder, frame: as_text(folder / "t.csv", frame, quoting=1),
+    "gzip": lambda folder, frame: as_text(folder / "tickets.csv.gz", frame),
+    "byte order mark": lambda folder, frame: with_mark(folder / "tickets.csv", frame),
+    "lines in texts": lambda folder, frame: with_lines(folder / "tickets.csv", frame),
+    "parquet": lambda folder, frame: frame.to_parquet(folder / "t.parquet") or folder / "t.parquet",
+    "feather": lambda folder, frame: (
+        feather.write_feather(pa.Table.from_pandas(frame), str(folder / "t.feather"))
+        or folder / "t.feather"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_table_in_a_file_is_one_command(kind, tmp_path, capsys):
+    frame, _ = tickets()
+    path, out = FILES[kind](tmp_path, frame), tmp_path / "out"
+    assert run_app(["select", str(path), "-k", "3", "-o", str(out)]) == 0
+    assert capsys.readouterr().err == ""
+    model = OMVFS.load(out / "model.omvfs")
+    assert model.schema_.names == ("numbers", "categories", "message")
+    assert min(found(model).values()) >= 0.9
+    if kind == "lines in texts":  # which have words of their own
+        return
+    expected = OMVFS(3, random_state=0).fit(frame)
+    for view in ("numbers", "categories"):
+        np.testing.assert_allclose(model.view_scores_[view], expected.view_scores_[view])
+
+
+def test_a_table_on_standard_input_is_one_command(tmp_path, monkeypatch, capsys):
+    frame, _ = tickets()
+    with as_text(tmp_path / "tickets.csv", frame).open("rb") as opened:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(opened))
+        assert run_app(["select", "-", "-k", "3", "-o", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    assert min(found(OMVFS.load(tmp_path / "out" / "model.omvfs")).values()) >= 0.9
+
+
+def test_parts_whose_categories_come_later_are_one_table(tmp_path, capsys):
+    frame, _ = tickets(800)
+    late = frame["plan"].where(frame.index < 400, frame["plan"].replace("team", "enterprise"))
+    frame = frame.assign(plan=late)
+    for i, start in enumerate((0, 400)):
+        frame[start : start + 400].to_parquet(tmp_path / f"part-{i}.parquet")
+    out = tmp_path / "out"
+    assert run_app(["select", f"{tmp_path}/part-*.parquet", "-k", "3", "-o", str(out)]) == 0
+    model = OMVFS.load(out / "model.omvfs")
+    assert {"plan=team", "plan=enterprise"} <= set(model.schema_.names_of("categories"))
+    assert found(model)["message"] >= 0.9
+    new = tmp_path / "new.jsonl"
+    parts = [f"{tmp_path}/part-1.parquet", "-n", "3", "-o", str(new)]
+    assert run_app(["transform", str(out / "model.omvfs"), *parts]) == 0
+    capsys.readouterr()
+    first = json.loads(new.read_text().splitlines()[0])
+    assert set(first) <= {"numbers", "categories", "message"}
+
+
+def test_info_tells_what_becomes_of_every_column(tmp_path, capsys):
+    path = as_text(tmp_path / "tickets.csv", tickets()[0])
+    assert run_app(["info", str(path), "--column", "customer_id=category"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    columns = {line.split("\t")[0]: line.split("\t")[1:] for line in told[1:13]}
+    assert columns["ticket_id"][0] == "id"
+    assert columns["ticket_id"][-1] == columns["opened"][-1] == columns["source"][-1] == "left out"
+    assert columns["message"][-1] == "view 'message': its words"
+    assert columns["customer_id"][0] == "category"
+    assert any("lacks" in line and "mean so far" in line for line in told)
+    assert told[-1].startswith("Next: omvfs select")
+    assert "--column customer_id=category" in told[-1]
+
+
+def test_what_cannot_be_read_is_told_with_its_remedy(tmp_path, capsys):
+    frame, _ = tickets(60)
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes(frame.assign(country="Köln").to_csv(index=False).encode("latin-1"))
+    open_quote = tmp_path / "quote.csv"
+    open_quote.write_text('a,b\n1,"x\n2,y\n')
+    tidy = as_text(tmp_path / "tidy.csv", frame)
+    for arguments, sentence in (
+        (
+            [str(latin)],
+            "latin.csv cannot be read near row 1: it is no UTF-8, but perhaps Latin-1. Convert it",
+        ),
+        ([str(open_quote)], "does not end"),
+        ([str(tidy), "--column", "zip=category"], "column 'zip'; the columns are"),
+        ([str(tidy), "--column", "country=postcode"], "expected 'number', 'category'"),
+    ):
+        assert run_app(["select", *arguments, "-o", str(tmp_path / "out")]) in (2, 3)
+        said = " ".join(capsys.readouterr().err.split())
+        assert sentence in said
+        assert "Traceback" not in said
+
+
+def test_numbers_with_gaps_are_read(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0], "b": [4.0, 5.0, 6.0]})
+    with open_source(as_text(tmp_path / "n.csv", frame)) as source:
+        model = OMVFS(2, random_state=0).fit_batches(chunk.views for chunk in source.chunks(3))
+    assert model.prepared_ == {"n": ("fill",)}
+
+
+def test_words_of_the_planted_groups_differ():
+    assert len({word for own in WORDS for word in own}) == 12

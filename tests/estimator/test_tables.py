@@ -1,0 +1,107 @@
+"""Any table goes in: what is found in it, whatever holds it and however it comes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import normalized_mutual_info_score
+
+from data.test_table import every_frame
+from omvfs import OMVFS, merge
+from tables import found, tickets
+
+
+@every_frame
+def test_a_table_goes_in_as_it_is(make):
+    frame, group = tickets()
+    model = OMVFS(3, random_state=0).fit(make(frame))
+    assert normalized_mutual_info_score(group, model.labels_) > 0.85
+    assert min(found(model).values()) >= 0.9
+    assert model.prepared_ == {"numbers": ("standardize",), "categories": (), "message": ()}
+    assert model.table_.kinds["plan"] == "category"
+    same = OMVFS(3, random_state=0).fit(frame)
+    for view, scores in same.view_scores_.items():
+        np.testing.assert_array_equal(model.view_scores_[view], scores)
+
+
+def test_later_chunks_bring_categories_and_words_and_other_orders_of_columns():
+    frame, group = tickets(900)
+    late = frame["plan"].where(frame.index < 300, frame["plan"].replace("team", "enterprise"))
+    frame = frame.assign(plan=late)
+    model = OMVFS(3, random_state=0)
+    for start in range(0, 900, 150):
+        chunk = frame[start : start + 150]
+        model.partial_fit(chunk[chunk.columns[:: 1 if start else -1]])
+    names = model.schema_.names_of("categories")
+    assert {"plan=team", "plan=enterprise"} <= set(names)
+    assert found(model)["message"] >= 0.9
+    assert normalized_mutual_info_score(group, model.predict(frame)) > 0.85
+    assert model.transform(frame[:10]).shape[0] == 10
+
+
+def test_a_table_is_standardized_and_filled_by_what_came_so_far():
+    frame, _ = tickets(400, gaps=0.3)
+    model = OMVFS(3, batch_size=400, random_state=0).fit(frame)
+    numbers = frame[["amount", "minutes", "noise_a", "noise_b"]]
+    expected = ((numbers - numbers.mean()) / numbers.std(ddof=0)).fillna(0)
+    kept = model.set_params(n_features_per_view=None).transform(frame)[:, :4]
+    kept = kept.toarray() if hasattr(kept, "toarray") else kept
+    np.testing.assert_allclose(kept, expected, atol=1e-8)
+
+
+def test_frames_of_numbers_may_have_gaps_and_arrays_may_not():
+    X = np.random.default_rng(0).random((60, 4))
+    X[5, 2] = np.nan
+    model = OMVFS(2, random_state=0).fit(pd.DataFrame(X, columns=list("abcd")))
+    assert model.prepared_ == {"X": ("fill",)}
+    filled = np.where(np.isnan(X), np.nanmean(X[:60, 2]), X)
+    same = OMVFS(2, batch_size=60, random_state=0).fit(filled)
+    whole = OMVFS(2, batch_size=60, random_state=0).fit(pd.DataFrame(X, columns=list("abcd")))
+    np.testing.assert_allclose(whole.scores_, same.scores_)
+    with pytest.raises(ValueError, match="NaN"):
+        OMVFS(2).fit(X)
+
+
+def test_a_failed_chunk_changes_nothing_and_new_columns_name_their_remedy():
+    frame, _ = tickets(300)
+    model = OMVFS(3, random_state=0).partial_fit(frame[:150])
+    before = model.to_bytes()
+    later = frame[150:]
+    for bad, sentence in (
+        (later.drop(columns="amount"), "no columns 'amount'"),
+        (later.assign(region="north"), "'region'.*new_features='grow'"),
+        (later.assign(amount="unknown"), "'amount' is of numbers.*'unknown' in row 0"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            model.partial_fit(bad)
+        assert model.to_bytes() == before
+    grown = OMVFS(3, new_features="grow", random_state=0).partial_fit(frame[:150])
+    grown.partial_fit(later.assign(region=np.where(later.index % 2, "north", "south")))
+    assert "region=north" in grown.schema_.names_of("categories")
+
+
+def test_a_saved_model_goes_on_and_parts_merge(tmp_path):
+    frame, group = tickets(800)
+    a, b = (OMVFS(3, random_state=0).fit(half) for half in (frame[:400], frame[400:]))
+    a.save(tmp_path / "a")
+    loaded = OMVFS.load(tmp_path / "a")
+    assert loaded.table_ == a.table_
+    both = loaded.partial_fit(frame[400:]), a.partial_fit(frame[400:])
+    for view, scores in both[0].view_scores_.items():
+        np.testing.assert_array_equal(scores, both[1].view_scores_[view])
+    merged = merge([OMVFS(3, random_state=0).fit(frame[:400]), b])
+    assert normalized_mutual_info_score(group, merged.predict(frame)) > 0.85
+    other = OMVFS(3, columns={"country": "drop"}, random_state=0).fit(frame[400:])
+    with pytest.raises(ValueError, match=r"differ in columns and their kinds: \('country'"):
+        merge([a, other])
+
+
+def test_a_list_of_texts_goes_in_alone_and_beside_an_array():
+    frame, group = tickets(400, gaps=0)
+    texts = frame["message"].tolist()
+    model = OMVFS(3, random_state=0)
+    for start in range(0, 400, 100):
+        model.partial_fit(texts[start : start + 100])
+    assert normalized_mutual_info_score(group, model.predict(texts)) > 0.7
+    image = np.random.default_rng(0).random((400, 5)) + np.eye(3)[group][:, [0, 1, 2, 0, 1]]
+    both = OMVFS(3, random_state=0).fit({"text": texts, "image": image})
+    assert normalized_mutual_info_score(group, both.labels_) > 0.85
