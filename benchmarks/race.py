@@ -13,7 +13,8 @@ from sklearn.decomposition import IncrementalPCA, MiniBatchNMF, TruncatedSVD
 from made import load
 from measure import ratios
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.baselines import FSDS, MVUFS, LaplacianScore
+from omvfs.baselines import FSDS, LaplacianScore
+from paper.mvufs import MVUFS
 from paper.timing import shown, spread, timed
 
 CHUNK = 1000

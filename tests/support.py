@@ -23,6 +23,21 @@ def counts(rng, n_rows, width, dtype=np.float64, density=0.5):
     return (rng.random((n_rows, width)) * mask).astype(dtype)
 
 
+# Views with little in them: rows all alike, one row or column, very large or small values.
+ODD = {
+    "zeros": np.zeros((5, 3)),
+    "ones": np.ones((5, 3)),
+    "one row": np.array([[1.0, 0.0, 2.0]]),
+    "one column": np.arange(5.0)[:, np.newaxis],
+    "two different rows": np.repeat([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], 5, axis=0),
+    "orthogonal rows": np.eye(5),
+    "empty rows": np.vstack([np.eye(3), np.zeros((3, 3))]),
+    "large": 1e6 * counts(np.random.default_rng(0), 4, 9),
+    "small": 1e-6 * counts(np.random.default_rng(0), 12, 6),
+    "negative": np.random.default_rng(0).standard_normal((12, 6)),
+}
+
+
 def clustered(rng, n_rows, width, n_clusters=3, dtype=np.float64):
     """Rows of clear clusters over noise, and their labels."""
     labels = rng.integers(n_clusters, size=n_rows)

@@ -9,7 +9,6 @@ from omvfs.baselines import (
     EUFS,
     FSDS,
     MCFS,
-    MVUFS,
     NDFS,
     SPEC,
     ColumnSum,
@@ -21,6 +20,7 @@ from omvfs.selector import MultiViewSelector
 from paper.acsl import ACSL
 from paper.base import Row
 from paper.joint_graph import JMVFG
+from paper.mvufs import MVUFS
 from paper.timefs import TIMEFS
 
 OURS, PRINTED, EVERYTHING = "OMVFS", "as published", "all features"

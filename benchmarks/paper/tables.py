@@ -7,7 +7,6 @@ from omvfs.baselines import (
     EUFS,
     FSDS,
     MCFS,
-    MVUFS,
     NDFS,
     SPEC,
     LaplacianScore,
@@ -18,6 +17,7 @@ from paper.acsl import ACSL
 from paper.base import Experiment, Place, Row, Task
 from paper.joint_graph import JMVFG
 from paper.methods import MULTI_VIEW
+from paper.mvufs import MVUFS
 from paper.page import table
 from paper.sets import LARGE, SMALL, at_hand, load, twins
 from paper.timefs import TIMEFS

@@ -11,19 +11,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from omvfs import OMVFS, OMVFSPaper, Views
-from omvfs.baselines import BASELINES, MVUFS
+from omvfs.baselines import BASELINES
 from omvfs.testing import check_selector
 from support import KINDS, counts, dense
 
 SMALL = {"n_clusters": 3, "batch_size": 20, "random_state": 0}
-# Iterations of MVUFS have iterations of their own.
-MAX_ITER = {OMVFSPaper: 10, MVUFS: 1}
 
 
 def small(estimator, **params):
     """Return an estimator for little data, and for a little time."""
     own = estimator.get_params()
-    wanted = {**SMALL, "max_iter": MAX_ITER.get(type(estimator), 3)}
+    wanted = {**SMALL, "max_iter": 10 if type(estimator) is OMVFSPaper else 3}
     return estimator.set_params(**{name: wanted[name] for name in wanted if name in own}, **params)
 
 

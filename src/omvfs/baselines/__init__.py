@@ -3,7 +3,6 @@
 from omvfs.baselines.eufs import EUFS as EUFS
 from omvfs.baselines.fsds import FSDS as FSDS
 from omvfs.baselines.mcfs import MCFS as MCFS
-from omvfs.baselines.mvufs import MVUFS as MVUFS
 from omvfs.baselines.ndfs import NDFS as NDFS
 from omvfs.baselines.simple import ColumnSum as ColumnSum
 from omvfs.baselines.simple import RandomScore as RandomScore

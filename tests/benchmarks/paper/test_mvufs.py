@@ -7,13 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines import mvufs
-from omvfs.baselines.mvufs import MVUFS, Problem, cluster, local_residual, solve
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.objective import orthogonality_gap
 from omvfs.selector import rank
-from support import KINDS, counts
+from omvfs.testing import check_selector
+from paper import mvufs
+from paper.mvufs import MVUFS, Problem, cluster, local_residual, solve
+from support import KINDS, ODD, clustered, counts
 
 kinds = st.sampled_from(list(KINDS.values()))
 seeds = st.integers(0, 2**32 - 1)
@@ -157,3 +158,65 @@ def test_negative_values_are_refused():
     X[3, 2] = -1
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         MVUFS(2).fit(X)
+
+
+def test_planted_features_are_found_far_above_chance():
+    data = make_planted(400, n_features=(150, 100), n_informative=(15, 10), random_state=0)
+    views = {name: normalize(X.astype(float)) for name, X in data.views.items()}
+    model = MVUFS(5, random_state=0).fit(views)
+    for view, truth in data.informative.items():
+        assert truth[model.view_ranking_[view] <= truth.sum()].mean() >= 0.8  # chance: 0.1
+
+
+def test_kind_and_precision_change_little():
+    rng = np.random.default_rng(0)
+    views = {"a": clustered(rng, 40, 12)[0], "b": counts(rng, 40, 60)}
+    views = {name: X.astype(np.float32).astype(np.float64) for name, X in views.items()}
+    expected = MVUFS(3, random_state=0).fit(views).scores_
+    for kind in KINDS.values():
+        own = {name: kind(X.astype(np.float32)) for name, X in views.items()}
+        scores = MVUFS(3, random_state=0).fit(own).scores_
+        assert scores.dtype == np.float64
+        # Its steps end before they have converged, which lets rounding grow.
+        atol = 1e-2 * np.abs(expected).max()
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=atol)
+
+
+@pytest.mark.parametrize("X", ODD.values(), ids=ODD.keys())
+def test_odd_views_give_finite_scores(X):
+    X = np.abs(X)
+    for kind in (np.asarray, sp.csr_array):
+        model = MVUFS(8, random_state=0).fit({"a": kind(X), "b": kind(X)})
+        assert np.isfinite(model.scores_).all()
+        assert np.isfinite(model.embedding_).all()
+        assert model.embedding_.shape[1] <= min(8, len(X))
+
+
+def test_the_seed_decides():
+    X = counts(np.random.default_rng(0), 60, 20)
+    seeds = (0, 0, 1, 2, 3)
+    first, again, *others = (MVUFS(5, max_iter=2, random_state=i).fit(X).scores_ for i in seeds)
+    np.testing.assert_array_equal(again, first)
+    assert not all(np.allclose(other, first, atol=1e-7) for other in others)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_neighbors", 0),
+        ("regression_weight", 0.0),
+        ("regression_weight", np.inf),
+        ("graph_weight", "m"),
+        ("label_view", "sound"),
+        ("orthogonality", -1.0),
+    ],
+)
+def test_a_bad_parameter_is_refused_before_anything_is_learned(name, value):
+    model = MVUFS(**{name: value})
+    with pytest.raises(ValueError, match=name):
+        model.fit({"a": np.eye(4), "b": np.eye(4)})
+    assert not [each for each in vars(model) if each.endswith("_")]
+
+
+def test_the_contract_of_selectors_is_kept():
+    check_selector(MVUFS(3, max_iter=1, random_state=0))
