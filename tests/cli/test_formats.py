@@ -163,6 +163,7 @@ FORMATS = {
         stored, "rows.feather", lambda p: feather.write_feather(table(), str(p))
     ),
     "rows.csv": partial(stored, "rows.csv", lambda p: p.write_text(csv_text())),
+    "rows.tsv": partial(stored, "rows.tsv", lambda p: p.write_text(csv_text().replace(",", "\t"))),
     "rows.csv.gz": partial(stored, "rows.csv.gz", packed(csv_text)),
     "long.parquet": partial(
         beside_image, "long.parquet", lambda p: parquet.write_table(long_table(), p)
@@ -191,7 +192,11 @@ FORMATS = {
     "words.svm.gz": partial(beside_image, "words.svm.gz", packed(svm_text)),
 }
 # A table of a column a feature is dense, and sums of dense rows round in another order.
-TABLES = {name for name in FORMATS if name.endswith(("parquet", "feather", "rows.csv", "csv.gz"))}
+TABLES = {
+    name
+    for name in FORMATS
+    if name.endswith(("parquet", "feather", "rows.csv", "rows.tsv", "csv.gz"))
+}
 TABLES -= {"long.parquet"}
 OPTIONS = ["-k", "3", "-n", "4", "--batch-size", "25", "--prepare", "l2", "--write-data"]
 

@@ -281,6 +281,7 @@ def _by_name(given: Sequence[Input], options: ReadOptions, stack: ExitStack) -> 
     told = [each for each in given if not (cut and _has_nothing(each.files[0]))] or given
     opened = {id(each): _opened(each, options, stack) for each in told}
     _check_dropped(opened.values(), options.drop)
+    _check_columns(opened.values(), options.columns)
     if cut and (whole := _as_parts(told, opened, options, stack)):
         return {ROWS: whole}
     found: dict[str, Source] = {}
@@ -311,6 +312,15 @@ def _as_parts(
             stack.callback(source.close)
         parts.append(source)
     return Appended(parts)
+
+
+def _check_columns(parts: Iterable[Source], given: Any) -> None:
+    """Refuse kinds of columns that are nowhere."""
+    known = {name for part in parts if part.table is not None for name in part.table.kinds}
+    if isinstance(given, Mapping) and (unknown := [name for name in given if name not in known]):
+        raise SourceError(
+            f"Got a kind of column {listed(unknown)}; the columns are {listed(sorted(known))}."
+        )
 
 
 def _check_dropped(parts: Iterable[Source], drop: Sequence[str]) -> None:
