@@ -75,6 +75,46 @@ def test_a_table_on_standard_input_is_one_command(tmp_path, monkeypatch, capsys)
     assert min(found(OMVFS.load(tmp_path / "out" / "model.omvfs")).values()) >= 0.9
 
 
+def log(path, frame):
+    """Write a log: nested keys, tags, and a key that comes late."""
+    with path.open("w") as file:
+        for i, row in enumerate(frame.to_dict("records")):
+            own = {name: value for name, value in row.items() if not pd.isna(value)}
+            own["opened"] = own["opened"].isoformat()
+            own["customer"] = {"id": own.pop("customer_id"), "plan": own.pop("plan", None)}
+            own["tags"] = ["paid", "new"] if i % 3 else ["free"]
+            file.write(json.dumps(own) + "\n")
+    return path
+
+
+def test_a_log_of_texts_tags_and_nested_keys_is_one_command(tmp_path, monkeypatch, capsys):
+    frame, _ = tickets(900)
+    path, out = log(tmp_path / "log.jsonl", frame), tmp_path / "out"
+    views = ("numbers", "categories", "message", "tags")
+    with path.open("rb") as opened:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(opened))
+        assert run_app(["select", "-", "-k", "3", "--detect-drift", "-o", str(out)]) == 0
+    assert run_app(["select", str(path), "-k", "3", "-o", str(tmp_path / "same")]) == 0
+    assert capsys.readouterr().err == ""
+    models = [OMVFS.load(each / "model.omvfs") for each in (out, tmp_path / "same")]
+    for model in models:
+        assert model.schema_.names == views
+        assert model.table_.kinds["customer.plan"] == "category"
+        assert model.table_.kinds["customer.id"] == "id"
+        assert found(model)["message"] >= 0.9
+        assert found(model)["numbers"] == 1
+    np.testing.assert_array_equal(*(model.view_scores_["numbers"] for model in models))
+
+
+def test_a_key_that_comes_late_is_told(tmp_path, capsys):
+    frame, _ = tickets(1_200)
+    path = log(tmp_path / "log.jsonl", frame)
+    with path.open("a") as file:
+        file.write(json.dumps({"amount": 3.0, "region": "north"}) + "\n")
+    assert run_app(["select", str(path), "-k", "3", "-o", str(tmp_path / "out")]) == 0
+    assert "'region' comes after the first rows, and is not read" in capsys.readouterr().err
+
+
 def test_parts_whose_categories_come_later_are_one_table(tmp_path, capsys):
     frame, _ = tickets(800)
     late = frame["plan"].where(frame.index < 400, frame["plan"].replace("team", "enterprise"))

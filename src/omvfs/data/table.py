@@ -131,6 +131,13 @@ class Table:
         """Kinds of all columns by their names."""
         return {column.name: column.kind for column in self.columns}
 
+    def only(self, views: Sequence[str]) -> "Table":
+        """Return the table with the columns of some views, the others left out."""
+        own = {"number": NUMBERS, "parts": NUMBERS, "category": CATEGORIES}
+        kept = (own.get(column.kind, column.name) in views for column in self.columns)
+        pairs = zip(self.columns, kept, strict=True)
+        return Table(tuple(c if keep else replace(c, kind="drop") for c, keep in pairs))
+
     def extended(self, X: Any) -> "Table":
         """Return the table with the columns that later rows have beside its own."""
         new = [name for name in frame_of(X).columns if name not in self.kinds]

@@ -20,7 +20,13 @@ from omvfs.formats.files import File, errors_of_storage, without_secrets
 from omvfs.formats.numpy_files import FolderSource, FolderWriter
 from omvfs.formats.registry import FORMATS, load
 from omvfs.formats.source import NOTHING, ReadOptions, Source, SourceError, is_text
-from omvfs.formats.text_files import STANDARD_INPUT, JsonStream, Stream
+from omvfs.formats.text_files import (
+    STANDARD_INPUT,
+    JsonStream,
+    Stream,
+    are_values,
+    parsed_lines,
+)
 from omvfs.formats.writer import Writer
 
 Given: TypeAlias = PathLike | Sequence[PathLike]
@@ -430,8 +436,14 @@ def standard_input(view: str, opened: IO[bytes], options: ReadOptions = _ANYTHIN
     words = first.split()
     if not first:
         raise SourceError("Standard input has no rows.")
-    if first.lstrip().startswith(b"{"):
-        source: Source = JsonStream(stream, options)
+    if first.lstrip().startswith(b"{") and are_values(
+        next(zip(*parsed_lines([(first, {"row": 1})], STANDARD_INPUT), strict=True)), options
+    ):
+        tables = load(".csv")
+        table = tables.JsonTable(File("-", "Standard input"), stream)
+        source: Source = tables.TableSource(table, view, options)
+    elif first.lstrip().startswith(b"{"):
+        source = JsonStream(stream, options)
         if source.grows and options.new_features == "error":
             _logger.info(
                 "Standard input is read to its end before the first row is used, as only then all "

@@ -1,6 +1,7 @@
 """Parquet, Feather and CSV with pyarrow: a column a feature, or an entry a line; and written."""
 
 import io
+import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,12 +36,19 @@ from omvfs.formats.source import (
     row_of,
     some,
 )
-from omvfs.formats.text_files import MAX_LINE_BYTES, Stream, read_lines
+from omvfs.formats.text_files import (
+    MAX_LINE_BYTES,
+    Stream,
+    lines,
+    parsed_lines,
+    read_lines,
+)
 from omvfs.formats.writer import Writer
 from omvfs.model.arrays import dense
 
 _INDEX = re.compile(r"|__index_level_\d+__")
 _ANYTHING = ReadOptions()
+_logger = logging.getLogger(__name__)
 # Lines of CSV by which types are told, of a stream those of a chunk, and what may stand between
 # values.
 _FIRST_LINES, _CHUNK, _DELIMITERS = 1_000, 200, ",;\t|"
@@ -238,6 +246,95 @@ class CsvTable(Table):
             yield found
 
 
+class JsonTable(Table):
+    """A table of an object a line, whose values are its columns: nested ones are ``user.name``.
+
+    Columns are those of the first rows; others that come later are told, and not read.
+    """
+
+    def __init__(self, file: File, stream: Stream | None = None) -> None:
+        super().__init__(file)
+        self._stream, self._told = stream, False
+        with reading(file):
+            self._first = [row for row, _ in islice(self._objects(0, peek=True), _FIRST_LINES)]
+            names = dict.fromkeys(name for row in self._first for name in row)
+            values = {name: [row.get(name) for row in self._first] for name in names}
+            self.columns = pa.schema([(name, _json_type(own)) for name, own in values.items()])
+
+    def _objects(self, row: int, peek: bool = False) -> Iterator[tuple[dict[str, Any], Cursor]]:
+        """Yield rows from one on; to peek at those of a stream leaves them there."""
+        numbered: Iterable[tuple[bytes, Cursor]]
+        if self._stream is None:
+            numbered = islice(lines(self.file, None), row, None)
+        elif peek:
+            numbered = [(line, {"row": i}) for i, line in enumerate(self._stream.head(_CHUNK), 1)]
+        else:
+            numbered = self._stream.lines({"row": row})
+        for held, after in parsed_lines(numbered, str(self.file)):
+            yield dict(_flat(held)), after
+
+    def head(self, numbers: list[str], texts: list[str], n: int) -> Any:
+        """Return the first rows; those of a stream stay to be read."""
+        return self._table(self._first, numbers, texts, 0)
+
+    def batches(
+        self, numbers: list[str], others: list[str], row: int, n: int, kept: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        """Yield n rows at a time, when they are there."""
+        rows = (held for held, _ in self._objects(row))
+        while batch := list(islice(rows, n)):
+            yield from self._table(batch, numbers, [*others, *kept], row).to_batches()
+            row += len(batch)
+
+    def _table(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        numbers: Sequence[str],
+        others: Sequence[str],
+        start: int,
+    ) -> Any:
+        known = set(self.columns.names)
+        if not self._told and (new := [name for row in rows for name in row if name not in known]):
+            self._told = True
+            _logger.warning(
+                "%s: %r comes after the first rows, and is not read.", self.file, new[0]
+            )
+        columns = {}
+        for name in (*numbers, *others):
+            kind = pa.float64() if name in numbers else self.columns.field(name).type
+            values: list[Any] = [row.get(name) for row in rows]
+            if pa.types.is_string(kind):
+                values = [value if value is None else str(value) for value in values]
+            try:
+                columns[name] = pa.array(values, kind)
+            except (pa.ArrowException, OverflowError) as error:
+                raise SourceError(
+                    f"Column {name!r} of {self.file} is {kind} in the first rows, and something "
+                    f"else near row {start + 1:,}: {error}. Say what it is: columns={{{name!r}: "
+                    f"'category'}} (--column {name}=category)."
+                ) from error
+        return pa.table(columns)
+
+
+def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of an object by name, those of objects within it too."""
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _json_type(values: Sequence[Any]) -> Any:
+    """Return as what a column is read: numbers, truth values, keys, lists of words, or texts."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds and kinds <= {int, float}:
+        return pa.int64() if kinds == {int} else pa.float64()
+    return pa.list_(pa.string()) if kinds == {list} else pa.string()
+
+
 class Dialect(NamedTuple):
     """How a table is written as text."""
 
@@ -422,8 +519,13 @@ class TableSource(FileSource):
         self._looked_at = self._table.head(numbers, texts, LOOKED_AT).select(names)
         if not isinstance(asked, Columns):
             given = {name: kind for name, kind in (asked or {}).items() if name in names}
-            asked = Columns.of(self._looked_at, given)
-        return self._become(asked)
+            try:
+                asked = Columns.of(self._looked_at, given)
+            except (TypeError, ValueError) as error:
+                raise SourceError(f"{self._file}: {error}") from error
+        views = asked.views(self._looked_at).names
+        read, self.other_views = self._options.split(views)
+        return self._become(asked.only(read) if self.other_views else asked)
 
     def _become(self, table: Columns) -> dict[str, list[str]]:
         """Take the columns for what a table says; return those that are read as numbers."""

@@ -17,9 +17,11 @@ import scipy.sparse as sp
 
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema
+from omvfs.data.table import CATEGORIES, NUMBERS
 from omvfs.data.views import Views
 from omvfs.disk import PathLike
 from omvfs.formats.files import File, FileSource, reading
+from omvfs.formats.registry import load
 from omvfs.formats.source import (
     Chunk,
     Cursor,
@@ -46,6 +48,8 @@ STANDARD_INPUT = "standard input"
 _WORD = re.compile(r"\w\w+")
 # Half a character, unless the other half is beside it.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+# Rows that tell whether a file is a table.
+_LOOKED_AT = 100
 # In the place of a view that a row lacks.
 _NOT_THERE: Any = object()
 _ANYTHING = ReadOptions()
@@ -273,7 +277,7 @@ class JsonLinesSource(FileSource):
         return lines(self._file, cursor)
 
     def _rows(self, cursor: Cursor | None) -> Iterator[_Row]:
-        return self._picked(_parsed(self._lines(cursor), self.name))
+        return self._picked(parsed_lines(self._lines(cursor), self.name))
 
     def _picked(self, rows: Iterable[tuple[dict[str, Any], Cursor]]) -> Iterator[_Row]:
         """Yield the views of every row, its key, what goes along, and where to go on after."""
@@ -379,7 +383,7 @@ class JsonStream(JsonLinesSource):
         self._stream, self._options, self.name = stream, options, STANDARD_INPUT
         self._features, self._names = {}, {}
         first = [(stream.first(), {"row": 1})]
-        for views, *_ in self._picked(_parsed(first, self.name)):
+        for views, *_ in self._picked(parsed_lines(first, self.name)):
             self._see(views, 1)
         self._learns = False
         schema = options.schema or Schema((), (), ())
@@ -438,7 +442,7 @@ class JsonLinesWriter(TextWriter):
         return [encode({name: x for name, x in row if x is not _NOT_THERE}) for row in pairs]
 
 
-def _parsed(
+def parsed_lines(
     numbered: Iterable[tuple[bytes, Cursor]], name: str
 ) -> Iterator[tuple[dict[str, Any], Cursor]]:
     """Yield the objects in some lines, and where to go on after each."""
@@ -587,9 +591,40 @@ class SvmlightWriter(TextWriter):
         return [" ".join(["0", *(f"{j}:{x!r}" for j, x in row.items())]) for row in rows]
 
 
+def are_values(rows: Iterable[Mapping[str, Any]], options: ReadOptions) -> bool:
+    """Tell whether objects are rows of a table.
+
+    Some of their values are single, and none is a view: a list of numbers, or numbers by names that
+    differ from row to row. If views are asked for, or known, some are those of a table.
+    """
+    schema = options.schema if options.columns is None else None
+    views = options.views or (schema.names if schema is not None else ())
+    if views and not {NUMBERS, CATEGORIES} & set(views):
+        return False
+    rows = list(rows)
+    aside = {*options.drop, *options.keep, *options.tokenize, options.key}
+    values = [value for row in rows for name, value in row.items() if name not in aside]
+    single = any(isinstance(value, str | int | float) for value in values)
+    names: dict[str, tuple[str, ...]] = {}
+    differ = any(
+        names.setdefault(name, tuple(value)) != tuple(value)
+        for row in rows
+        for name, value in row.items()
+        if name not in aside and isinstance(value, dict) and _kind(value) == "words"
+    )
+    return single and not differ and not any(_kind(value) == "numbers" for value in values)
+
+
 def open_reader(file: File, view: str, options: ReadOptions) -> Source:
     """Open a file for `open_source`."""
     if file.ending == ".jsonl":
+        with file.open_text() as opened, reading(file):
+            first = islice(read_lines(opened, str(file)), _LOOKED_AT)
+            rows = [row for row, _ in parsed_lines(first, str(file))]
+        if are_values(rows, options):
+            tables = load(".csv")
+            source: Source = tables.TableSource(tables.JsonTable(file), view, options)
+            return source
         return JsonLinesSource(file, options)
     return SvmlightSource(file, view, options.width(view))
 
