@@ -367,6 +367,9 @@ def _whole_rows(lines: Iterable[tuple[bytes, Cursor]]) -> Iterator[tuple[bytes, 
     """Yield rows of CSV, whose texts in quotes may go over several lines."""
     begun = b""
     for line, cursor in lines:
+        if not begun and b'"' not in line:
+            yield line, cursor
+            continue
         begun = begun + b"\n" + line if begun else line
         if len(begun) > MAX_LINE_BYTES:
             raise SourceError("A text in quotes does not end. Close it, or double quotes in texts.")
