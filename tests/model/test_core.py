@@ -113,7 +113,7 @@ def test_neighbours_filter_and_agreement(kind, seed, n_neighbors):
         clustering.embedded(kind(X_v), own, n_neighbors) for X_v, own in zip(X, has, strict=True)
     ]
     for X_v, view, own in zip(X, views, has, strict=True):
-        expected = oracle.neighbor_graph(view.rows.tolist(), own, n_neighbors)
+        expected = oracle.neighbor_graph(X_v.tolist(), own, n_neighbors)
         np.testing.assert_allclose(view.graph.toarray(), expected, atol=1e-5)
         # All directions there are: the Gram matrix of the unit rows to the power of a half.
         unit = np.array([oracle._unit(row) for row in X_v])

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
@@ -16,7 +15,7 @@ from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.evaluation.kmeans import MultiViewSphericalKMeans, spherical_k_means
 from omvfs.evaluation.metrics import clustering_accuracy, normalized_mutual_information, numbered
-from omvfs.model.arrays import Block, IntArray, unit_rows
+from omvfs.model.arrays import Block, IntArray, in_faster_kind, unit_rows
 from omvfs.parameters import one_of, whole
 from omvfs.selector import rank
 
@@ -26,10 +25,6 @@ Clustering: TypeAlias = Literal["multiview", "stacked"]
 METRICS = ("ACC", "NMI max", "NMI geometric")
 # Features per view in the paper.
 PAPER_SIZES = (100, 200, 300, 400, 500, 600)
-
-# A selection as full as this is faster dense, and one as large as this is not made so.
-_FULL = 0.05
-_LARGE = 2**24
 
 
 def evaluate_selection(
@@ -189,13 +184,7 @@ def _scores(method: str, given: Any, batch: Views) -> dict[str, NDArray[Any]]:
 def _selected(batch: Views, ranking: Mapping[str, IntArray], p: int | None) -> dict[str, Block]:
     """Return the best p features of every view."""
     kept = {view: slice(None) if p is None else ranks <= p for view, ranks in ranking.items()}
-    return {view: _in_faster_kind(X) for view, X in select_columns(batch, kept).items()}
-
-
-def _in_faster_kind(X: Any) -> Block:
-    cells = X.shape[0] * X.shape[1]
-    dense = sp.issparse(X) and X.nnz >= _FULL * cells and cells <= _LARGE
-    return X.toarray() if dense else X
+    return {view: in_faster_kind(X) for view, X in select_columns(batch, kept).items()}
 
 
 def _judge(
@@ -230,7 +219,7 @@ def _multiview(blocks: dict[str, Block], n_clusters: int, seed: int) -> IntArray
 
 
 def _stacked(blocks: dict[str, Block], n_clusters: int, seed: int) -> IntArray:
-    X = _in_faster_kind(hstack([unit_rows(block) for block in blocks.values()]))
+    X = in_faster_kind(hstack([unit_rows(block) for block in blocks.values()]))
     return spherical_k_means(X, n_clusters, np.random.default_rng(seed)).labels
 
 

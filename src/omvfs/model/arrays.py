@@ -11,6 +11,8 @@ Array: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.intp]
 # A dense array or a CSR matrix. scipy ships no types, so a checker cannot tell them apart.
 Block: TypeAlias = Any
+# Products of a block as full as this are faster dense, and one as large as this is not made so.
+_FULL, _LARGE = 0.05, 2**24
 
 
 def column_sums(X: Block) -> NDArray[np.float64]:
@@ -40,6 +42,12 @@ def squared_row_norms(X: Block, dtype: Any = None) -> Array:
 def dense(X: Block) -> Array:
     """Return a block that is small enough as an array."""
     return np.asarray(X.toarray() if sp.issparse(X) else np.asarray(X))
+
+
+def in_faster_kind(X: Block) -> Block:
+    """Return a block as an array, if it is sparse and its products are faster so."""
+    cells = X.shape[0] * X.shape[1]
+    return X.toarray() if sp.issparse(X) and _FULL * cells <= X.nnz and cells <= _LARGE else X
 
 
 def unit_rows(X: Block) -> Block:

@@ -24,7 +24,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import randomized_svd
 
-from omvfs.model.arrays import Block, dense
+from omvfs.model.arrays import Block, dense, in_faster_kind
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
@@ -35,7 +35,7 @@ N_DIMS, POWER = 50, 0.5
 # Power iterations that find them.
 N_POWERS = 2
 # Neighbours of a row, and how often the embedding is filtered over their graphs.
-N_NEIGHBORS, N_FILTERS = 20, 3
+N_NEIGHBORS, N_FILTERS = 20, 2
 # Starts of k-means, all of which features are judged by; and how often rows are halved to judge
 # the clusters.
 N_STARTS, N_HALVES = 8, 2
@@ -57,7 +57,7 @@ class EmbeddedView:
     rows : array of shape (n, d)
         Rows in the leading singular directions of the view, all of unit norm before.
     graph : CSR array of shape (n, n)
-        Nearest neighbours by the cosine in these directions: D^-½ W D^-½.
+        Nearest neighbours by the cosine of the rows: D^-½ W D^-½.
     has : bool array of shape (n,)
         Which rows have the view.
     """
@@ -119,40 +119,40 @@ def embedded(
     """
     n = X.shape[0]
     has = np.ones(n, bool) if has is None else has
-    found = _leading_directions(X[np.flatnonzero(has)].astype(np.float64))
-    rows = np.zeros((n, found.shape[1]), np.float32)
-    rows[has] = found
-    return EmbeddedView(rows, _neighbor_graph(normalize(rows), n_neighbors), has)
-
-
-def _leading_directions(X: Block) -> Float32Array:
-    """Return rows of unit norm in their leading singular directions."""
-    filled = np.flatnonzero(abs(X).sum(axis=0))
-    n_dims = min(N_DIMS, len(filled), X.shape[0])
-    if not n_dims:
-        # All rows are empty, or there are none.
-        return np.zeros((X.shape[0], 1), np.float32)
+    own = np.flatnonzero(has)
+    rows = X[own].astype(np.float64)
+    filled = np.flatnonzero(abs(rows).sum(axis=0))
+    if not len(filled):
+        return EmbeddedView(np.zeros((n, 1), np.float32), sp.csr_array((n, n)), has)
     # `normalize` takes very small rows for empty ones.
-    unit = normalize(X[:, filled] / abs(X).max())
+    unit = normalize(rows[:, filled] / abs(rows).max())
+    embedding = _leading_directions(unit)
+    graph = _neighbor_graph(in_faster_kind(unit.astype(np.float32)), n_neighbors)
+    spread = sp.csr_array(sp.eye_array(n, format="csr", dtype=np.float32)[:, own])
+    return EmbeddedView(spread @ embedding, sp.csr_array(spread @ graph @ spread.T), has)
+
+
+def _leading_directions(unit: Block) -> Float32Array:
+    """Return rows of unit norm in their leading singular directions."""
     # Transposed, so that the random start has a row for every row of X: columns have no order.
     how = {"n_iter": N_POWERS, "transpose": True, "random_state": 0}
-    vectors, values, _ = randomized_svd(unit, n_dims, **how)
+    vectors, values, _ = randomized_svd(unit, min(N_DIMS, *unit.shape), **how)
     return np.asarray(vectors * values**POWER, np.float32)
 
 
-def _neighbor_graph(unit: Float32Array, n_neighbors: int) -> sp.csr_array:
+def _neighbor_graph(unit: Block, n_neighbors: int) -> sp.csr_array:
     """Return the symmetric graph of nearest neighbours by cosine, D^-½ W D^-½.
 
     Rows as near as the farthest of the neighbours are neighbours too, so that the order of the
     rows decides nothing.
     """
-    n = len(unit)
+    n = unit.shape[0]
     k = min(n_neighbors, n - 1)
     if k < 1:
         return sp.csr_array((n, n), dtype=np.float32)
-    parts = []
+    parts, turned = [], unit.T.tocsr() if sp.issparse(unit) else unit.T
     for some in gen_batches(n, AT_ONCE):
-        S = unit[some] @ unit.T
+        S = dense(unit[some] @ turned)
         np.fill_diagonal(S[:, some], -np.inf)
         farthest = np.partition(S, n - k, axis=1)[:, [n - k]]
         near = np.maximum(farthest - ROUNDING, ROUNDING) <= S
