@@ -66,7 +66,8 @@ def hashed(X: Block, names: Sequence[str], bits: int) -> Block:
     """
     rows = sp.csr_array(X)
     places = buckets(names, bits).astype(np.int32)
-    parts = rows.data.copy(), places[rows.indices], rows.indptr.copy()
+    # What a table lacks counts as nothing.
+    parts = np.nan_to_num(rows.data), places[rows.indices], rows.indptr.copy()
     made = sp.csr_array(parts, shape=(X.shape[0], 1 << bits))
     made.sum_duplicates()
     return made
@@ -517,7 +518,11 @@ def auto_steps(first: Views, prepare: Any) -> Any:
     for view, own in zip(first.names, asked, strict=True):
         if auto and view in first.gaps and view == NUMBERS:
             own = ("standardize",)
-        elif view in first.gaps and own[:1] not in (("fill",), ("standardize",)):
+        elif (
+            view in first.gaps
+            and not any(map(hash_bits, own))
+            and own[:1] not in (("fill",), ("standardize",))
+        ):
             own = ("fill", *own)
         steps[view] = own
     return steps

@@ -179,3 +179,32 @@ def test_numbers_with_gaps_are_read(tmp_path):
 
 def test_words_of_the_planted_groups_differ():
     assert len({word for own in WORDS for word in own}) == 12
+
+
+def test_quotes_amid_a_text_are_signs_like_others(tmp_path):
+    lines = [
+        f"{i},{i % 7}.5,{'5' + chr(34) + ' screen' if i % 50 in (3, 9) else 'y'}"
+        for i in range(900)
+    ]
+    path = tmp_path / "screens.csv"
+    path.write_text("k,a,t\n" + "\n".join(lines) + "\n")
+    chunks = list(open_source(path, keep=["k"]).chunks(200))
+    assert [len(chunk.views) for chunk in chunks] == [200, 200, 200, 200, 100]
+    later = next(open_source(path, keep=["k"]).chunks(200, chunks[2].cursor))
+    assert later.kept["k"][0] == "600"
+
+
+def test_categories_written_in_digits_are_read_as_they_are_written(tmp_path):
+    for i, codes in enumerate((["A1", "01", "02"], ["01", "02", "01"])):
+        frame = pd.DataFrame({"code": codes * 20, "x": np.arange(60) % 7 / 2})
+        as_text(tmp_path / f"part-{i}.csv", frame)
+    with open_source([tmp_path / "part-0.csv", tmp_path / "part-1.csv"]) as source:
+        names = [set(chunk.views.feature_names["categories"]) for chunk in source.chunks(60)]
+        table = source.table
+    assert names == [{"code=A1", "code=01", "code=02"}, {"code=01", "code=02"}]
+    with open_source(tmp_path / "part-1.csv", columns=table) as source:
+        assert set(source.schema.feature_names[1]) == {"code=01", "code=02"}
+    ids = pd.DataFrame({"uid": [2**53 + 1, 2**53 + 2, 2**53 + 3] * 20, "x": np.arange(60) % 7})
+    path = as_text(tmp_path / "ids.csv", ids)
+    with open_source(path, columns={"uid": "category"}) as source:
+        assert len(source.schema.feature_names[1]) == 3

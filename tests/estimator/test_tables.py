@@ -105,3 +105,22 @@ def test_a_list_of_texts_goes_in_alone_and_beside_an_array():
     image = np.random.default_rng(0).random((400, 5)) + np.eye(3)[group][:, [0, 1, 2, 0, 1]]
     both = OMVFS(3, random_state=0).fit({"text": texts, "image": image})
     assert normalized_mutual_info_score(group, both.labels_) > 0.85
+
+
+def test_rows_without_any_category_or_word_are_taken_later():
+    frame, _ = tickets(300)
+    model = OMVFS(3, random_state=0).fit(frame)
+    bare = frame[:4].assign(plan=None, country=None, is_new=None, message=None)
+    assert model.predict(bare).shape == (4,)
+    model.partial_fit(bare)
+    assert model.n_samples_seen_ == 304
+    with pytest.raises(TypeError, match="Got ndarray; expected a frame with the columns"):
+        model.predict(frame.to_numpy())
+
+
+def test_frames_of_numbers_are_hashed():
+    X = pd.DataFrame(np.random.default_rng(0).random((60, 4)), columns=list("abcd"))
+    X.iloc[3, 1] = np.nan
+    model = OMVFS(2, prepare="hash:6", random_state=0).fit(X)
+    assert model.schema_.widths == (64,)
+    assert np.isfinite(model.scores_).all()

@@ -254,11 +254,7 @@ def is_missing(value: Any) -> bool:
 
 
 def texts_of(X: Any) -> list[Any] | None:
-    """Return texts, of a list, an array or a series of them; None if X is something else.
-
-    >>> texts_of(["a cat", None]), texts_of([[1.0]])
-    (['a cat', None], None)
-    """
+    """Return texts, of a list, an array or a series of them; None if X is something else."""
     if not isinstance(X, list | tuple | np.ndarray):
         series = nw.from_native(X, series_only=True, pass_through=True)
         X = series.to_list() if isinstance(series, nw.Series) else None

@@ -130,7 +130,7 @@ def as_views(
     if like is not None:
         batch = matched(batch, like, new_features)
     if batch._by_name and new_features == "error":
-        check_shapes({view: X_v.shape for view, X_v in batch.blocks.items()})
+        check_shapes({view: X_v.shape for view, X_v in batch.blocks.items()}, batch.grows)
     return _checked(batch, negative, missing)
 
 
@@ -191,7 +191,8 @@ def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
         views = mark_missing(views)
         blocks = {}
         for name, X in views.blocks.items():
-            gaps = missing == "allow" and name in views.gaps and np.isnan(X).any()
+            can_lack = missing == "allow" and name in views.gaps and not sp.issparse(X)
+            gaps = can_lack and np.isnan(X).any()
             found = check_values(
                 np.nan_to_num(X, posinf=np.inf, neginf=-np.inf) if gaps else X,
                 name,

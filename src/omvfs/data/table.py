@@ -150,6 +150,9 @@ class Table:
         feature. A row without text lacks that view.
         """
         frame = frame_of(X)
+        if frame is None:
+            kind = type(X).__name__
+            raise TypeError(f"Got {kind}; expected a frame with the columns of the table so far.")
         self._check(frame.columns)
         blocks: dict[str, Block] = {}
         names: dict[str, Any] = {}

@@ -344,13 +344,7 @@ class Dialect(NamedTuple):
 
     @classmethod
     def of(cls, lines: Sequence[bytes]) -> "Dialect":
-        """Return how some lines are written, the first of which names the columns.
-
-        Examples
-        --------
-        >>> Dialect.of([b"a;b", b"1,5;x"]), Dialect.of([b"a,b", b"1.5,2"])
-        (Dialect(delimiter=';', decimal=','), Dialect(delimiter=',', decimal='.'))
-        """
+        """Return how some lines are written, the first of which names the columns."""
         # What stands in quotes is not looked at.
         bare = [re.sub(rb'"[^"]*"', b"", line).decode(errors="replace") for line in lines[:50]]
         found = max(_DELIMITERS, key=lambda sign: bare[0].count(sign) if bare else 0)
@@ -363,6 +357,11 @@ class Dialect(NamedTuple):
 _COMMA, _POINT = re.compile(r"\s*-?\d+,\d+\s*"), re.compile(r"\s*-?\d+\.\d+\s*")
 
 
+# Values in quotes, and one whose quotes do not end. Elsewhere a quote is a sign like others.
+_QUOTED = re.compile(rb'(^|[,;\t|])[ ]*"(?:[^"]|"")*"')
+_OPEN = re.compile(rb'(^|[,;\t|])[ ]*"')
+
+
 def _whole_rows(lines: Iterable[tuple[bytes, Cursor]]) -> Iterator[tuple[bytes, Cursor]]:
     """Yield rows of CSV, whose texts in quotes may go over several lines."""
     begun = b""
@@ -373,7 +372,7 @@ def _whole_rows(lines: Iterable[tuple[bytes, Cursor]]) -> Iterator[tuple[bytes, 
         begun = begun + b"\n" + line if begun else line
         if len(begun) > MAX_LINE_BYTES:
             raise SourceError("A text in quotes does not end. Close it, or double quotes in texts.")
-        if begun.count(b'"') % 2 == 0:
+        if not _OPEN.search(_QUOTED.sub(rb"\1", begun)):
             yield begun, cursor
             begun = b""
     if begun:
@@ -511,39 +510,47 @@ class TableSource(FileSource):
 
     def _look_at(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Tell what kinds columns are of; return those that are read as numbers."""
-        arrow, asked = self._table.columns, self._options.columns
-        types = {name: arrow.field(name).type for name in names}
-        numbers = [
-            name
-            for name in names
-            if is_number(types[name]) and not pa.types.is_boolean(types[name])
-        ]
-        texts = [name for name in names if name not in numbers]
-        self._looked_at = self._table.head(numbers, texts, LOOKED_AT).select(names)
+        asked = self._options.columns
+        kinds = asked.kinds if isinstance(asked, Columns) else asked or {}
+        first = self._first_rows(names, kinds)
         if not isinstance(asked, Columns):
             given = {name: kind for name, kind in (asked or {}).items() if name in names}
             try:
-                asked = Columns.of(self._looked_at, given)
+                asked = Columns.of(first, given)
             except (TypeError, ValueError) as error:
                 raise SourceError(f"{self._file}: {error}") from error
-        views = asked.views(self._looked_at).names
+        views = asked.views(first).names
         read, self.other_views = self._options.split(views)
         return self._become(asked.only(read) if self.other_views else asked)
 
     def _become(self, table: Columns) -> dict[str, list[str]]:
         """Take the columns for what a table says; return those that are read as numbers."""
-        types = self._looked_at.schema
-        used = [n for n in table.named("number", "category", "text", "parts") if n in types.names]
-        self.table, self._schema = table, table.views(self._looked_at).schema
-        self._as_written = [name for name in used if not is_number(types.field(name).type)]
-        self._as_written += [n for n in used if pa.types.is_boolean(types.field(n).type)]
+        names = [name for name in self._table.columns.names if name in table.kinds]
+        used = [n for n in table.named("number", "category", "text", "parts") if n in names]
+        self.table = table
+        self._schema = table.views(self._first_rows(names, table.kinds)).schema
+        self._as_written = [n for n in used if not self._is_read_as_number(n, table.kinds)]
         self.grows = self._schema.names != (NUMBERS,)
         self.header = frozenset(used)
         return {"": [name for name in used if name not in self._as_written]}
 
+    def _is_read_as_number(self, name: str, kinds: Mapping[str, str]) -> bool:
+        """Tell whether a column is read as numbers, not as it is written."""
+        kind = self._table.columns.field(name).type
+        own = is_number(kind) and not pa.types.is_boolean(kind)
+        return own and kinds.get(name, "number") == "number"
+
+    def _first_rows(self, names: Sequence[str], kinds: Mapping[str, str]) -> Any:
+        """Return the first rows, columns that are no numbers as they are written."""
+        numbers = [name for name in names if self._is_read_as_number(name, kinds)]
+        texts = [name for name in names if name not in numbers]
+        return self._table.head(numbers, texts, LOOKED_AT).select(list(names))
+
     def adopt(self, table: Any) -> None:
         """Take the columns for what another part of the table says; see `Source.adopt`."""
-        if (self.table is None) != (table is None):
+        if (self.table is None) != (table is None) and not (
+            table and {*(self.header or ())} <= {*table.kinds}
+        ):
             texts = table or self.table
             others = texts.named("category", "text", "date", "parts", "id")
             raise SourceError(
