@@ -127,7 +127,7 @@ def embedded(
     # `normalize` takes very small rows for empty ones.
     unit = normalize(rows[:, filled] / abs(rows).max())
     embedding = _leading_directions(unit)
-    graph = _neighbor_graph(in_faster_kind(unit.astype(np.float32)), n_neighbors)
+    graph = _neighbor_graph(in_faster_kind(unit), n_neighbors)
     spread = sp.csr_array(sp.eye_array(n, format="csr", dtype=np.float32)[:, own])
     return EmbeddedView(spread @ embedding, sp.csr_array(spread @ graph @ spread.T), has)
 
@@ -137,6 +137,8 @@ def _leading_directions(unit: Block) -> Float32Array:
     # Transposed, so that the random start has a row for every row of X: columns have no order.
     how = {"n_iter": N_POWERS, "transpose": True, "random_state": 0}
     vectors, values, _ = randomized_svd(unit, min(N_DIMS, *unit.shape), **how)
+    # What is rounding has no directions.
+    values[values < ROUNDING * values[0]] = 0
     return np.asarray(vectors * values**POWER, np.float32)
 
 
@@ -146,13 +148,12 @@ def _neighbor_graph(unit: Block, n_neighbors: int) -> sp.csr_array:
     Rows as near as the farthest of the neighbours are neighbours too, so that the order of the
     rows decides nothing.
     """
-    n = unit.shape[0]
-    k = min(n_neighbors, n - 1)
+    n, k = unit.shape[0], min(n_neighbors, unit.shape[0] - 1)
     if k < 1:
         return sp.csr_array((n, n), dtype=np.float32)
     parts, turned = [], unit.T.tocsr() if sp.issparse(unit) else unit.T
     for some in gen_batches(n, AT_ONCE):
-        S = dense(unit[some] @ turned)
+        S = dense(unit[some] @ turned).astype(np.float32)
         np.fill_diagonal(S[:, some], -np.inf)
         farthest = np.partition(S, n - k, axis=1)[:, [n - k]]
         near = np.maximum(farthest - ROUNDING, ROUNDING) <= S
@@ -161,8 +162,7 @@ def _neighbor_graph(unit: Block, n_neighbors: int) -> sp.csr_array:
     W = W.maximum(W.T)
     degree = np.asarray(W.sum(axis=1)).ravel()
     scale = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
-    scale = sp.diags_array(scale)
-    return sp.csr_array(scale @ W @ scale)
+    return sp.csr_array(sp.diags_array(scale) @ W @ sp.diags_array(scale))
 
 
 def cluster(
