@@ -138,7 +138,7 @@ def _leading_directions(unit: Block) -> Float32Array:
     how = {"n_iter": N_POWERS, "transpose": True, "random_state": 0}
     vectors, values, _ = randomized_svd(unit, min(N_DIMS, *unit.shape), **how)
     # What is rounding has no directions.
-    values[values < ROUNDING * values[0]] = 0
+    values[values < 1e-12 * values[0]] = 0
     return np.asarray(vectors * values**POWER, np.float32)
 
 
