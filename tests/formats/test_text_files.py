@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from omvfs import OMVFS
+from omvfs.data.blocks import words_of
 from omvfs.data.schema import Schema
 from omvfs.formats import ReadOptions, SourceError, SvmlightSource, open_source, text_files
 from omvfs.formats.opening import standard_input
-from omvfs.formats.text_files import JsonStream, entries, open_writer, tokens
+from omvfs.formats.text_files import JsonStream, entries, open_writer
 from omvfs.pipeline import run
 from omvfs.testing import check_source
 from support import counts, damaged, dense
@@ -182,7 +183,7 @@ SENTENCES = ["A naïve cat's 2nd try: über_cat!", "", None, "Cats & dogs, dogs 
 def test_words_are_those_of_scikit_learn():
     split = CountVectorizer().build_analyzer()
     for text in SENTENCES:
-        assert tokens(text or "") == split(text or "")
+        assert words_of(text or "") == split(text or "")
 
 
 def test_texts_are_taken_for_their_words(tmp_path):

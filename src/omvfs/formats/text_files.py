@@ -15,7 +15,7 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from omvfs.data.blocks import Block
+from omvfs.data.blocks import Block, words_of
 from omvfs.data.schema import Schema
 from omvfs.data.table import CATEGORIES, NUMBERS
 from omvfs.data.views import Views
@@ -45,7 +45,6 @@ MAX_BLANK_LINES = 1 << 20
 # A column costs up to a kilobyte, one without values too: more of them than values are refused.
 MAX_GAPPY_COLUMNS = 1 << 22
 STANDARD_INPUT = "standard input"
-_WORD = re.compile(r"\w\w+")
 # Half a character, unless the other half is beside it.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 # Rows that tell whether a file is a table.
@@ -154,14 +153,6 @@ class TextWriter(Writer):
         """Return some rows as lines without their ends."""
 
 
-def tokens(text: str) -> list[str]:
-    """Return the words of a text: lower-cased runs of two or more letters, digits or underscores.
-
-    These are the words of scikit-learn's `CountVectorizer`.
-    """
-    return _WORD.findall(text.lower())
-
-
 class JsonLinesSource(FileSource):
     r"""Views in a file of one JSON object a line, ``.jsonl``, with ``.gz`` or ``.zst`` too.
 
@@ -176,7 +167,7 @@ class JsonLinesSource(FileSource):
     options : ReadOptions
         The key of the rows, which is no view; values to leave out and to carry along: `dropped` and
         `kept` tell which of them there are; the views to read; texts whose words are counted, see
-        `tokens`; the schema, beside whose features others are passed over.
+        `words_of`; the schema, beside whose features others are passed over.
 
     Examples
     --------
@@ -296,7 +287,7 @@ class JsonLinesSource(FileSource):
             }
             for view in options.tokenize:
                 if isinstance(views.get(view), str):
-                    views[view] = tokens(views[view])
+                    views[view] = words_of(views[view])
             yield views, key, kept, after
 
     def _key(self, key: Any, number: int) -> Any:
