@@ -117,9 +117,35 @@ class FittedState:
             rows += [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
         return digest([*rows, self.state.sample.compact().present])
 
+    def with_views_of(self, chunk: Views, settings: Settings, prepare: Any) -> "FittedState":
+        """Return what is known with the views of a chunk that no row had so far."""
+        names, chunk = self.schema.names, chunk.with_views_of(self.schema)
+        new = chunk.names[len(names) :]
+        features = [None if chunk.feature_names[view] is None else Vocabulary() for view in new]
+        widths = [
+            chunk.widths[v] if own is None else 0 for v, own in zip(new, features, strict=True)
+        ]
+        schema = Schema(
+            chunk.names,
+            (*self.schema.widths, *widths),
+            (*self.schema.feature_names, *features),
+        )
+        order = [*range(len(names)), *[None] * len(new)]
+        asked = Preparation.of(auto_steps(chunk, prepare), chunk.names).steps
+        return replace(
+            self,
+            schema=schema,
+            settings=settings,
+            state=self.state.with_views(order).grow(schema.widths),
+            preparation=self.preparation.with_views(order, asked),
+            watch=None if self.watch is None else self.watch.with_views(order),
+        )
+
     def after(self, chunk: Views) -> Update["FittedState"]:
         """Return what a chunk changes."""
-        known, chunk = self._grown_for(chunk) if self.grows else (self, chunk)
+        known, chunk = (
+            self._grown_for(chunk.with_views_of(self.schema)) if self.grows else (self, chunk)
+        )
         known = replace(known, table=chunk.table) if chunk.table is not None else known
         prepared, preparation = known.preparation.learn(in_precision(chunk, known.dtype))
         blocks = list(prepared.blocks.values())

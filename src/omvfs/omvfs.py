@@ -754,11 +754,11 @@ class OMVFS(StreamSelector[FittedState]):
         known = self._known
         if not known.grows and not known.preparation.hashes and known.table is None:
             return super()._read_next(X, "allow")
-        table = known.table
-        if table is not None and self._new_features == "grow" and not is_views(X):
-            table = table.extended(X)
+        batch = self._by_names(X, known.table)
+        if self._new_features == "error":
+            self.schema_.check_names(batch.schema)
         return as_views(
-            self._by_names(X, table),
+            batch,
             like=self.schema_,
             negative="allow",
             missing=self._missing,
@@ -774,7 +774,7 @@ class OMVFS(StreamSelector[FittedState]):
             negative="allow",
             missing=self._missing,
             new_features="grow" if self._goes_by_names else "error",
-            columns=None if is_views(X) else columns,
+            columns=columns,
         )
         bits = bits_of(self.prepare, batch.names)
         return hashed_views(batch, bits) if any(bits) else batch
@@ -819,6 +819,10 @@ class OMVFS(StreamSelector[FittedState]):
 
     def _advance(self, known: FittedState, chunk: Views, **starts: Any) -> Update[FittedState]:
         started = time.perf_counter()
+        if known.grows and (new := [v for v in chunk.names if v not in known.schema.names]):
+            names = [*known.schema.names, *new]
+            settings = resolve(self.get_params(deep=False), names, known.settings.seed)
+            known = known.with_views_of(chunk, settings, self.prepare)
         update = known.after(chunk)
         if not known.n_rows:
             warn_of(update.known.suspects(chunk))

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from omvfs.constraints import plain
 from omvfs.data.schema import Schema, Vocabulary, listed
+from omvfs.data.table import Table
 from omvfs.disk import PathLike
 from omvfs.fitted import EVENTS, FittedState
 from omvfs.model.arrays import IntArray
@@ -45,12 +46,25 @@ class Part:
         return self
 
 
-def _check_terms(ours: Part, first: str, theirs: Part, other: str) -> None:
-    """Refuse two parts that cannot be merged; `first` and `other` are what errors call them."""
-    for name, value in ours.params.items():
-        if theirs.params[name] != value:
+def _check_terms(ours: Part, first: str, theirs: Part, other: str, grows: bool) -> None:
+    """Refuse two parts that cannot be merged; `first` and `other` are what errors call them.
+
+    If they grow, each may have views and columns that the other has not.
+    """
+    params = dict(ours.params), dict(theirs.params)
+    if grows:
+        # Only of views that both have.
+        for own, part in zip(params, (ours, theirs), strict=True):
+            known = part.known
+            about = zip(known.preparation.steps, known.settings.view_weights, strict=True)
+            by_view = dict(zip(known.schema.names, about, strict=True))
+            both = [v for v in ours.known.schema.names if v in theirs.known.schema.names]
+            own["prepare"] = {view: by_view[view][0] for view in both}
+            own["view_weights"] = {view: by_view[view][1] for view in both}
+    for name, value in params[0].items():
+        if params[1][name] != value:
             raise ValueError(
-                f"{other} was learned with {name}={plain(theirs.params[name])!r}, {first} with "
+                f"{other} was learned with {name}={plain(params[1][name])!r}, {first} with "
                 f"{name}={plain(value)!r}. Learn from all parts with the same parameters; only the "
                 "seed and those that rank may differ."
             )
@@ -60,8 +74,10 @@ def _check_terms(ours: Part, first: str, theirs: Part, other: str) -> None:
             "rows of all parts in the same form."
         )
     tables = [part.known.table for part in (ours, theirs) if part.known.table is not None]
-    if len(tables) > 1 and tables[0].kinds != tables[1].kinds:
-        odd = sorted(set(tables[0].kinds.items()) ^ set(tables[1].kinds.items()))
+    kinds = [{(own.source, own.name): own.kind for own in table.columns} for table in tables]
+    either: Any = kinds[0].items() ^ kinds[1].items() if len(kinds) > 1 else set()
+    both = kinds[0].keys() & kinds[1].keys() if grows and either else {key for key, _ in either}
+    if odd := sorted({(key[1], kind) for key, kind in either if key in both}):
         raise ValueError(
             f"{other} and {first} differ in columns and their kinds: {listed(odd)}. Say what kinds "
             "they are for all parts: columns={'zip': 'category'} (--column zip=category)."
@@ -75,13 +91,14 @@ def _check_terms(ours: Part, first: str, theirs: Part, other: str) -> None:
 
 
 def _check_views(ours: Schema, first: str, theirs: Schema, other: str, grows: bool) -> None:
-    if theirs.names != ours.names:
+    if theirs.names != ours.names and not grows:
         raise ValueError(
             f"{other} has views {listed(theirs.names)}; {first} has {listed(ours.names)}. Merge "
             "parts of the same views in the same order."
         )
-    for v, view in enumerate(ours.names):
-        got, expected = theirs.feature_names[v], ours.feature_names[v]
+    for view in (view for view in ours.names if view in theirs.names):
+        v, w = ours.names.index(view), theirs.names.index(view)
+        got, expected = theirs.feature_names[w], ours.feature_names[v]
         if grows and (got is None) != (expected is None):
             raise ValueError(
                 f"View {view!r} has names of features in one of {first} and {other}, and none in "
@@ -89,9 +106,9 @@ def _check_views(ours: Schema, first: str, theirs: Schema, other: str, grows: bo
             )
         if grows and got is not None:
             continue
-        if theirs.widths[v] != ours.widths[v]:
+        if theirs.widths[w] != ours.widths[v]:
             raise ValueError(
-                f"View {view!r} has {theirs.widths[v]:,} features in {other} and "
+                f"View {view!r} has {theirs.widths[w]:,} features in {other} and "
                 f"{ours.widths[v]:,} in {first}. Merge parts of the same features."
             )
         if got is not None and expected is not None and got != expected:
@@ -177,8 +194,12 @@ class Merger:
     ) -> None:
         self._load, self._names = load, names
         self._keys: dict[bytes, int] = {}
-        # Of views that grow: of each name the first place that it has in any part, parts by key.
-        self._ranks: list[dict[str, tuple[bytes, int]]] = []
+        # If they grow: of each view, and of each of its names, the first place that it has in any
+        # part, parts by key; its width, its steps and its weight; and the tables.
+        self._ranks: dict[str, dict[str, tuple[bytes, int]]] = {}
+        self._firsts: dict[str, tuple[bytes, int]] = {}
+        self._about: dict[str, tuple[int, tuple[str, ...], Any]] = {}
+        self._tables: list[tuple[bytes, Any]] = []
         keys, later, n_rows = [], [], []
         for i in range(len(names)):
             part = load(i)
@@ -193,7 +214,8 @@ class Merger:
         self._order = sorted(range(len(keys)), key=lambda i: (-later[i], keys[i]))
         self._later, self._n_rows = later, sum(n_rows)
         seed = int.from_bytes(keys[self._order[0]][:4], "little")
-        self._settings = replace(self._first.known.settings, seed=seed)
+        weights = tuple(self._about[view][2] for view in self.schema.names)
+        self._settings = replace(self._first.known.settings, seed=seed, view_weights=weights)
 
     def _add(self, i: int, part: Part) -> None:
         """Take in another part, or say why it cannot be merged with those before."""
@@ -201,11 +223,10 @@ class Merger:
         if i == 0:
             self._first = part
             self.schema, self._grows = schema, known.grows
-            self._ranks = [{} for _ in schema.names]
         else:
             first = self._names[0]
             _check_views(self.schema, first, schema, name, self._grows and known.grows)
-            _check_terms(self._first, first, part, name)
+            _check_terms(self._first, first, part, name, self._grows)
             if not self._grows:
                 pairs = zip(self.schema.feature_names, schema.feature_names, strict=True)
                 # With all the names that any of them knows.
@@ -217,22 +238,30 @@ class Merger:
                     f"{name} has learned from rows that {self._names[twin]} has learned from too: "
                     "they would count twice. Give every part once."
                 )
-        if self._grows:
-            for ranks, own in zip(self._ranks, schema.feature_names, strict=True):
-                for j, word in enumerate(own or ()):
-                    ranks[word] = min(ranks.get(word, (known.key, j)), (known.key, j))
+        if known.table is not None:
+            self._tables.append((known.key, known.table))
+        steps, weights = known.preparation.steps, known.settings.view_weights
+        for v, view in enumerate(schema.names):
+            self._about[view] = schema.widths[v], steps[v], weights[v]
+            self._firsts[view] = min(self._firsts.get(view, (known.key, v)), (known.key, v))
+            if not self._grows or (own := schema.feature_names[v]) is None:
+                continue
+            ranks = self._ranks.setdefault(view, {})
+            for j, word in enumerate(own):
+                ranks[word] = min(ranks.get(word, (known.key, j)), (known.key, j))
 
     def _put_together(self) -> None:
-        """Put the columns of all parts together."""
-        schema = self.schema
-        if self._grows:
-            names = tuple(
-                None if own is None else Vocabulary(sorted(ranks, key=ranks.__getitem__))
-                for ranks, own in zip(self._ranks, schema.feature_names, strict=True)
-            )
-            pairs = zip(names, schema.widths, strict=True)
-            widths = tuple(D if own is None else len(own) for own, D in pairs)
-            self.schema = Schema(schema.names, widths, names)
+        """Put the views and the columns of all parts together."""
+        if not self._grows:
+            return
+        views = sorted(self._firsts, key=self._firsts.__getitem__)
+        ranks = [self._ranks.get(view) for view in views]
+        names = [
+            None if own is None else Vocabulary(sorted(own, key=own.__getitem__)) for own in ranks
+        ]
+        pairs = zip(views, names, strict=True)
+        widths = [self._about[view][0] if own is None else len(own) for view, own in pairs]
+        self.schema = Schema(tuple(views), tuple(widths), tuple(names))
 
     @on_one_thread
     def merged(self) -> tuple[FittedState, tuple[ChunkInfo, ...]]:
@@ -265,7 +294,7 @@ class Merger:
             self._grows,
             Watch.empty(len(widths), self._n_rows) if settings.detect_drift else None,
             total.drift,
-            table=self._first.known.table,
+            table=Table.of_parts(own for _, own in sorted(self._tables)) if self._tables else None,
             words=self._first.known.words,
         )
         return known, total.history
@@ -273,7 +302,7 @@ class Merger:
     def _state(self, i: int, known: FittedState) -> State:
         """Return what part number i has learned, with the columns of all, faded by later rows."""
         settings = self._settings
-        state, places = known.state, self._places(known)
+        state, places = known.state.with_views(self._order_of(known)), self._places(known)
         if places is not None:
             state = state.place(places, self.schema.widths)
         sample = state.sample.compact()
@@ -291,7 +320,8 @@ class Merger:
         part = self._load(i)
         answers = Answers(self._state(i, part.known), self._settings)
         labels = fit_to_clusters(answers.rows, common.views, common.weights).argmax(axis=1)
-        K, preparation = common.views[0].n_clusters, part.known.preparation
+        K, steps = common.views[0].n_clusters, [self._about[v][1] for v in self.schema.names]
+        preparation = part.known.preparation.with_views(self._order_of(part.known), steps)
         if (places := self._places(part.known)) is not None:
             preparation = preparation.place(places, self.schema.widths)
         history, known = part.history[-HISTORY:], part.known
@@ -300,14 +330,19 @@ class Merger:
     def _places(self, known: FittedState) -> list[IntArray] | None:
         """Return where the columns of a part are among those of all; None if they are the same."""
         own, every = known.schema, self.schema
-        if not self._grows or own.feature_names == every.feature_names:
+        if not self._grows or own == every:
             return None
         return [
-            all_v.known_places(own_v) if isinstance(all_v, Vocabulary) and own_v else np.arange(D)
-            for own_v, all_v, D in zip(
-                own.feature_names, every.feature_names, own.widths, strict=True
-            )
+            np.arange(0 if v is None else own.widths[v])
+            if v is None or not isinstance(all_v, Vocabulary)
+            else all_v.known_places(own.feature_names[v] or ())
+            for v, all_v in zip(self._order_of(known), every.feature_names, strict=True)
         ]
+
+    def _order_of(self, known: FittedState) -> list[int | None]:
+        """Return which view of a part each of all is; None for those that it lacks."""
+        own = known.schema.names
+        return [own.index(view) if view in own else None for view in self.schema.names]
 
 
 def _in_time(groups: Sequence[Sequence[Part]]) -> list[Part]:

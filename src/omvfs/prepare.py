@@ -337,6 +337,20 @@ class Preparation:
         """Whether features of any view go by a hash of their names."""
         return any(own and hash_bits(own[0]) for own in self.steps)
 
+    def with_views(
+        self, order: Sequence[int | None], steps: Sequence[tuple[str, ...]]
+    ) -> "Preparation":
+        """Return the preparation of its views in an order; None is for one that is new.
+
+        `steps` are those of all views in this order.
+        """
+        counted = (
+            tuple({} for _ in own) if v is None else self.counted[v]
+            for v, own in zip(order, steps, strict=True)
+        )
+        kept = (own if v is None else self.steps[v] for v, own in zip(order, steps, strict=True))
+        return Preparation(tuple(kept), tuple(counted))
+
     def grow(self, widths: Sequence[int]) -> "Preparation":
         """Return the preparation with columns that no row had so far behind those there are."""
         return self._each_count(lambda a, D: np.pad(a, (0, D - len(a))), widths)
@@ -374,6 +388,9 @@ class Preparation:
                     name: work(one[name], another[name])
                     for name, work in known_step(step).merge.items()
                 }
+                # Of a view that a part lacks, it has counted nothing.
+                if one and another
+                else one or another
                 for step, one, another in zip(*of_view, strict=True)
             )
             for of_view in zip(self.steps, self.counted, other.counted, strict=True)

@@ -50,6 +50,7 @@ from omvfs.data.views import (
     check_shapes,
     holds_views,
     matched,
+    named_blocks,
 )
 from omvfs.model.arrays import column_sums, dense, squared_entries
 
@@ -124,7 +125,7 @@ def as_views(
     """
     if negative not in get_args(Negative):
         raise ValueError(f"Got negative={negative!r}; expected 'error', 'clip' or 'allow'.")
-    batch = _read(X, views, columns)
+    batch = _read(X, views, columns, new_features == "grow")
     if not len(batch):
         raise ValueError(f"Got a chunk of 0 rows ({batch!r}); expected at least 1. Skip it.")
     if like is not None:
@@ -208,7 +209,38 @@ def _checked(views: Views, negative: Negative, missing: Missing) -> Views:
     return views
 
 
-def _read(X: Any, views: Columns | None, columns: Any = None) -> Views:
+def _beside(X: Any, columns: Any, may_lack: bool) -> Views:
+    """Return a collection of views; frames of it that are tables become views of their own."""
+    blocks = named_blocks(X)
+    known = isinstance(columns, Table)
+    given = {} if known else dict(columns or {})
+    tables: dict[str, Table] = {}
+    for name, block in blocks.items():
+        own = given and labels_of(block).names
+        asked = {
+            column: kind for column, kind in given.items() if own is not None and column in own
+        }
+        if known and (table := columns.of_source(name)) is not None:
+            tables[name] = table.extended(block) if may_lack else table
+        elif not known and (asked or is_mixed(block)):
+            tables[name] = Table.of(block, asked)
+    if unknown := [c for c in given if not any(c in each.kinds for each in tables.values())]:
+        raise ValueError(f"Got a kind of column {listed(unknown)}; no frame has it.")
+    if not tables:
+        return Views(X)
+    parts = []
+    for name, block in blocks.items():
+        if name not in tables:
+            parts.append(Views({name: block}))
+            continue
+        table = tables[name]
+        if not known:
+            table = table.under(name, f"{name}." if len(tables) > 1 else "")
+        parts.append(table.views(block, may_lack=may_lack))
+    return Views.beside(parts)
+
+
+def _read(X: Any, views: Columns | None, columns: Any = None, may_lack: bool = False) -> Views:
     if are_mappings(X):
         X = {"X": X}
     if isinstance(X, Views) or holds_views(X):
@@ -217,9 +249,10 @@ def _read(X: Any, views: Columns | None, columns: Any = None) -> Views:
                 "Got views= and an X that already is a collection of views; expected one 2-D X to "
                 "split. Pass views=None."
             )
-        return X if isinstance(X, Views) else Views(X)
+        return X if isinstance(X, Views) else _beside(X, columns, may_lack)
     if isinstance(columns, Table) or (views is None and (columns or is_mixed(X))):
-        return (columns if isinstance(columns, Table) else Table.of(X, columns)).views(X)
+        table = columns if isinstance(columns, Table) else Table.of(X, columns)
+        return (table.extended(X) if may_lack else table).views(X, may_lack=may_lack)
     if views is None and (texts := texts_of(X)) is not None:
         # Rows of no text are rows without words.
         X = {"text": ["." if is_missing(text) else text for text in texts]}
@@ -409,27 +442,29 @@ def rechunk(
     batch_size = operator.index(batch_size)
     if batch_size < 1:
         raise ValueError(f"Got batch_size={batch_size}; expected at least 1.")
-    read = partial(as_views, negative=negative, missing=missing, new_features=new_features)
 
     def chunks() -> Iterator[Views]:
         like: Schema | None = None
         pending: list[Views] = []
-        needed = batch_size
+        needed, grows = batch_size, new_features
+        read = partial(as_views, negative=negative, missing=missing)
         for X in batches:
-            batch = read(X, views=views, like=like)
+            batch = read(X, views=views, like=like, new_features=grows)
             like = like or batch.schema
+            # Words come with the rows, whether features may be new or not.
+            grows = "grow" if batch.grows else grows
             start = 0
             while len(batch) - start >= needed:
                 pending.append(batch[start : start + needed])
                 start += needed
-                yield read(Views.concat(pending, new_features))
+                yield read(Views.concat(pending, grows), new_features=grows)
                 pending, needed = [], batch_size
             if start < len(batch):
                 # Integer rows are copied: a source may fill the same buffer again.
                 pending.append(batch[np.arange(start, len(batch))])
                 needed -= len(pending[-1])
         if pending:
-            yield read(Views.concat(pending, new_features))
+            yield read(Views.concat(pending, grows), new_features=grows)
 
     return chunks()
 

@@ -74,13 +74,15 @@ class Schema:
     def check(self, batch: "Schema", grows: bool = False) -> None:
         """Refuse a batch that has other views or other features; their order may differ.
 
-        Where either knows no feature names, widths decide. If it grows, named features may be any.
+        Where either knows no feature names, widths decide. If it grows, named features may be any,
+        and so may views.
         """
-        self._check_names(batch)
+        if not grows:
+            self.check_names(batch)
         widths = dict(zip(batch.names, batch.widths, strict=True))
         features = dict(zip(batch.names, batch.feature_names, strict=True))
         for view, width, names in zip(self.names, self.widths, self.feature_names, strict=True):
-            if grows and names is not None and features[view] is not None:
+            if grows and (view not in widths or None not in (names, features[view])):
                 continue
             if widths[view] != width:
                 remedy = (
@@ -108,14 +110,16 @@ class Schema:
         names = self.feature_names[v]
         return tuple(map(str, range(self.widths[v]))) if names is None else tuple(names)
 
-    def _check_names(self, batch: "Schema") -> None:
+    def check_names(self, batch: "Schema") -> None:
+        """Refuse a batch that lacks views, or has others."""
         missing = [name for name in self.names if name not in batch.names]
         unknown = [name for name in batch.names if name not in self.names]
         if missing or unknown:
             raise ValueError(
                 f"Got views {listed(batch.names)}; the first chunk had {listed(self.names)}; "
                 f"missing: {listed(missing)}; unknown: {listed(unknown)}. Give every chunk the "
-                "same views by the same names, or call fit() to start anew."
+                "same views by the same names, or take those that come later in, and those that "
+                "are not there for missing: new_features='grow' (--new-features grow)."
             )
 
 

@@ -2,20 +2,27 @@
 
 Every column has a kind, which its type and the first rows tell:
 
-* number: what is a number, or is written as one;
-* category: truth values, and texts of few words of which many are the same;
+* number: what is a number or a duration, or is written as one, also as ``1,234`` or ``45 %``;
+* category: truth values, what its type says are categories, and texts of few words of which many
+  are the same;
 * text: texts of three words or more on average, of which a fifth or more differ; lists of words;
-* date: dates and times, or texts like 2026-11-18;
-* id: texts of fewer words that nearly all differ; whole numbers that only rise or only fall, or
-  that are called so and are not few;
+* vector: lists of numbers, as many in every row;
+* date: dates and times, or texts like 2026-11-18, 18.11.2026 or 11/18/2026;
+* id: texts of fewer words that nearly all differ; whole numbers that only rise or only fall, that
+  are beyond 2^53, or that are called so and are not few;
 * constant: one value in all rows, or none.
 
 Numbers are one view, ``numbers``. Categories are another, ``categories``, with features such as
-``plan=pro``. Each column of text is a view of its own, whose features are words. Dates, ids and
-constants are left out. A kind can be given instead: "parts" makes numbers of a date.
+``plan=pro``. Each column of text is a view of its own, whose features are words, and each column of
+vectors is a view too. Dates, ids and constants are left out. A kind can be given instead: "parts"
+makes numbers of a date.
+
+Where there are several tables, views are called after theirs: ``customers.numbers``.
 """
 
+import datetime as dt
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,19 +37,25 @@ from omvfs.data.blocks import Block, count_words, frame_of, is_missing
 from omvfs.data.schema import as_names, listed
 from omvfs.data.views import Views
 
-Kind = Literal["number", "category", "text", "date", "id", "constant", "parts", "drop"]
-# Those that a user may ask for.
+Kind = Literal["number", "category", "text", "vector", "date", "id", "constant", "parts", "drop"]
+# Those that a user may ask for, and those of which features come.
 GIVEN: tuple[Kind, ...] = ("number", "category", "text", "parts", "drop")
+USED: tuple[Kind, ...] = ("number", "category", "text", "vector", "parts")
 NUMBERS, CATEGORIES = "numbers", "categories"
-# Rows by which kinds are told, and how few tell nothing of ids.
+# Rows that tell the kinds of columns. Fewer than the second number tell nothing of ids.
 LOOKED_AT, _FEW = 10_000, 20
 # Texts have so many words on average, and so large a share of them differ; of ids nearly all do.
 _WORDS, _DIFFERENT, _ALL = 3, 0.2, 0.95
 # Of whole numbers that are called ids, so many stand for categories.
 _CATEGORIES = 50
+# Beyond it, not all whole numbers are different as float64.
+_WHOLE = 2**53
 _ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid))$|[a-z]I[dD]$")
-_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[./]\d\d?[./]\d{4}( .*)?")
 _PARTS = ("year", "month", "day", "weekday", "hour")
+# How dates are written, the likeliest first. Times may follow, after a space or a T.
+_DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y")
+_TIME = re.compile(r"(?<=\d)[T ]+(?=\d\d?:)")
+_THOUSANDS = re.compile(r"[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -52,13 +65,20 @@ class Column:
     Attributes
     ----------
     name : str
-    kind : {"number", "category", "text", "date", "id", "constant", "parts", "drop"}
+    kind : {"number", "category", "text", "vector", "date", "id", "constant", "parts", "drop"}
     missing : float
         Share of the rows looked at that have no value.
     distinct : int
         Different values among these rows.
     example : str
         The first value.
+    form : str
+        How its dates are written, as ``strptime`` has it; the value of a constant; the length of
+        vectors.
+    source : str
+        Which of several inputs it is a column of; empty if there is but one.
+    prefix : str
+        With what the name of its view begins.
     """
 
     name: str
@@ -66,22 +86,34 @@ class Column:
     missing: float = 0.0
     distinct: int = 0
     example: str = ""
+    form: str = ""
+    source: str = ""
+    prefix: str = ""
+
+    @property
+    def view(self) -> str:
+        """The view of its features; empty if it has none."""
+        if self.kind not in USED:
+            return ""
+        own = {"number": NUMBERS, "parts": NUMBERS, "category": CATEGORIES}
+        return f"{self.prefix}{own.get(self.kind, self.name)}"
 
     @property
     def becomes(self) -> str:
         """What becomes of it, in words."""
-        if self.kind == "text":
-            return f"view {self.name!r}: its words"
-        if self.kind == "category":
-            return f"view {CATEGORIES!r}: {self.name}=..."
-        if self.kind in ("number", "parts"):
-            return f"view {NUMBERS!r}"
-        return "left out"
+        more = {"text": ": its words", "category": f": {self.name}=...", "parts": ": its parts"}
+        return f"view {self.view!r}{more.get(self.kind, '')}" if self.view else "left out"
 
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table, and how they become views.
+    """The columns of a table, or of several beside each other, and how they become views.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    n_rows : int
+        Rows that were looked at.
 
     Examples
     --------
@@ -95,6 +127,7 @@ class Table:
     """
 
     columns: tuple[Column, ...]
+    n_rows: int = 0
 
     @classmethod
     def of(cls, X: Any, given: Mapping[str, Kind] | None = None) -> "Table":
@@ -110,9 +143,11 @@ class Table:
             )
         if odd := [name for name in frame.columns if not isinstance(name, str)]:
             raise TypeError(f"Got columns called {listed(odd[:5])}; expected names that are str.")
-        found = [_looked_at(name, rows[name]) for name in frame.columns]
-        table = cls(tuple(replace(own, kind=given.get(own.name, own.kind)) for own in found))
-        if not any(column.kind in GIVEN[:4] for column in found) and not given:
+        if not len(rows):
+            raise ValueError("The table has no rows; expected at least one.")
+        found = tuple(_looked_at(name, rows[name], given.get(name)) for name in frame.columns)
+        table = cls(found, len(rows))
+        if not table.named(*USED):
             kinds = ", ".join(f"{column.name!r}: {column.kind}" for column in found)
             raise ValueError(
                 f"No column of the table is a number, a category or a text ({kinds}). Say what "
@@ -131,106 +166,177 @@ class Table:
         """Kinds of all columns by their names."""
         return {column.name: column.kind for column in self.columns}
 
+    @property
+    def view_names(self) -> tuple[str, ...]:
+        """The views that it becomes: numbers, categories, and those of one column each."""
+        some = [column for column in self.columns if column.view]
+        some.sort(key=lambda own: (own.kind not in ("number", "parts"), own.kind != "category"))
+        return tuple(dict.fromkeys(column.view for column in some))
+
     def only(self, views: Sequence[str]) -> "Table":
         """Return the table with the columns of some views, the others left out."""
-        own = {"number": NUMBERS, "parts": NUMBERS, "category": CATEGORIES}
-        kept = (own.get(column.kind, column.name) in views for column in self.columns)
-        pairs = zip(self.columns, kept, strict=True)
-        return Table(tuple(c if keep else replace(c, kind="drop") for c, keep in pairs))
+        kept = (
+            c if c.view in views or not c.view else replace(c, kind="drop") for c in self.columns
+        )
+        return replace(self, columns=tuple(kept))
+
+    def under(self, source: str, prefix: str = "") -> "Table":
+        """Return the table as one of several inputs, called by its name."""
+        columns = (replace(column, source=source, prefix=prefix) for column in self.columns)
+        return replace(self, columns=tuple(columns))
+
+    def of_source(self, source: str) -> "Table | None":
+        """Return the columns of one of several inputs, all if there is but one; None if none."""
+        own = tuple(column for column in self.columns if column.source in ("", source))
+        return replace(self, columns=own) if own else None
+
+    def __add__(self, other: "Table") -> "Table":
+        """Return the columns of two tables that stand beside each other."""
+        return Table((*self.columns, *other.columns), max(self.n_rows, other.n_rows))
+
+    @staticmethod
+    def of_parts(tables: Iterable["Table"]) -> "Table":
+        """Return one table of which several are parts: each column as most rows tell of it.
+
+        A column is a constant only if it is in all parts.
+        """
+        found: dict[tuple[str, str], Column] = {}
+        most = sorted(tables, key=lambda table: -table.n_rows)
+        for column in (column for table in most for column in table.columns):
+            known = found.setdefault((column.source, column.name), column)
+            same = column.kind == "constant" and known.form in ("", column.form)
+            if known.kind == "constant" and (not same or not known.form):
+                found[column.source, column.name] = column
+        return Table(tuple(found.values()), most[0].n_rows)
 
     def extended(self, X: Any) -> "Table":
-        """Return the table with the columns that later rows have beside its own."""
-        new = [name for name in frame_of(X).columns if name not in self.kinds]
-        return Table((*self.columns, *Table.of(frame_of(X).select(new)).columns)) if new else self
+        """Return the table with the columns that later rows have beside its own.
 
-    def views(self, X: Any) -> Views:
+        These were missing so far, so that none of them is a constant.
+        """
+        frame = frame_of(X)
+        new = [name for name in frame.columns if name not in self.kinds]
+        columns = [_looked_at(name, frame[name]) for name in new]
+        for i, own in enumerate(columns):
+            if own.kind == "constant":
+                kind: Kind = "category" if _number(own.form) is None else "number"
+                columns[i] = replace(own, kind=kind, form="")
+        added = (own for own in columns if own.distinct)
+        return replace(self, columns=(*self.columns, *added))
+
+    def views(self, X: Any, start: int = 0, may_lack: bool = False) -> Views:
         """Return rows of the table as views; columns may come in any order.
 
         A number that is missing is NaN in the view of numbers. A category that is missing has no
         feature. A row without text lacks that view.
+
+        Parameters
+        ----------
+        X : frame
+        start : int
+            Rows before these, which errors count too.
+        may_lack : bool
+            Whether rows may lack columns, whose values are missing then, and have others.
         """
         frame = frame_of(X)
         if frame is None:
             kind = type(X).__name__
             raise TypeError(f"Got {kind}; expected a frame with the columns of the table so far.")
-        self._check(frame.columns)
+        self._check(frame.columns, may_lack)
+        there = set(frame.columns)
+        columns = tuple(column for column in self.columns if column.name in there)
         blocks: dict[str, Block] = {}
         names: dict[str, Any] = {}
-        if numbers := dict(self._numbers(frame)):
-            blocks[NUMBERS], names[NUMBERS] = np.column_stack([*numbers.values()]), [*numbers]
-        if categories := self.named("category"):
-            blocks[CATEGORIES], names[CATEGORIES] = _indicators(frame, categories)
-        present = {}
-        for name in self.named("text"):
-            blocks[name], names[name], has = count_words(frame[name].to_list())
+        present, grow, gaps = {}, set(), set()
+        for view in replace(self, columns=columns).view_names:
+            own = [column for column in columns if column.view == view]
+            kind = own[0].kind
+            if kind in ("number", "parts"):
+                numbers = dict(pair for each in own for pair in _numbers(each, frame, start))
+                blocks[view], names[view] = np.column_stack([*numbers.values()]), [*numbers]
+                gaps.add(view)
+                continue
+            if kind == "category":
+                blocks[view], names[view] = _indicators(frame, [each.name for each in own])
+                grow.add(view)
+                continue
+            values = frame[own[0].name].to_list()
+            if kind == "text":
+                blocks[view], names[view], has = count_words(values)
+                grow.add(view)
+            else:
+                blocks[view], has = _vectors(own[0], values, start)
             if has is not None:
-                present[name] = has
-        grow = frozenset(blocks) - {NUMBERS}
+                present[view] = has
+        _tell_of_constants(columns, frame)
+        if not blocks:
+            raise ValueError(f"The table has none of the columns {listed(self.named(*USED))}.")
         if len(present) == len(blocks):
             # Rows of no text at all are rows without words.
             some = np.any([*present.values()], axis=0)
             present = {view: has | ~some for view, has in present.items()}
             present = {view: has for view, has in present.items() if not has.all()}
         index = nw.maybe_get_index(frame)
-        found = Views._of(blocks, {view: as_names(own) for view, own in names.items()}, index)
-        gaps = frozenset([NUMBERS])
-        return found._with(present=present, by_name=grow, grows=grow, gaps=gaps, table=self)
+        called = {view: as_names(names[view]) if view in names else None for view in blocks}
+        growing = frozenset(grow)
+        return Views._of(blocks, called, index)._with(
+            present=present, by_name=growing, grows=growing, gaps=frozenset(gaps), table=self
+        )
 
-    def _check(self, columns: Sequence[str]) -> None:
+    def _check(self, columns: Sequence[str], may_lack: bool) -> None:
         """Refuse rows that lack columns, or have others."""
         there = set(columns)
-        used = self.named("number", "category", "text", "parts")
-        lacking = [name for name in used if name not in there]
+        lacking = [name for name in self.named(*USED) if name not in there]
         new = [name for name in columns if name not in self.kinds]
-        if lacking or new:
+        if (lacking or new) and not may_lack:
             told = [f"no columns {listed(lacking)}"] if lacking else []
             told += [f"columns that the first rows had not: {listed(new)}"] if new else []
             remedy = " Leave new ones out, or take them in: new_features='grow'." if new else ""
             raise ValueError(f"The table has {' and '.join(told)}.{remedy}")
 
-    def _numbers(self, frame: Any) -> Iterable[tuple[str, NDArray[np.float64]]]:
-        for column in self.columns:
-            if column.kind == "number":
-                yield column.name, _as_numbers(column.name, frame[column.name])
-            elif column.kind == "parts":
-                dates = _as_dates(column.name, frame[column.name])
-                for part in _PARTS[:4] if dates.dtype == nw.Date else _PARTS:
-                    name = f"{column.name}.{part}"
-                    yield name, _as_numbers(name, getattr(dates.dt, part)())
-
 
 def is_mixed(X: Any) -> bool:
     """Tell whether X is a frame with columns that are no numbers."""
-    frame = frame_of(X)
-    if frame is None or not frame.columns or not all(isinstance(c, str) for c in frame.columns):
-        return False
-    return not all(kind.is_numeric() or kind == nw.Boolean for kind in frame.schema.values())
+    try:
+        frame = frame_of(X)
+        schema = {} if frame is None else frame.schema
+    except (TypeError, ValueError):
+        return False  # lazy frames and columns of one name, which are refused where they are read
+    named = bool(schema) and all(isinstance(name, str) for name in schema)
+    # Sparse columns of pandas have a type that narwhals does not know.
+    plain = nw.Boolean, nw.Unknown
+    return named and not all(kind.is_numeric() or kind in plain for kind in schema.values())
 
 
-def _looked_at(name: str, values: Any) -> Column:
+def _looked_at(name: str, values: Any, given: Kind | None = None) -> Column:
     """Return what the first rows tell of a column."""
-    n, kind = len(values), values.dtype
-    if kind.is_numeric():
+    n, kind, form = len(values), values.dtype, ""
+    held = [value for value in values.to_list() if not is_missing(value)]
+    if kind.is_numeric() or kind == nw.Duration:
         array = _as_numbers(name, values)
         there = array[~np.isnan(array)]
-        distinct = len(np.unique(there))
+        distinct = len(set(held))
         example = f"{there[0]:g}" if len(there) else ""
-        found: Kind = _kind_of_numbers(name, there, distinct)
+        found: Kind = _kind_of_numbers(name, there, distinct) if kind.is_numeric() else "number"
     else:
-        held = [value for value in values.to_list() if not is_missing(value)]
         lists = any(isinstance(value, list | tuple | np.ndarray) for value in held)
         texts = [" ".join(map(str, v)) if lists else str(v) for v in held]
-        there, distinct = np.array(texts, object), len(set(texts))
-        example = texts[0] if texts else ""
-        if kind.is_temporal():
-            found = "date"
+        distinct, example = len(set(texts)), texts[0] if texts else ""
+        if lists and (width := _width(held)):
+            found, form = "vector", str(width)
         elif lists:
             found = "text"
+        elif kind.is_temporal():
+            found = "date"
+        elif kind in (nw.Categorical, nw.Enum):
+            found = "category"
         else:
             found = _kind_of_texts(texts, distinct)
-    if not len(there) or (distinct == 1 and len(there) == n):
-        found = "constant"
-    return Column(name, found, 1 - len(there) / max(n, 1), distinct, example[:40])
+        if not kind.is_temporal() and "date" in (found, "date" if given == "parts" else ""):
+            form = _form_of(texts)
+    if not held or (distinct == 1 and len(held) == n):
+        found, form = "constant", str(held[0]) if held else ""
+    return Column(name, given or found, 1 - len(held) / max(n, 1), distinct, example[:40], form)
 
 
 def _kind_of_numbers(name: str, values: NDArray[np.float64], distinct: int) -> Kind:
@@ -238,6 +344,8 @@ def _kind_of_numbers(name: str, values: NDArray[np.float64], distinct: int) -> K
         return "number"
     steps = np.diff(values)
     if len(values) >= _FEW and ((steps > 0).all() or (steps < 0).all()):
+        return "id"
+    if np.abs(values).max() >= _WHOLE:
         return "id"
     if not _ID.search(name):
         return "number"
@@ -250,7 +358,7 @@ def _kind_of_texts(texts: Sequence[str], distinct: int) -> Kind:
         return "category"
     if all(_number(text) is not None for text in texts):
         return "number"
-    if all(_DATE.fullmatch(text) for text in texts):
+    if _form_of(texts):
         return "date"
     words = sum(len(text.split()) for text in texts) / n
     if words >= _WORDS and distinct > _DIFFERENT * n:
@@ -259,64 +367,139 @@ def _kind_of_texts(texts: Sequence[str], distinct: int) -> Kind:
 
 
 def _number(text: str) -> float | None:
+    """Return the number that a text is, None if it is none; codes such as 0123 are none."""
+    bare = text.strip().strip("€$£% ").strip()
+    if _THOUSANDS.fullmatch(bare):
+        whole = bare.lstrip("+-").partition(".")[0]
+        return None if len(whole) > 1 and whole[0] == "0" else float(bare.replace(",", ""))
     try:
-        return float(text)
+        return None if "_" in bare else float(bare)
     except ValueError:
         return None
 
 
-def _as_numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """Return values as numbers, NaN where they are missing."""
+def _width(held: Sequence[Any]) -> int:
+    """Return how many numbers there are in each of some lists; 0 if they are of something else."""
+    widths = {len(value) if np.ndim(value) == 1 else 0 for value in held}
+    return widths.pop() if len(widths) == 1 and np.asarray(held[:_FEW]).dtype.kind in "fiu" else 0
+
+
+def _as_numbers(name: str, values: Any, start: int = 0) -> NDArray[np.float64]:
+    """Return values as numbers, NaN where they are missing; of a duration, its seconds."""
+    if values.dtype == nw.Duration:
+        values = values.dt.total_microseconds().cast(nw.Float64) / 1e6
     if values.dtype.is_numeric() or values.dtype == nw.Boolean:
         found = values.cast(nw.Float64).fill_null(float("nan")).to_numpy()
         return np.asarray(found, np.float64)
-    held = [None if is_missing(value) else _number(str(value)) for value in values.to_list()]
-    array = np.array([np.nan if value is None else value for value in held])
-    for i, value in enumerate(values.to_list()):
-        if held[i] is None and not is_missing(value):
-            raise ValueError(
-                f"Column {name!r} is of numbers in the first rows, and has {value!r} in row {i:,}. "
-                f"Correct it; or say what it is: columns={{{name!r}: 'category'}} (--column "
-                f"{name}=category)."
-            )
-    return array
+    held = values.to_list()
+    array = [None if is_missing(value) else _number(str(value)) for value in held]
+    for i, value in enumerate(held):
+        if array[i] is None and not is_missing(value):
+            raise _of_another_kind(name, "numbers", value, start + i, "category")
+    return np.array([np.nan if value is None else value for value in array])
 
 
-def _as_dates(name: str, values: Any) -> Any:
-    """Return values as dates, whether they are or are written so."""
-    if values.dtype.is_temporal():
-        return values
-    try:
-        return values.str.to_datetime()
-    except Exception as error:  # each library has its own
-        raise ValueError(
-            f"Column {name!r} cannot be read as dates: {error}. Give it as dates, or leave it out: "
-            f"columns={{{name!r}: 'drop'}} (--drop {name})."
-        ) from error
+def _of_another_kind(name: str, kind: str, value: Any, row: int, remedy: str) -> ValueError:
+    """Return the error of a value that is not what its column was in the first rows."""
+    return ValueError(
+        f"Column {name!r} is of {kind} in the first rows, and has {value!r} in row {row:,}. "
+        f"Correct it; or say what it is: columns={{{name!r}: {remedy!r}}} (--column "
+        f"{name}={remedy})."
+    )
+
+
+def _numbers(column: Column, frame: Any, start: int) -> Iterable[tuple[str, NDArray[np.float64]]]:
+    """Yield the numbers of a column by name: one, or of a date its parts."""
+    values = frame[column.name]
+    if column.kind == "number":
+        yield column.name, _as_numbers(column.name, values, start)
+    elif values.dtype in (nw.Date, nw.Datetime):
+        for part in _PARTS[:4] if values.dtype == nw.Date else _PARTS:
+            yield f"{column.name}.{part}", _as_numbers(column.name, getattr(values.dt, part)())
+    else:
+        table = np.full((len(frame), len(_PARTS)), np.nan)
+        for i, value in enumerate(values.to_list()):
+            if not is_missing(value):
+                try:
+                    at = _date(str(value), column.form)
+                except ValueError:
+                    raise _of_another_kind(
+                        column.name, f"dates like {column.form}", value, start + i, "drop"
+                    ) from None
+                table[i] = at.year, at.month, at.day, at.isoweekday(), at.hour
+        for j in range(5 if column.form.endswith("%H") else 4):
+            yield f"{column.name}.{_PARTS[j]}", table[:, j]
+
+
+def _date(text: str, form: str) -> dt.datetime:
+    """Return the date and the time that a text is, or refuse it."""
+    date, *time = _TIME.split(text.strip(), maxsplit=1)
+    at = dt.datetime.strptime(date, form.removesuffix(" %H"))
+    clock = dt.time.fromisoformat(time[0].strip().zfill(5)) if time else dt.time()
+    return dt.datetime.combine(at, clock.replace(tzinfo=None))
+
+
+def _form_of(texts: Sequence[str]) -> str:
+    """Return how all of some texts are written as dates; nothing if they are no dates."""
+    for form in _DATES:
+        try:
+            for text in texts:
+                _date(text, form)
+        except ValueError:
+            continue
+        return f"{form} %H" if any(map(_TIME.search, texts)) else form
+    return ""
+
+
+def _vectors(
+    column: Column, values: Sequence[Any], start: int
+) -> tuple[Block, NDArray[np.bool_] | None]:
+    """Return lists of numbers as rows, and which there are; None if all."""
+    has = np.array([not is_missing(value) for value in values])
+    block = np.zeros((len(values), int(column.form)))
+    for i in np.flatnonzero(has).tolist():
+        try:
+            block[i] = values[i]
+        except (TypeError, ValueError):
+            what = f"{column.form} numbers"
+            raise _of_another_kind(column.name, what, values[i], start + i, "drop") from None
+    return block, None if has.all() else has
 
 
 def _indicators(frame: Any, columns: Sequence[str]) -> tuple[Block, list[str]]:
     """Return 1 for the category that a row has in each column, and what categories are called."""
-    places: dict[tuple[str, str], int] = {}
-    indices: list[int] = []
-    ends = np.zeros(len(frame) + 1, np.int64)
-    for name in columns:
-        values = frame[name].to_list()
-        own = [
-            -1 if is_missing(v) else places.setdefault((name, _category(v)), len(places))
-            for v in values
+    places: dict[str, int] = {}
+    rows = np.full((len(frame), len(columns)), -1)
+    for j, name in enumerate(columns):
+        rows[:, j] = [
+            -1 if is_missing(v) else places.setdefault(f"{name}={_category(v)}", len(places))
+            for v in frame[name].to_list()
         ]
-        indices.append(own)  # type: ignore[arg-type]
-    table = np.array(indices).T
-    has = table >= 0
-    ends[1:] = np.cumsum(has.sum(axis=1))
-    parts = np.ones(int(ends[-1])), table[has].astype(np.int32), ends
+    has = rows >= 0
+    ends = np.concatenate([[0], np.cumsum(has.sum(axis=1))])
+    parts = np.ones(int(ends[-1])), rows[has].astype(np.int32), ends
     block = sp.csr_array(parts, shape=(len(frame), len(places)))
-    block.sort_indices()
-    return block, [f"{name}={value}" for name, value in places]
+    block.sum_duplicates()
+    return block, [*places]
 
 
 def _category(value: Any) -> str:
     """Return what a category is called; whole numbers have no fraction, whatever their type."""
     whole = isinstance(value, float) and value.is_integer()
     return str(int(value)) if whole else str(value).strip()
+
+
+def _tell_of_constants(columns: Sequence[Column], frame: Any) -> None:
+    """Warn of columns that had one value in the first rows, and have others now."""
+    for name, form in ((own.name, own.form) for own in columns if own.kind == "constant"):
+        values = {str(value) for value in frame[name].unique().to_list() if not is_missing(value)}
+        # What was read as a number may be 1.0 now and 1 then.
+        if values - {form} and (
+            {*map(_number, values)} != {_number(form)} or None in map(_number, values)
+        ):
+            warnings.warn(
+                f"Column {name!r} has one value in the first rows, or none, and others later: it "
+                f"is left out. To take it in, say what it is: columns={{{name!r}: 'category'}} "
+                f"(--column {name}=category).",
+                stacklevel=3,
+            )

@@ -2,7 +2,8 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from types import EllipsisType, MappingProxyType
 from typing import Any, NoReturn, Self, TypeAlias, overload
 
@@ -14,6 +15,7 @@ from omvfs.data.blocks import (
     Block,
     BoolArray,
     blanked,
+    frame_of,
     given_presence,
     hstack,
     modalities_of,
@@ -293,7 +295,8 @@ class Views:
         index: Any = None,
         present: Mapping[str, Any] | None = None,
     ) -> None:
-        read = {name: read_block(X, name) for name, X in named_blocks(blocks).items()}
+        given = named_blocks(blocks)
+        read = {name: read_block(X, name) for name, X in given.items()}
         found = {name: block for name, (block, _) in read.items()}
         rows = {name: labels.index for name, (_, labels) in read.items()}
         own = {name: each.present for name, (_, each) in read.items() if each.present is not None}
@@ -310,7 +313,9 @@ class Views:
             found, index = aligned(found, rows)
         self._by_name = frozenset(name for name, (_, each) in read.items() if each.by_name)
         self._grows = frozenset(name for name, (_, each) in read.items() if each.grows)
-        self._gaps, self._table = frozenset(), None
+        frames = (name for name, X in given.items() if not isinstance(X, list | tuple | np.ndarray))
+        self._gaps = frozenset(name for name in frames if frame_of(given[name]) is not None)
+        self._table = None
         self._blocks, self._index, self._known = fitting(found, self._by_name), index, READ
         if index is not None and len(index) != self.n_rows:
             raise ValueError(f"Got an index of {len(index):,} labels for {self.n_rows:,} rows.")
@@ -498,6 +503,7 @@ class Views:
         if len(set(names)) < len(names):
             raise ValueError(f"Got views {listed(names)}; expected each of them once.")
         whose = {name: part for part in parts for name in part.names}
+        tables = [part._table for part in parts if part._table is not None]
         indices = {name: part._index for name, part in whose.items()}
         blocks, index = aligned({name: part[name] for name, part in whose.items()}, indices)
         masks: dict[str, Any] = {
@@ -515,7 +521,7 @@ class Views:
             by_name=by_name,
             grows=frozenset().union(*(part._grows for part in parts)),
             gaps=frozenset().union(*(part._gaps for part in parts)),
-            table=parts[0]._table if len(parts) == 1 else None,
+            table=reduce(add, tables) if tables else None,
         )
 
     def replaced(self, blocks: Mapping[str, Block]) -> Self:
@@ -579,7 +585,7 @@ class Views:
             first, *rest = _with_all_names([first, *rest])
         schema = first.schema
         alike = [first, *(matched(part, schema) for part in rest)]
-        blocks = {name: vstack([part[name] for part in alike]) for name in first.names}
+        blocks = {view: vstack(_held_alike(view, alike)) for view in first.names}
         lacking = [view for view in first.names if any(view in part._present for part in alike)]
         present = {view: np.concatenate([part.has(view) for part in alike]) for view in lacking}
         rows = [part._index for part in alike]
@@ -612,6 +618,32 @@ class Views:
                 blocks[view] = place_columns(self[view], places, len(wanted))
                 names[view] = wanted.array
         return self._with(blocks=blocks, feature_names=names)
+
+    def with_views_of(self, schema: Schema) -> Self:
+        """Return the same rows with all views of a schema, which they lack if they are not here.
+
+        Views that only they have are the last.
+
+        Examples
+        --------
+        >>> both = Views({"text": [[1.0]], "image": [[2.0, 3.0]]})
+        >>> Views({"text": [[1.0]]}).with_views_of(both.schema)
+        Views(1 rows; 1 without image; text: 1, image: 2 sparse; float64)
+        """
+        if self.names == schema.names:
+            return self
+        views = zip(schema.names, schema.widths, schema.feature_names, strict=True)
+        lacking = {v: (width, names) for v, width, names in views if v not in self._blocks}
+        kind = self.dtype
+        blocks = {v: sp.csr_array((len(self), D), dtype=kind) for v, (D, _) in lacking.items()}
+        names = {v: None if own is None else as_names(own) for v, (_, own) in lacking.items()}
+        blocks, names = {**self._blocks, **blocks}, {**self._feature_names, **names}
+        order = dict.fromkeys([*schema.names, *blocks])
+        return self._with(
+            blocks={view: blocks[view] for view in order},
+            feature_names={view: names[view] for view in order},
+            present={**self._present, **{view: np.zeros(len(self), bool) for view in lacking}},
+        )
 
     def with_gaps(self) -> Self:
         """Return the same views as those of a table: NaN is a number that it lacks."""
@@ -725,15 +757,26 @@ def _some(parts: Iterable[Views]) -> list[Views]:
     return parts
 
 
+def _held_alike(view: str, parts: Sequence[Views]) -> list[Block]:
+    """Return a view of several batches; one that no row of a batch has is dense if others are."""
+    dense = any(not sp.issparse(part[view]) for part in parts)
+    return [
+        np.zeros(part[view].shape, part.dtype) if dense and not part.has(view).any() else part[view]
+        for part in parts
+    ]
+
+
 def matched(batch: Views, like: Schema, new_features: NewFeatures = "error") -> Views:
     """Put a batch into the order of an earlier one, with the names known of either."""
     grows = new_features == "grow"
     if batch._by_name and not grows:
         batch = batch._by_names_of(like)
     like.check(batch.schema, grows)
+    if grows:
+        return batch.with_views_of(like)
     names = dict(batch._feature_names)
     for view, known in zip(like.names, like.feature_names, strict=True):
-        if names[view] is None and known and not grows:
+        if names[view] is None and known:
             names[view] = as_names(known)
     return batch._with(
         blocks={view: batch[view] for view in like.names},
@@ -748,7 +791,9 @@ def _vocabulary_of(names: tuple[str, ...]) -> Vocabulary:
 
 
 def _with_all_names(parts: Sequence[Views]) -> list[Views]:
-    """Return batches with the features that any of them has, where these have names."""
+    """Return batches with the views and features that any of them has, where these have names."""
+    for part in [*parts, parts[0]]:
+        parts = [each.with_views_of(part.schema) for each in parts]
     for view in parts[0].names:
         found = [part._feature_names.get(view) for part in parts]
         own = [names.tolist() for names in found if names is not None]

@@ -130,9 +130,14 @@ def project(X: Sequence[Block], V: Sequence[Array]) -> Array:
 
 
 def stack(parts: Sequence[Block]) -> Block:
-    """Put the rows of several blocks of one view below each other."""
+    """Put the rows of several blocks of one view below each other.
+
+    Rows that lack the view are sparse and empty, whatever others are.
+    """
     if len(parts) == 1:
         return parts[0]
+    if not all(map(sp.issparse, parts)):
+        parts = [dense(X) if sp.issparse(X) and not X.nnz else X for X in parts]
     if any(sp.issparse(part) for part in parts):
         return sp.vstack(parts, format="csr")
     return np.concatenate(parts)

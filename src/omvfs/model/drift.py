@@ -109,6 +109,17 @@ class Watch:
         """Return the watch of a stream of which so many rows were not watched."""
         return cls(Sample.empty(FIRST, n_views), n_rows=n_rows)
 
+    def with_views(self, order: Sequence[int | None]) -> "Watch":
+        """Return the watch with its views in an order; None is for one that rows lack."""
+        watch = replace(self, first=self.first.with_views(order))
+        if not self.views:
+            return watch
+        # The reference does not know those that come later.
+        none = ViewSums.zeros(0, CLUSTERS)
+        views = tuple(none if v is None else self.views[v] for v in order)
+        weights = np.array([0.0 if v is None else self.weights[v] for v in order])
+        return replace(watch, views=views, weights=weights)
+
     def fits(self, widths: Sequence[int]) -> bool:
         """Tell whether it can be of a stream whose views have so many columns."""
         first, cells = self.first, CLUSTERS * LEVELS

@@ -87,6 +87,13 @@ class State:
     n_rows: int = 0
     cluster_at: int = 0
 
+    def with_views(self, order: Sequence[int | None]) -> "State":
+        """Return the state with its views in an order; None is for one that rows lack."""
+        none, mean = ViewSums.zeros(0, self.views[0].n_clusters), self.weights.mean()
+        views = tuple(none if v is None else self.views[v] for v in order)
+        weights = np.array([mean if v is None else self.weights[v] for v in order])
+        return replace(self, views=views, sample=self.sample.with_views(order), weights=weights)
+
     def grow(self, widths: Sequence[int]) -> "State":
         """Return the state with columns that no row had so far."""
         pairs = zip(self.views, widths, strict=True)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block, stack
@@ -122,6 +123,17 @@ class Sample:
         blocks = (_stacked(views)[kept] for views in zip(*self.pieces, strict=True))
         keys, labels, present = self.keys[kept], self.labels[kept], self.present[kept]
         return Sample(self.size, (tuple(blocks),), keys, labels, present, self.arrived[kept])
+
+    def with_views(self, order: Sequence[int | None]) -> "Sample":
+        """Return the sample with its views in an order; None is for one that its rows lack."""
+        pieces = (
+            tuple(sp.csr_array((own[0].shape[0], 0)) if v is None else own[v] for v in order)
+            for own in self.pieces
+        )
+        present = np.zeros((len(self.present), len(order)), bool)
+        for place, v in enumerate(order):
+            present[:, place] = False if v is None else self.present[:, v]
+        return replace(self, pieces=tuple(pieces), present=present)
 
     def grow(self, widths: Sequence[int]) -> "Sample":
         """Return the sample with columns that its rows did not have yet."""
