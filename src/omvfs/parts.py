@@ -76,8 +76,8 @@ def _check_terms(ours: Part, first: str, theirs: Part, other: str, grows: bool) 
     tables = [part.known.table for part in (ours, theirs) if part.known.table is not None]
     kinds = [{(own.source, own.name): own.kind for own in table.columns} for table in tables]
     either: Any = kinds[0].items() ^ kinds[1].items() if len(kinds) > 1 else set()
-    both = kinds[0].keys() & kinds[1].keys() if grows and either else {key for key, _ in either}
-    if odd := sorted({(key[1], kind) for key, kind in either if key in both}):
+    shared = kinds[0].keys() & kinds[1].keys() if grows and either else {key for key, _ in either}
+    if odd := sorted({(key[1], kind) for key, kind in either if key in shared}):
         raise ValueError(
             f"{other} and {first} differ in columns and their kinds: {listed(odd)}. Say what kinds "
             "they are for all parts: columns={'zip': 'category'} (--column zip=category)."
