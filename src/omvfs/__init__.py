@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omvfs.data.read import SuspectColumnWarning, as_views, rechunk
-    from omvfs.data.split import ViewTransformer
     from omvfs.data.views import Views
     from omvfs.omvfs import OMVFS
     from omvfs.paper import OMVFSPaper
@@ -16,7 +15,6 @@ __all__ = [
     "OMVFS",
     "OMVFSPaper",
     "SuspectColumnWarning",
-    "ViewTransformer",
     "Views",
     "as_views",
     "merge",
@@ -29,7 +27,6 @@ _HOMES = {
     "OMVFS": "omvfs",
     "OMVFSPaper": "paper",
     "SuspectColumnWarning": "data.read",
-    "ViewTransformer": "data.split",
     "Views": "data.views",
     "as_views": "data.read",
     "merge": "parts",

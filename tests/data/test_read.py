@@ -11,7 +11,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.compose import make_column_selector
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder
 
 from batches import assert_same, assert_sound, deliveries, quick
 from omvfs.baselines import ColumnSum, Variance
@@ -59,7 +62,7 @@ def test_a_bad_split_is_refused():
         ({"a": [0, 1, 1], "b": [2, 3, 4]}, "Column '1' is in views 'a' at once, or twice in one"),
         ({"a": lambda X: [X.shape[1]]}, r"View 'a' has columns \[5\], but X has 5 features"),
         ({"a": lambda X: []}, r"View 'a' has columns \[\]; expected at least one index"),
-        ("prefix", 'views="prefix", but X has no column names.*ViewTransformer'),
+        ("prefix", 'views="prefix", but X has no column names.*set_output'),
         ("suffix", "Got views='suffix'; expected 'prefix', widths, or columns by view name"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -69,6 +72,27 @@ def test_a_bad_split_is_refused():
             as_views(X, views=[1, 1])
     with pytest.raises(ValueError, match="View 'v' has columns that X lacks: 'z'"):
         as_views(pd.DataFrame({"a": [1.0], "b": [0.0], "c": [5.0]}), views={"v": ["a", "z"]})
+
+
+def test_views_by_name_may_differ_in_width_from_fold_to_fold():
+    chance = np.random.default_rng(0)
+    places = pd.Series(chance.integers(40, size=60)).map("place{}".format)
+    frame = pd.DataFrame({"place": places, "width": chance.random(60), "height": chance.random(60)})
+    columns = ColumnTransformer(
+        [
+            ("place", OneHotEncoder(sparse_output=False, handle_unknown="ignore"), ["place"]),
+            ("size", MaxAbsScaler(), ["width", "height"]),
+        ]
+    ).set_output(transform="pandas")
+    by_pattern = {view: make_column_selector(pattern=f"^{view}__") for view in ("place", "size")}
+    for split in ("prefix", by_pattern):
+        pipe = make_pipeline(columns, ColumnSum(views=split))
+        grid = {"columnsum__n_features_per_view": [1, 2]}
+        search = GridSearchCV(pipe, grid, cv=KFold(3), error_score="raise").fit(frame)
+        made, selector = search.best_estimator_
+        assert list(selector.schema_.names) == ["place", "size"]
+        chosen = made.get_feature_names_out()[selector.get_support()]
+        assert list(selector.get_feature_names_out()) == list(chosen)
 
 
 def named(names, kind=pd.DataFrame, n_rows=30):

@@ -414,7 +414,7 @@ def _of_texts(X: Any) -> str:
     more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
     return (
         f". Of its columns, {listed(found[:5])}{more} hold texts or categories: leave them out, or "
-        "make numbers of them with omvfs.ViewTransformer."
+        "pass the frame alone, as a table, without views= and in no dict."
     )
 
 

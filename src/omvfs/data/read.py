@@ -337,8 +337,7 @@ def _by_prefix(views: str, X: Any) -> dict[str, Any]:
     if (names := labels_of(X).names) is None:
         raise ValueError(
             'Got views="prefix", but X has no column names; expected names "view__feature". '
-            'Pass a data frame, as ColumnTransformer gives by set_output(transform="pandas"), '
-            "or views, as omvfs.ViewTransformer gives in its place."
+            'Pass a data frame, as ColumnTransformer gives by set_output(transform="pandas").'
         )
     found: dict[str | None, list[int]] = {}
     for column, name in enumerate(names):
