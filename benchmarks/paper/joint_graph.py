@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import MinMaxScaler
 
 from omvfs.baselines.base import Found, OfflineSelector
-from omvfs.baselines.factors import indicator, orthonormal, solve_ridge, unit_columns
+from omvfs.baselines.factors import indicator, solve_ridge, unit_columns
 from omvfs.baselines.graphs import FloatArray, in_double, neighbour_graph
 from omvfs.data.blocks import hstack
 from omvfs.data.views import Views
@@ -19,6 +19,7 @@ from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 from omvfs.parameters import seed_of
 from paper.acsl import learned_graph, shares
+from paper.eufs import orthonormal
 
 # ζ: weight of the penalty on what of H is below 0.
 _PENALTY = 1e4

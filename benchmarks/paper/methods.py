@@ -6,7 +6,6 @@ from typing import Any
 
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import (
-    EUFS,
     FSDS,
     MCFS,
     NDFS,
@@ -19,6 +18,7 @@ from omvfs.baselines import (
 from omvfs.selector import MultiViewSelector
 from paper.acsl import ACSL
 from paper.base import Row
+from paper.eufs import EUFS
 from paper.joint_graph import JMVFG
 from paper.mvufs import MVUFS
 from paper.timefs import TIMEFS

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from omvfs import OMVFS
 from omvfs.baselines import (
-    EUFS,
     FSDS,
     MCFS,
     NDFS,
@@ -15,6 +14,7 @@ from omvfs.data.read import as_views
 from omvfs.selector import MultiViewSelector
 from paper.acsl import ACSL
 from paper.base import Experiment, Place, Row, Task
+from paper.eufs import EUFS
 from paper.joint_graph import JMVFG
 from paper.methods import MULTI_VIEW
 from paper.mvufs import MVUFS

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.baselines.base import Found, OfflineSelector
-from omvfs.baselines.factors import orthonormal, shrink
 from omvfs.baselines.graphs import FloatArray
 from omvfs.data.blocks import Block
 from omvfs.data.views import Views
 from omvfs.model.objective import inner, l21, row_norms, squared_norm
 from omvfs.parameters import number, seed_of
 from paper.acsl import Centred, simplex_rows
+from paper.eufs import orthonormal, shrink
 
 BoolArray = NDArray[np.bool_]
 # Share of the largest eigenvalue below which an equation is taken for none.

@@ -1,16 +1,12 @@
-"""What holds for both methods that score features by the rows of a factor matrix."""
+"""What holds for methods that score features by the rows of a factor matrix."""
 
 import numpy as np
-import pytest
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines.eufs import EUFS
 from omvfs.baselines.factors import indicator
 from omvfs.baselines.ndfs import NDFS
 from omvfs.evaluation import clustering_accuracy
 from support import KINDS, clustered, counts
-
-both = pytest.mark.parametrize("make", [EUFS, NDFS])
 
 
 def only(by_view):
@@ -18,12 +14,11 @@ def only(by_view):
     return value
 
 
-@both
-def test_clear_clusters_are_found_and_noise_is_ranked_last(make):
+def test_clear_clusters_are_found_and_noise_is_ranked_last():
     rng = np.random.default_rng(0)
     X, labels = clustered(rng, 150, 12)
     X = normalize(np.hstack([X, 0.2 * counts(rng, 150, 6)]))
-    selector = make(3, random_state=0).fit(X)
+    selector = NDFS(3, random_state=0).fit(X)
     assert clustering_accuracy(labels, only(selector.embeddings_).argmax(axis=1)) > 0.95
     assert set(np.argsort(selector.ranking_)[:12]) == set(range(12))
 

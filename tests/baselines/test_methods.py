@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from omvfs.baselines import (
-    EUFS,
     FSDS,
     MCFS,
     NDFS,
@@ -22,7 +21,7 @@ from support import KINDS, ODD, clustered, counts
 # Little data: there is nothing to converge to.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-SEEDED = (MCFS, SPEC, EUFS, NDFS, RandomScore)
+SEEDED = (MCFS, SPEC, NDFS, RandomScore)
 METHODS = (LaplacianScore, FSDS, *SEEDED)
 
 
@@ -44,7 +43,6 @@ def by_name(methods):
         (LaplacianScore, 0.9),
         (SPEC, 0.9),
         (MCFS, 0.6),
-        (EUFS, 0.25),
         (NDFS, 0.8),
         (FSDS, 0.7),
     ],
@@ -85,7 +83,7 @@ def test_a_constant_feature_comes_last(method, kind):
 @by_name(METHODS)
 @pytest.mark.parametrize("X", ODD.values(), ids=ODD.keys())
 def test_odd_views_give_finite_scores(method, X):
-    few = {"max_iter": 20} if method in (EUFS, NDFS) else {}
+    few = {"max_iter": 20} if method is NDFS else {}
     for kind in (np.asarray, sp.csr_array):
         model = make(method, 8, **few).fit({"a": kind(X), "b": kind(X)})
         assert np.isfinite(model.scores_).all()
@@ -125,8 +123,16 @@ def test_memory_is_far_from_that_of_rows_or_features_squared(method):
         (SPEC, {"n_clusters": (0,), "style": (0, True), "width": (0, np.inf)}),
         (MCFS, {"n_clusters": (0,), "n_nonzero": (0, 0.5), "weights": (None,)}),
         (FSDS, {"n_clusters": (0, 2.0), "sketch_size": (1, 1.5), "ridge_exponent": (-1, np.nan)}),
-        (EUFS, {"n_clusters": (0,), "sparsity": (-1.0,), "penalty": (0.0,), "max_iter": (0,)}),
-        (NDFS, {"graph_weight": (np.nan,), "orthogonality": (-1.0,), "tol": (-1.0,)}),
+        (
+            NDFS,
+            {
+                "n_clusters": (0,),
+                "max_iter": (0,),
+                "graph_weight": (np.nan,),
+                "orthogonality": (-1.0,),
+                "tol": (-1.0,),
+            },
+        ),
     ],
 )
 def test_a_bad_parameter_is_refused_before_anything_is_learned(method, bad):

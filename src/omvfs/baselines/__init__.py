@@ -1,6 +1,5 @@
 """Comparison methods, each a selector with the contract of OMVFS: a line for each."""
 
-from omvfs.baselines.eufs import EUFS as EUFS
 from omvfs.baselines.fsds import FSDS as FSDS
 from omvfs.baselines.mcfs import MCFS as MCFS
 from omvfs.baselines.ndfs import NDFS as NDFS

@@ -19,39 +19,7 @@ from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block
 from omvfs.model.objective import row_norms
 
-# Share of the largest singular value below which a direction is taken for free.
-_FREE = 1e-8
 _EPS = float(np.finfo(np.float64).eps)
-
-
-def shrink(M: FloatArray, t: float) -> FloatArray:
-    """Return M with every row shortened by t, or zero where it is no longer than that.
-
-    It is the Y of least ½‖Y − M‖² + t‖Y‖_{2,1}.
-    """
-    norms = row_norms(M)
-    kept = np.zeros(len(M))
-    np.divide(norms - t, norms, out=kept, where=norms > t)
-    return np.asarray(kept[:, np.newaxis] * M)
-
-
-def orthonormal(N: FloatArray, U: FloatArray) -> FloatArray:
-    """Return the matrix of orthonormal columns with the largest inner product with N.
-
-    Where N leaves directions free, they are taken from U, not from rounding error.
-
-    Examples
-    --------
-    >>> U = np.eye(3)[:, :2]
-    >>> orthonormal(np.array([[0.0, 0.0], [0.0, 0.0], [5.0, 0.0]]), U).round(6) + 0.0
-    array([[0., 0.],
-           [0., 1.],
-           [1., 0.]])
-    """
-    P, sizes, Qt = np.linalg.svd(N, full_matrices=False)
-    if sizes[-1] <= _FREE * sizes[0]:
-        P, _, Qt = np.linalg.svd(N + max(_FREE * sizes[0], _EPS) * U, full_matrices=False)
-    return np.asarray(P @ Qt)
 
 
 def solve_ridge(A: Array, beta: float, R: FloatArray) -> FloatArray:

@@ -6,14 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import laplacian
 
-from omvfs.baselines.factors import (
-    Factors,
-    FactorSelector,
-    indicator,
-    orthonormal,
-    shrink,
-    unit_columns,
-)
+from omvfs.baselines.factors import Factors, FactorSelector, indicator, unit_columns
 from omvfs.baselines.graphs import FloatArray
 from omvfs.baselines.neighbours import neighbours
 from omvfs.model.arrays import Array, Block, dense, squared_row_norms
@@ -24,6 +17,9 @@ from omvfs.parameters import number
 _GROWTH, _MU_MAX = 1.1, 1e10
 # Rows of the dense array that are worked on at a time.
 _STRIP = 1000
+# Share of the largest singular value below which a direction is taken for free.
+_FREE = 1e-8
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -191,6 +187,36 @@ class Directions:
         of_x = float(squares.sum()) / total if total > 0 else 0.0
         of_u = float(np.sum(np.square(self.Z - U))) / U.shape[1]
         return float(np.sqrt(max(of_x, of_u)))
+
+
+def shrink(M: FloatArray, t: float) -> FloatArray:
+    """Return M with every row shortened by t, or zero where it is no longer than that.
+
+    It is the Y of least ½‖Y − M‖² + t‖Y‖_{2,1}.
+    """
+    norms = row_norms(M)
+    kept = np.zeros(len(M))
+    np.divide(norms - t, norms, out=kept, where=norms > t)
+    return np.asarray(kept[:, np.newaxis] * M)
+
+
+def orthonormal(N: FloatArray, U: FloatArray) -> FloatArray:
+    """Return the matrix of orthonormal columns with the largest inner product with N.
+
+    Where N leaves directions free, they are taken from U, not from rounding error.
+
+    Examples
+    --------
+    >>> U = np.eye(3)[:, :2]
+    >>> orthonormal(np.array([[0.0, 0.0], [0.0, 0.0], [5.0, 0.0]]), U).round(6) + 0.0
+    array([[0., 0.],
+           [0., 1.],
+           [1., 0.]])
+    """
+    P, sizes, Qt = np.linalg.svd(N, full_matrices=False)
+    if sizes[-1] <= _FREE * sizes[0]:
+        P, _, Qt = np.linalg.svd(N + max(_FREE * sizes[0], _EPS) * U, full_matrices=False)
+    return np.asarray(P @ Qt)
 
 
 def _dots(A: Array, B: Array) -> FloatArray:

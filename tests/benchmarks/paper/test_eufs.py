@@ -8,14 +8,17 @@ from scipy.sparse.csgraph import laplacian
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines import eufs
-from omvfs.baselines.eufs import EUFS, Directions
 from omvfs.baselines.neighbours import neighbours
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.objective import orthogonality_gap
 from omvfs.selector import rank
-from support import KINDS, clustered, counts, dense
+from omvfs.testing import check_selector
+from paper import eufs
+from paper.eufs import EUFS, Directions, orthonormal, shrink
+from support import KINDS, ODD, clustered, counts, dense
+
+seeds = st.integers(0, 2**32 - 1)
 
 problems = st.fixed_dictionaries(
     {
@@ -178,3 +181,53 @@ def test_every_update_is_best_for_the_others_as_they_are(problem, n_before):
         for changed, M in others(now):
             if changed == name:
                 assert value <= lagrangian(**{**now, changed: M}) + slack
+
+
+@given(seed=seeds, t=st.sampled_from([0.0, 0.5, 2.0, 100.0]))
+def test_no_other_rows_beat_shorter_ones(seed, t):
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((6, 3))
+
+    def value(Y):
+        return np.sum((Y - M) ** 2) / 2 + t * np.linalg.norm(Y, axis=1).sum()
+
+    found = shrink(M, t)
+    for step in (1e-4, 0.1, 1.0):
+        assert value(found) <= value(found + step * rng.standard_normal(M.shape)) + 1e-12
+
+
+@given(seed=seeds, rank=st.integers(0, 3))
+def test_no_other_orthonormal_columns_are_nearer(seed, rank):
+    rng = np.random.default_rng(seed)
+    N = rng.standard_normal((8, rank)) @ rng.standard_normal((rank, 3))
+    found = orthonormal(N, np.eye(8)[:, :3])
+    np.testing.assert_allclose(found.T @ found, np.eye(3), atol=1e-9)
+    for _ in range(20):
+        other = np.linalg.qr(rng.standard_normal((8, 3)))[0]
+        assert np.sum(found * N) >= np.sum(other * N) - 1e-6
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_contract_of_selectors_is_kept():
+    check_selector(EUFS(3, max_iter=3, random_state=0))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_odd_views_give_finite_scores():
+    for X in ODD.values():
+        assert np.isfinite(EUFS(max_iter=20, random_state=0).fit(X).scores_).all()
+
+
+def test_clear_clusters_and_planted_features_are_found():
+    rng = np.random.default_rng(0)
+    X, labels = clustered(rng, 150, 12)
+    selector = EUFS(3, random_state=0).fit(normalize(np.hstack([X, 0.2 * counts(rng, 150, 6)])))
+    (U,) = selector.embeddings_.values()
+    assert clustering_accuracy(labels, U.argmax(axis=1)) > 0.95
+    assert set(np.argsort(selector.ranking_)[:12]) == set(range(12))
+
+
+def test_a_bad_parameter_is_refused():
+    for name, value in {"n_clusters": 0, "sparsity": -1.0, "penalty": 0.0, "max_iter": 0}.items():
+        with pytest.raises(ValueError, match=name):
+            EUFS(**{name: value}).fit(np.eye(4))
