@@ -205,12 +205,9 @@ class FittedState:
         return batch.with_features({v: own for v, own in names if isinstance(own, Vocabulary)})
 
     def suspects(self, first: Views) -> list[Suspect]:
-        """Return the columns of the first chunk that count its rows, or outweigh all others.
-
-        The first as they came; the others as the model has seen them.
-        """
-        rows = first[:_LOOKED_AT]
-        return find_suspects(rows, ["row number", "dominant"], self.prepared(rows))
+        """Return the columns of the first chunk that outweigh all others, as the model sees it."""
+        steps = dict(zip(first.names, self.preparation.steps, strict=True))
+        return find_suspects(self.prepared(first[:_LOOKED_AT]), steps)
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
         """Return the cluster of every row."""

@@ -1,11 +1,15 @@
 """Rows that are unusual, and welcome; columns that are suspect, and warned of."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.metrics import normalized_mutual_info_score
 
 from omvfs import OMVFS, SuspectColumnWarning
+from omvfs.datasets import make_planted
 from streams import two_views
 from support import clustered, counts
 
@@ -43,21 +47,80 @@ def model(**params):
     return OMVFS(**{"n_clusters": 3, "batch_size": 30, "random_state": 0, **params})
 
 
-def test_row_numbers_and_dominant_columns_are_warned_of_by_name_where_fit_was_called():
-    X = frame().assign(id=np.arange(60.0))
-    with pytest.warns(SuspectColumnWarning, match=r"'id' of view 'X' counts the rows") as told:
-        model().fit(X)
+def big(X):
+    return X.assign(c=100 * np.random.default_rng(1).random(len(X)))
+
+
+def test_a_column_that_outweighs_others_is_warned_of_by_name_where_fit_was_called():
+    with pytest.warns(SuspectColumnWarning, match=r"'c' holds 9.*of view 'X'") as told:
+        model().fit(big(frame()))
     assert [each.filename for each in told] == [__file__]
-    assert [each.column for each in told[0].message.suspects] == ["id"]
-    X = frame().assign(c=100 * frame()["c"])
-    with pytest.warns(SuspectColumnWarning, match=r"'c' of view 'X' holds 99.*prepare='scale'"):
-        model().fit(X)
-    # Unless columns are brought to one scale.
-    model(prepare="scale").fit(X)
+    (found,) = told[0].message.suspects
+    assert (found.view, found.column) == ("X", "c")
+    assert "prepare=['X:standardize'] (--prepare X:standardize)" in str(told[0].message)
+    with pytest.warns(SuspectColumnWarning) as told:
+        model(prepare={"b": "l2", "a": ["tfidf", "l2"]}).fit({"a": big(frame()), "b": frame()})
+    asked = "prepare=['a:tfidf', 'a:standardize', 'b:l2']"
+    assert asked in str(told[0].message)
+
+
+N_ROWS, NOISE = 600, np.random.default_rng(0)
+
+
+def words():
+    made = make_planted(N_ROWS, n_features=(200,), n_informative=(30,), n_classes=4, random_state=0)
+    return made.views["view_0"].toarray().astype(float), made.labels
+
+
+def mixed_units():
+    labels = np.random.default_rng(0).integers(4, size=N_ROWS)
+    centres, noise = np.random.default_rng(1), np.random.default_rng(2)
+    X = 2 * centres.normal(size=(4, 10))[labels] + noise.normal(size=(N_ROWS, 10))
+    return X * 10 ** np.linspace(-1, 1, 10) + 10, labels
+
+
+def chance():
+    return NOISE.random((N_ROWS, 10)), np.random.default_rng(0).integers(4, size=N_ROWS)
+
+
+COLUMNS = {
+    "row number": lambda X, labels: np.arange(N_ROWS),
+    "constant": lambda X, labels: np.full(N_ROWS, 1000.0),
+    "duplicate": lambda X, labels: X[:, -1],
+    "noise": lambda X, labels: 10 * X.std() * len(X.T) * NOISE.normal(size=N_ROWS),
+    "signal": lambda X, labels: 10 * X.std() * len(X.T) * labels,
+}
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("size", [300, 1000], ids=["chunks", "whole"])
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("make", [words, mixed_units, chance])
+def test_what_a_warning_advises_makes_clusters_no_worse(make, name, size, kind):
+    X, labels = make()
+    X = np.column_stack([X, COLUMNS[name](X, labels)])
+
+    def agreement(prepare="auto"):
+        found = OMVFS(4, batch_size=size, sample_size=300, prepare=prepare, random_state=0)
+        return normalized_mutual_info_score(labels, found.fit(kind(X)).labels_)
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", SuspectColumnWarning)
+        as_it_is = agreement()
+    harms = make is not chance and name in ("row number", "noise", "signal")
+    if not harms:
+        assert not told
+        return
+    ((suspect,),) = [each.message.suspects for each in told]
+    assert suspect.column == X.shape[1] - 1
+    assert as_it_is < 0.9
+    # Nobody is warned of what was advised.
+    mended = agreement(list(suspect.prepare))
+    assert mended > max(0.9, as_it_is)
 
 
 def test_a_stream_is_warned_of_in_its_first_chunk_only():
-    X = frame(90).assign(id=np.arange(90.0))
+    X = big(frame(90))
     fitted = model()
     with pytest.warns(SuspectColumnWarning):
         fitted.partial_fit(X[:30])
@@ -68,7 +131,7 @@ def test_a_stream_is_warned_of_in_its_first_chunk_only():
 
 
 def test_a_warning_that_is_an_error_leaves_the_model_as_it_was():
-    X = frame().assign(id=np.arange(60.0))
+    X = big(frame())
     fresh = model(random_state=np.random.RandomState(0))
     for learn in (fresh.fit, fresh.partial_fit):
         with pytest.raises(SuspectColumnWarning):

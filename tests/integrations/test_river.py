@@ -11,7 +11,7 @@ pytest.importorskip("river", reason="needs the extra river")
 from river import compose, linear_model, naive_bayes, stream
 from river.checks import yield_checks
 
-from omvfs import OMVFS, SuspectColumnWarning
+from omvfs import OMVFS
 from omvfs.integrations.river import Selector
 
 FEW = {"sample_size": 100}
@@ -158,10 +158,3 @@ def test_checks_of_river(check):
     model = Selector(**params)
     assert model._unit_test_skips() == set()
     check(model)
-
-
-def test_a_column_of_dates_is_warned_of():
-    selector = Selector(2, 1, batch_size=25, seed=0)
-    prices = pd.array([1, 2, None, 3, 2] * 5, object)
-    with pytest.warns(SuspectColumnWarning, match="'day' of view 'X' counts the rows"):
-        selector.learn_many(pd.DataFrame({"day": range(25), "price": prices}))

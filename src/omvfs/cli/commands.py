@@ -125,7 +125,7 @@ def info(
     show_table(figures(views), COLUMNS)
     known = "unknown" if total is None else f"{total:,}"
     say(f"{known} rows; figures of the first {len(views):,}.")
-    for sentence in remarks(views, inputs):
+    for sentence in remarks(views):
         say(sentence)
     options = [part for each in column or () for part in ("--column", each)]
     say(f"Next: {shlex.join(['omvfs', 'select', *inputs, *options, '-o', 'out'])}")
@@ -208,7 +208,7 @@ def select(
             assert kept is not None
             result, about = _learned_by_workers(context, selector, reading, to, kept, told)
         else:
-            with remarked(inputs) as warned:
+            with remarked() as warned:
                 result = _learned_here(context, selector, reading, to, (told, page))
         told.enter("ranking")
         made = {"command": command_of(context.obj), "reading": reading.asked, **about}

@@ -25,7 +25,6 @@ from omvfs.cli.options import Reading
 # Types only, and what a command that runs needs: `--help` is to be quick.
 if TYPE_CHECKING:
     from omvfs import OMVFS
-    from omvfs.data.read import Suspect
     from omvfs.data.table import Table
     from omvfs.data.views import Views
     from omvfs.formats import Chunk, Source, SourceError
@@ -377,7 +376,7 @@ def figures(views: "Views") -> list[list[str]]:
     ]
 
 
-def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
+def remarks(views: "Views") -> list[str]:
     """Return sentences on what is wrong, each with its remedy."""
     import numpy as np
 
@@ -404,36 +403,11 @@ def remarks(views: "Views", inputs: Sequence[str]) -> list[str]:
                 "gives each the same say."
             )
     suspects = find_suspects(views) if views.table is None else []
-    return found + [remark(each, inputs) for each in suspects]
-
-
-def remark(suspect: "Suspect", inputs: Sequence[str]) -> str:
-    """Return a sentence on a column that is hardly a feature, with the option that mends it."""
-    column = _column_of_a_table(suspect, inputs)
-    remedy = f"Leave it out: --drop {column}" if column else "Leave it out of the data"
-    if suspect.kind == "dominant":
-        steps = shlex.quote(f"{suspect.view}:scale")
-        remedy += f", or bring columns to one scale: --prepare {steps}"
-    return f"{suspect} {remedy}."
-
-
-def _column_of_a_table(suspect: "Suspect", inputs: Sequence[str]) -> str | None:
-    """Return what a column is called in the table that it is in; None if it is in none."""
-    from omvfs.formats.opening import ROWS, read_input
-    from omvfs.formats.registry import is_table
-
-    if not isinstance(suspect.column, str):
-        return None
-    given = [read_input(each) for each in inputs]
-    tables = [each for each in given if each.streamed or any(is_table(f.kind) for f in each.files)]
-    if suspect.view in {ROWS, *(each.name for each in given)}:
-        named = suspect.view in {ROWS, *(each.name for each in tables)}
-        return shlex.quote(suspect.column) if named and tables else None
-    return shlex.quote(f"{suspect.view}__{suspect.column}") if tables else None
+    return found + list(map(str, suspects))
 
 
 @contextmanager
-def remarked(inputs: Sequence[str]) -> Iterator[list[str]]:
+def remarked() -> Iterator[list[str]]:
     """Say what the library warns of as sentences, at once, and keep these to be said again."""
     from omvfs import SuspectColumnWarning
 
@@ -447,7 +421,7 @@ def remarked(inputs: Sequence[str]) -> Iterator[list[str]]:
                 otherwise(message, *about, **more)
                 return
             for each in message.suspects:
-                said.append(remark(each, inputs))
+                said.append(str(each))
                 say(said[-1], err=True)
 
         warnings.showwarning = show

@@ -1,12 +1,13 @@
 """From data of any form to validated `Views`: `as_views`, `rechunk`, columns to warn of."""
 
 import operator
+import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,7 +53,7 @@ from omvfs.data.views import (
     matched,
     named_blocks,
 )
-from omvfs.model.arrays import column_sums, dense, squared_entries
+from omvfs.model.arrays import column_sums, dense, scale_columns, squared_entries
 
 
 def as_views(
@@ -468,21 +469,18 @@ def rechunk(
     return chunks()
 
 
-# Fewer rows tell nothing; of so many, the first tell which columns to look at.
+# Fewer rows tell nothing.
 _FEWEST = 20
 # A column outweighs the others of its view if it holds so much of the variance; of a few columns,
 # of which one always holds much, so many times the even share, or nearly all.
 _MOST, _TIMES_EVEN, _NEARLY_ALL = 0.5, 5, 0.9
 _ROUNDING = 1e-6
-# What labels are called, and how many different ones there are at most.
-_CALLED = {"label", "labels", "class", "classes", "target", "y"}
-_MOST_LABELS = 100
-
-Kind = Literal["label", "row number", "dominant"]
+# So many times what chance gives, columns vary together.
+_TOGETHER = 1.2
 
 
 class SuspectColumnWarning(UserWarning):
-    """A column of the first chunk is hardly a feature, or outweighs all others.
+    """A column of the first chunk outweighs the others of its view, and hides what they tell.
 
     Attributes
     ----------
@@ -491,60 +489,55 @@ class SuspectColumnWarning(UserWarning):
 
     def __init__(self, suspects: Iterable["Suspect"]) -> None:
         self.suspects = tuple(suspects)
-        super().__init__(" ".join(f"{each} {each.remedy}" for each in self.suspects))
+        super().__init__(" ".join(map(str, self.suspects)))
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A column that is hardly a feature."""
+    """A column that outweighs the others of its view."""
 
     view: str
     # Its name, or its number if it has none.
     column: str | int
-    # one of 'label', 'row number', 'dominant'.
-    kind: Kind
     # Of the variance of its view.
     share: float
+    # Steps of a preparation with which it does not.
+    prepare: tuple[str, ...]
 
     def __str__(self) -> str:
-        column = f"Column {self.column!r} of view {self.view!r}"
-        if self.kind == "row number":
-            return f"{column} counts the rows: its whole numbers only rise or only fall."
-        if self.kind == "label":
-            return f"{column} is called like a label, and has few different whole numbers."
+        options = " ".join(f"--prepare {shlex.quote(step)}" for step in self.prepare)
         return (
-            f"{column} holds {self.share:.1%} of the variance of its view: clusters will follow it."
+            f"Column {self.column!r} holds {self.share:.1%} of the variance of view {self.view!r}, "
+            "and hides how the others vary together. Bring them to one scale: "
+            f"prepare={list(self.prepare)} ({options})."
         )
 
-    @property
-    def remedy(self) -> str:
-        """What to do about it."""
-        if self.kind == "dominant":
-            return "Leave it out, or bring columns to one scale: prepare='scale' (--prepare scale)."
-        return "Leave it out, if it is no feature."
 
+def find_suspects(views: Views, steps: Mapping[str, Sequence[str]] | None = None) -> list[Suspect]:
+    """Return the columns that outweigh the others of their view, and hide what these tell.
 
-def find_suspects(
-    views: Views, kinds: Iterable[Kind] = get_args(Kind), scaled: Views | None = None
-) -> list[Suspect]:
-    """Return the columns of the first rows that are hardly features, each once.
-
-    They are called like labels, and have few different whole numbers; or are whole numbers that
-    only rise or only fall; or hold most of the variance of the view in `scaled`, the rows as the
-    model sees them. Not of its squares: a column that is large in all rows alike tells none of them
-    apart.
+    A column does so if it holds most of the variance, while the others vary together more than
+    chance has them do. Otherwise it may be all that the view has to tell. `steps` are those that
+    the rows of each view went through.
     """
-    found: dict[tuple[str, int], Suspect] = {}
-    finders = {"label": _labels, "row number": _row_numbers, "dominant": _dominant}
-    for kind in kinds:
-        rows = views if kind != "dominant" or scaled is None else scaled
-        for view, X in rows.blocks.items() if len(rows) >= _FEWEST else ():
-            names = rows.feature_names[view]
-            for j in finders[kind](X, names):
-                column = j if names is None else names[j]
-                suspect = Suspect(view, column, kind, float(_shares(X)[j]))
-                found.setdefault((view, j), suspect)
-    return list(found.values())
+    steps = steps or {}
+    found = []
+    for view, X in views.blocks.items():
+        X, names = X[np.flatnonzero(views.has(view))], views.feature_names[view]
+        spread = _spread(X)
+        if X.shape[0] < _FEWEST or not np.isfinite(spread.sum()) or not spread.any():
+            continue
+        j = int(np.argmax(spread))
+        share = float(spread[j] / spread.sum())
+        others = np.flatnonzero((spread > 0) & (np.arange(len(spread)) != j))
+        much = max(_MOST, min(_NEARLY_ALL, _TIMES_EVEN / (len(others) + 1)))
+        if share > much and _vary_together(take_columns(X, others), spread[others]):
+            # Rows of unit norm have lost what one column hides.
+            kept = [step for step in steps.get(view, ()) if step not in ("l2", "fill")]
+            asked = {**steps, view: [*kept, "standardize"]}
+            prepare = tuple(f"{v}:{step}" for v, own in asked.items() for step in own)
+            found.append(Suspect(view, j if names is None else names[j], share, prepare))
+    return found
 
 
 def warn_of(found: Sequence[Suspect]) -> None:
@@ -560,49 +553,24 @@ def warn_of(found: Sequence[Suspect]) -> None:
     warnings.warn(SuspectColumnWarning(found), stacklevel=level)
 
 
-def _labels(X: Block, names: Names | None) -> list[int]:
-    called = [j for j, name in enumerate(() if names is None else names) if name.lower() in _CALLED]
-    few = min(_MOST_LABELS, X.shape[0] // 2)
-    values = {j: np.unique(dense(take_columns(X, [j]))) for j in called}
-    return [j for j, own in values.items() if _are_whole(own) and len(own) <= few]
-
-
-def _row_numbers(X: Block, names: Names | None) -> list[int]:
-    some = _monotone(X[:_FEWEST], np.arange(X.shape[1]))
-    return [j for j in some if _monotone(X, np.array([j]))]
-
-
-def _dominant(X: Block, names: Names | None) -> list[int]:
-    shares = _shares(X)
-    width = int(np.count_nonzero(shares))
-    much = max(_MOST, min(_NEARLY_ALL, _TIMES_EVEN / max(1, width)))
-    return [int(j) for j in np.flatnonzero(shares > much) if width > 1]
-
-
-def _shares(X: Block) -> NDArray[np.float64]:
-    """Return the share of every column in the variance; zeros if that is 0 or not finite."""
+def _spread(X: Block) -> NDArray[np.float64]:
+    """Return the sum of squares of every column about its mean."""
     with np.errstate(over="ignore", invalid="ignore"):
         sums, squares = (column_sums(each).astype(np.float64) for each in (X, squared_entries(X)))
-        about_mean = squares - sums**2 / max(1, X.shape[0])
-        # What rounding leaves of a column that does not vary.
-        about_mean[about_mean <= _ROUNDING * squares] = 0
-        total = about_mean.sum()
-        sound = np.isfinite(total) and total > 0
-        return about_mean / total if sound else np.zeros_like(about_mean)
+        about_mean: NDArray[np.float64] = squares - sums**2 / max(1, X.shape[0])
+    # What rounding leaves of a column that does not vary.
+    about_mean[about_mean <= _ROUNDING * squares] = 0
+    return about_mean
 
 
-def _monotone(X: Any, columns: NDArray[np.intp]) -> list[int]:
-    """Return which columns have whole numbers that only rise or only fall."""
-    if sp.issparse(X):
-        # All but one of the rows have them.
-        filled = np.bincount(X.indices, minlength=X.shape[1])[columns]
-        columns = columns[filled >= X.shape[0] - 1]
-    values = dense(take_columns(X, columns))
-    with np.errstate(invalid="ignore"):
-        steps = np.diff(values, axis=0)
-    only = np.flatnonzero((steps > 0).all(axis=0) | (steps < 0).all(axis=0))
-    return [int(columns[i]) for i in only if _are_whole(values[:, i])]
+def _vary_together(X: Block, spread: NDArray[np.float64]) -> bool:
+    """Tell whether columns vary together: by the largest eigenvalue of their correlations.
 
-
-def _are_whole(values: NDArray[Any]) -> bool:
-    return bool(np.isfinite(values).all() and (values == np.floor(values)).all())
+    By chance it is at most (1 + √(columns / rows))², the edge of Marchenko and Pastur.
+    """
+    Z = scale_columns(X if sp.issparse(X) else X - X.mean(axis=0), 1 / np.sqrt(spread))
+    G = dense(Z @ Z.T)
+    G -= G.mean(axis=0)
+    G -= G.mean(axis=1)[:, np.newaxis]
+    edge = (1 + np.sqrt(X.shape[1] / X.shape[0])) ** 2
+    return bool(np.linalg.eigvalsh(G)[-1] > _TOGETHER * edge)
