@@ -33,6 +33,7 @@ OPTIONS = ["-k", "2", "-n", "3", "--batch-size", "10", "--checkpoint-every", "1"
         ("rows.csv", "rows", ".csv", "", False),
         ("a.b/rows.csv.gz", "rows", ".csv", ".gz", False),
         ("rows.gz", "rows", ".gz", "", False),
+        ("rows.svm.bz2", "rows", ".svm", ".bz2", False),
         ("rows.tar.zst", "rows", ".tar", ".zst", False),
         ("rows", "rows", "", "", False),
         ("s3://bucket/a/rows.jsonl.zst", "rows", ".jsonl", ".zst", True),

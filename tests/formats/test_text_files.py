@@ -1,5 +1,6 @@
 """JSON Lines and svmlight, of files and of standard input: rows, and lines that mean nothing."""
 
+import bz2
 import gzip
 import io
 import json
@@ -161,13 +162,14 @@ def test_comments_of_svmlight_are_no_rows(tmp_path):
 TEXTS = {"x.svm": SVM.encode(), "x.jsonl": "\n".join(map(json.dumps, JSON)).encode()}
 
 
-@pytest.mark.parametrize("name", ["x.svm", "x.svm.gz", "x.jsonl", "x.jsonl.gz"])
+@pytest.mark.parametrize("name", ["x.svm", "x.svm.gz", "x.jsonl", "x.jsonl.gz", "x.jsonl.bz2"])
 @given(data=st.data())
 @settings(max_examples=40, deadline=None)
 def test_a_damaged_file_is_an_error_or_rows(tmp_path_factory, name, data):
-    whole = TEXTS[name.removesuffix(".gz")]
+    whole = TEXTS[".".join(name.split(".")[:2])]
+    pack = {"gz": gzip.compress, "bz2": bz2.compress}.get(name.split(".")[-1], bytes)
     path = tmp_path_factory.mktemp("damaged") / name
-    path.write_bytes(damaged(data, gzip.compress(whole) if "gz" in name else whole, most=3))
+    path.write_bytes(damaged(data, pack(whole), most=3))
     try:
         chunks = list(open_source(path).chunks(2))
     except SourceError:

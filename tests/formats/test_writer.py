@@ -1,5 +1,7 @@
 """Every format that is written reads back as the same rows."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,12 +21,13 @@ TABLES = [
     "rows.csv",
     "rows.tsv",
     "rows.csv.gz",
+    "rows.tsv.bz2",
     "rows.csv.zst",
 ]
-WITH_KEYS = [*TABLES, "rows.jsonl", "rows.jsonl.gz", "rows.jsonl.zst"]
+WITH_KEYS = [*TABLES, "rows.jsonl", "rows.jsonl.gz", "rows.jsonl.bz2", "rows.jsonl.zst"]
 SEVERAL = ["rows", *WITH_KEYS, "rows.h5mu", "rows.mat"]
 ONE = ["text.npy", "text.npz", "text.h5ad", "text.svm", "text.svm.gz", "text.libsvm.zst"]
-ONE += ["text.svmlight"]
+ONE += ["text.svm.bz2", "text.svmlight"]
 
 
 def opened(path):
@@ -41,7 +44,8 @@ def written(path, chunks):
 
 def test_every_format_is_among_these():
     endings = {"".join(name.partition(".")[1:]) for name in (*SEVERAL, *ONE)}
-    assert {end.removesuffix(".gz").removesuffix(".zst") for end in endings} == {"", *FORMATS}
+    bare = {re.sub(r"\.(gz|bz2|zst)$", "", end) for end in endings}
+    assert bare == {"", *FORMATS}
 
 
 @pytest.mark.parametrize("name", SEVERAL)

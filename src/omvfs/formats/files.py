@@ -1,5 +1,6 @@
 """Files by path or address: local ones as they are, all others through fsspec."""
 
+import bz2
 import gzip
 import io
 import os
@@ -18,7 +19,7 @@ from omvfs.disk import PathLike, Staging
 from omvfs.formats.registry import Format, format_of, imported
 from omvfs.formats.source import Chunk, Cursor, Source, SourceError, named, row_of
 
-COMPRESSIONS = ".gz", ".zst"
+COMPRESSIONS = ".gz", ".bz2", ".zst"
 # By the beginning of an address: which extra of ours has what fsspec needs for it.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "http": "remote", "https": "remote"}
 # A chunk that claims more than this is refused before it is read.
@@ -130,8 +131,9 @@ class File:
         """Give the file, opened for reading bytes as they were before compression."""
         with ExitStack() as stack:
             opened: Any = stack.enter_context(self.open())
-            if self.compression == ".gz":
-                opened = stack.enter_context(gzip.open(opened))
+            if self.compression in (".gz", ".bz2"):
+                unpack: Any = gzip.open if self.compression == ".gz" else bz2.open
+                opened = stack.enter_context(unpack(opened))
             elif self.compression == ".zst":
                 pa = imported("pyarrow", f"Reading {self}")
                 unpacked = pa.CompressedInputStream(pa.PythonFile(opened, "r"), "zstd")

@@ -178,9 +178,9 @@ def open_source(
         A folder of one file a view; or files aligned by row: ``.npy``, ``.npz``, tables
         ``.parquet``, ``.feather``, ``.csv`` (see `TableSource` and `LongSource`), ``.h5ad``,
         ``.h5mu``, ``.mat``, ``.jsonl`` and svmlight's ``.svm``; or ``-``, standard input. Text may
-        end in ``.gz`` or ``.zst`` too, and an address is one of http or https, or one that fsspec
-        understands. A web server may take 30 seconds to answer. Without a name a view is called as
-        its file, without the ending.
+        end in ``.gz``, ``.bz2`` or ``.zst`` too, and an address is one of http or https, or one
+        that fsspec understands. A web server may take 30 seconds to answer. Without a name a view
+        is called as its file, without the ending.
 
         A glob (``part-*.parquet``), a folder of tables or of JSON Lines, and a list stand for
         parts, whose rows are appended (see `Appended`): in natural order, part 9 before part 10; a
@@ -490,8 +490,8 @@ def open_writer(
     """Return what writes a file by the end of its name; without an ending, a folder.
 
     Each is the kind of its format that can be written row by row: a table has a column a feature,
-    whatever was read in long form, and ``.mat`` is of version 7.3. Text may end in ``.gz`` or
-    ``.zst`` too.
+    whatever was read in long form, and ``.mat`` is of version 7.3. Text may end in ``.gz``,
+    ``.bz2`` or ``.zst`` too.
 
     Parameters
     ----------

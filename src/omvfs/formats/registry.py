@@ -13,7 +13,7 @@ class Format(NamedTuple):
     """What is known of a format without its module, whose name in this package it has."""
 
     module: str
-    # Text may be compressed: ``.gz`` or ``.zst`` after the ending.
+    # Text may be compressed: ``.gz``, ``.bz2`` or ``.zst`` after the ending.
     text: bool = False
     # Rows can have keys, by which files are aligned, and other columns beside the features.
     keys: bool = False

@@ -425,8 +425,8 @@ class TableSource(FileSource):
     Parameters
     ----------
     path : path, or Table
-        Ends in ``.parquet``, ``.feather``, ``.arrow`` or ``.csv``, the last with ``.gz`` or
-        ``.zst`` too.
+        Ends in ``.parquet``, ``.feather``, ``.arrow`` or ``.csv``, the last with ``.gz``,
+        ``.bz2`` or ``.zst`` too.
     view : str
         Name of the view of columns that name none.
     options : ReadOptions

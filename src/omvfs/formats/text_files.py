@@ -154,7 +154,7 @@ class TextWriter(Writer):
 
 
 class JsonLinesSource(FileSource):
-    r"""Views in a file of one JSON object a line, ``.jsonl``, with ``.gz`` or ``.zst`` too.
+    r"""Views in a file of one JSON object a line, ``.jsonl``, or packed: ``.jsonl.gz``.
 
     A view is a list of numbers; or words: an object ``{"feature": value}``, or a list of words,
     which are counted. The file is read once to find the views and their features, in the order in
@@ -488,7 +488,7 @@ def entries(X: Any, names: Any) -> list[dict[str, float]]:
 class SvmlightSource(FileSource):
     r"""One sparse view in an svmlight file, parsed by scikit-learn.
 
-    It ends in ``.svm``, ``.svmlight`` or ``.libsvm``, with ``.gz`` or ``.zst`` too. The file is
+    It ends in ``.svm``, ``.svmlight`` or ``.libsvm``, packed or not (``.svm.gz``). The file is
     read once to find its width, and whether its first index is 0 or 1: whether 0 appears. Labels
     are passed over.
 

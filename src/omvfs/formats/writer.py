@@ -1,5 +1,6 @@
 """What every writer of rows is: chunk by chunk, into a file that appears when it is whole."""
 
+import bz2
 import gzip
 import os
 from abc import ABC, abstractmethod
@@ -133,6 +134,8 @@ class Writer(ABC):
         compression = File(self._path).compression
         if compression == ".gz":
             opened = self._stack.enter_context(gzip.GzipFile(fileobj=opened, mode="wb"))
+        elif compression == ".bz2":
+            opened = self._stack.enter_context(bz2.open(opened, "wb"))
         elif compression == ".zst":
             pa = imported("pyarrow", f"Writing {self._path}")
             packed = pa.CompressedOutputStream(pa.PythonFile(opened, "w"), "zstd")
