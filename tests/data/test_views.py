@@ -288,6 +288,10 @@ def test_rows_that_do_not_go_together_by_their_labels_are_refused():
         (frame(), frame(twice), "has the label 'b' more than once"),
         (numbered, numbered[::-1], r"View 'a' numbers its rows.*reset_index\(drop=True\)"),
         (numbered[::-1], numbered, "View 'b' numbers its rows"),
+        # Slices of larger frames: rows 0 to 3 of one, and 2 to 5 of another.
+        (numbered, frame(range(2, 6)), r"View 'a' .* 'b' has other numbers, .* with 2; .*\.loc\["),
+        (frame(range(2, 6)), numbered, "View 'b' numbers its rows from 0, and view 'a' has other"),
+        (frame(range(2, 6)), frame(range(3, 7)), "are of different rows by their labels: 1 of"),
     ]:
         with pytest.raises(ValueError, match=message):
             as_views({"a": a, "b": b})

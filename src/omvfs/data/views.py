@@ -173,10 +173,14 @@ def aligned(
                 f"in one order before, such as by frame.loc[other.index]; or, {_BY_PLACE}."
             )
         same = index is not None and len(index) == len(like) and like.is_unique
-        if same and not like.equals(index) and (index.get_indexer(like) >= 0).all():
+        if not same or like.equals(index):
+            continue
+        has_all = (index.get_indexer(like) >= 0).all()
+        if has_all or type(like).__name__ == "RangeIndex":
+            other = "has these numbers in another order" if has_all else "has other numbers"
             raise ValueError(
-                f"View {view!r} numbers its rows, and view {first!r} has these numbers in another "
-                "order; whether they go together by number or by place is not told. Pass "
+                f"View {view!r} numbers its rows from 0, and view {first!r} {other}, beginning "
+                f"with {like[0]}; whether they go together by number or by place is not told. Pass "
                 f"frame.loc[other.index]; or, {_BY_PLACE}."
             )
     return {
