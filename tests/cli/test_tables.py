@@ -148,6 +148,25 @@ def test_info_tells_what_becomes_of_every_column(tmp_path, capsys):
     assert "--column customer_id=category" in told[-1]
 
 
+def test_a_delimiter_is_told(tmp_path, capsys):
+    # A comma is in every line as often as the sign that is meant.
+    path = tmp_path / "plans.csv"
+    rows = [f"{i % 7 / 2},p{i % 2}~{i % 5 / 2}" for i in range(60)]
+    path.write_text("\n".join(["size,plan~price", *rows]))
+    for typed in ("~", ",", "tab", "\\t"):
+        assert run_app(["info", str(path), "--delimiter", typed]) == (0 if typed in "~," else 3)
+    assert run_app(["info", str(path), "--delimiter", "~"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("price\tnumber") for line in told)
+    assert told[-1].endswith("--delimiter '~' -o out")
+    for typed in (";;", "", "x", '"'):
+        assert run_app(["info", str(path), "--delimiter", typed]) == 3
+        assert "expected one sign that stands between values" in capsys.readouterr().err
+    np.save(tmp_path / "x.npy", np.eye(3))
+    assert run_app(["info", str(tmp_path / "x.npy"), "--delimiter", ";"]) == 3
+    assert "only .csv and .tsv have one" in capsys.readouterr().err
+
+
 def test_what_cannot_be_read_is_told_with_its_remedy(tmp_path, capsys):
     frame, _ = tickets(60)
     latin = tmp_path / "latin.csv"

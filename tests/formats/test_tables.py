@@ -13,7 +13,7 @@ from pyarrow import csv, feather, ipc, parquet
 
 from omvfs.data.schema import Schema
 from omvfs.formats import SourceError, open_source, open_writer
-from omvfs.formats.tables import LongSource
+from omvfs.formats.tables import Dialect, LongSource
 from support import damaged
 
 ROWS = pa.table({"a": [1.0, 2.0, 3.0], "b": [1, 2, 3], "id": ["x", "y", "z"]})
@@ -65,6 +65,59 @@ def test_csv_may_change_further_on(tmp_path):
     *_, last = open_source(tmp_path / "x.csv", keep=["note"]).chunks(50)
     np.testing.assert_array_equal(last.views["x"], [[0.5, 2]])
     assert len(last.kept["note"][0]) == 3 << 20
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "delimiter"),
+    [
+        ("first, last, born;height", "Ada;1.62", ";"),
+        ("a,b|c|d", "1|2|3", "|"),
+        ("a;b\tc", "1;5\t2", ";"),
+        ('"a, b";c', '"1, 2";3', ";"),
+        ("a", "1", ","),
+    ],
+)
+def test_the_delimiter_is_what_every_line_has_as_often(header, row, delimiter):
+    lines = [header, *[row] * 100, row.replace("1", "1,,,,").replace("2", "2,,,,")]
+    assert Dialect.of([line.encode() for line in lines]).delimiter == delimiter
+
+
+def test_the_delimiter_may_be_given(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('k~a~b\n"x~\ny"~1,5~2\n"z;"~2,5~3\n')
+    (chunk,) = open_source(path, delimiter="~", keep=["k"]).chunks(5)
+    np.testing.assert_array_equal(chunk.views["x"], [[1.5, 2], [2.5, 3]])
+    assert chunk.kept["k"].tolist() == ["x~\ny", "z;"]
+    path.write_text("a,b\tc\n1,2\t3\n")
+    for typed in ("\t", "\\t", "tab"):
+        assert open_source(path, delimiter=typed, drop=["a,b"]).schema.feature_names == (("c",),)
+    for typed in ("", ";;", "a", "ä", "\n"):
+        with pytest.raises(SourceError, match=r"expected one sign .* \(--delimiter tab\)"):
+            open_source(path, delimiter=typed)
+
+
+def test_a_value_of_csv_that_is_no_number_is_named_with_its_place(tmp_path):
+    path, lines = tmp_path / "x.csv", [f"{i},{i % 5},{i % 7},true" for i in range(1600)]
+    lines[10] = '10,"1\n",3,false\n\n'
+    for column, value, said in (
+        (
+            2,
+            "A1",
+            r"x\.csv has 'A1' in row 1,501 \(line 1,505\), column 'b'; expected a number, as .*"
+            r" columns=\{'b': 'category'\} \(--column b=category\)\.$",
+        ),
+        (0, "k7", r"'k7' in row 1,501 .* 'id'; expected a whole number, .*Correct it\.$"),
+        (3, "2", "'2' in row 1,501 .* 'c'; expected true or false"),
+        (1, "1,2", r"cannot be read in row 1,501 \(line 1,505\): Expected 4 columns, got 5"),
+    ):
+        values = lines[1500].split(",")
+        values[column] = value
+        rows = [*lines[:1500], ",".join(values), *lines[1501:]]
+        path.write_text("\n".join(["id,a,b,c", *rows]))
+        with pytest.raises(SourceError, match=said):
+            list(open_source(path, key="id").chunks(200))
+        if value == "A1":  # the remedy is one
+            list(open_source(path, key="id", columns={"b": "category"}).chunks(200))
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet"])

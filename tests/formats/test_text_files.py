@@ -278,7 +278,7 @@ NO_STREAMS = [
     (b"", "no rows"),
     (b"\n  \n", "no rows"),
     (b"a,b\n1\n", "Standard input cannot be read: .*Expected 2 columns, got 1"),
-    (b"a,b\n1,2\n1,x\n", "Standard input cannot be read near row 1: .*invalid value 'x'"),
+    (b"a,b\n1,2\n1,x\n", "Standard input has 'x' in row 2, column 'b'; expected a number"),
     (b"a,a\n1,2\n", "two columns"),
     (b'{"a": [1]}\n{', "Row 2 of standard input is no JSON"),
     (b'{"a": [1]}\n{"a": [2], "text": ["b"]}\n', "'text' begins in row 2 of standard input"),

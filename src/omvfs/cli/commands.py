@@ -111,6 +111,7 @@ def info(
     join: opt.Join = None,
     keep: opt.Keep = None,
     column: opt.Column = None,
+    delimiter: opt.Delimiter = None,
     tokenize: opt.Tokenize = None,
     layer: opt.Layer = None,
 ) -> None:
@@ -128,6 +129,7 @@ def info(
     for sentence in remarks(views):
         say(sentence)
     options = [part for each in column or () for part in ("--column", each)]
+    options += ["--delimiter", delimiter] if delimiter else []
     say(f"Next: {shlex.join(['omvfs', 'select', *inputs, *options, '-o', 'out'])}")
 
 
@@ -149,6 +151,7 @@ def select(
     join: opt.Join = None,
     keep: opt.Keep = None,
     column: opt.Column = None,
+    delimiter: opt.Delimiter = None,
     tokenize: opt.Tokenize = None,
     vocabulary: opt.Vocabulary = None,
     layer: opt.Layer = None,
@@ -247,6 +250,7 @@ def transform(
     key: opt.Key = None,
     join: opt.Join = None,
     keep: opt.Keep = None,
+    delimiter: opt.Delimiter = None,
     tokenize: opt.Tokenize = None,
     layer: opt.Layer = None,
 ) -> None:
@@ -399,6 +403,7 @@ def convert(
     key: opt.Key = None,
     join: opt.Join = None,
     keep: opt.Keep = None,
+    delimiter: opt.Delimiter = None,
     tokenize: opt.Tokenize = None,
     layer: opt.Layer = None,
 ) -> None:

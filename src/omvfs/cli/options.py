@@ -190,6 +190,7 @@ class Reading:
     layer: str | None = None
     vocabulary: Sequence[str] | None = None
     column: Sequence[str] | None = None
+    delimiter: str | None = None
 
     @classmethod
     def of(cls, context: typer.Context) -> "Reading":
@@ -244,6 +245,7 @@ class Reading:
             "schema": schema or (known_words(self.vocabulary) if self.vocabulary else None),
             "new_features": new_features,
             "columns": kinds_of(self.column or ()),
+            "delimiter": self.delimiter,
         }
 
 
@@ -294,6 +296,7 @@ _TEXTS = {
     "id; repeat it for more.",
     "column": "What a column of a table is, if not what it looks like: zip=category; or number, "
     "text, parts (of a date), drop. Repeat it for more.",
+    "delimiter": "What stands between the values of CSV, if not what it looks like: ';', tab.",
     "tokenize": "View of JSON Lines that is raw text: count its words; repeat it for more.",
     "vocabulary": "Words of a view to count, one a line, and no others; repeat it for more.",
     "layer": "Layer to read instead of X, of .h5ad and .h5mu.",
@@ -395,6 +398,7 @@ Join = Annotated[str | None, _option(DATA, "join", "HOW")]
 Drop = Annotated[Repeated, _option(DATA, "drop", "NAME")]
 Keep = Annotated[Repeated, _option(DATA, "keep", "NAME")]
 Column = Annotated[Repeated, _option(DATA, "column", "NAME=KIND")]
+Delimiter = Annotated[str | None, _option(DATA, "delimiter", "SIGN")]
 Tokenize = Annotated[Repeated, _option(DATA, "tokenize", "VIEW")]
 Vocabulary = Annotated[Repeated, _option(DATA, "vocabulary", "VIEW=FILE")]
 Layer = Annotated[str | None, _option(DATA, "layer", "NAME")]

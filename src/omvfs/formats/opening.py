@@ -169,6 +169,7 @@ def open_source(
     schema: Schema | None = None,
     new_features: NewFeatures = "error",
     columns: Any = None,
+    delimiter: str | None = None,
 ) -> Source:
     """Open files for reading by chunks.
 
@@ -214,6 +215,8 @@ def open_source(
         `OMVFS` with the same parameter. By default it is read to its end first.
     columns : mapping of str to str, or Table, default=None
         Kinds of columns of tables, see `omvfs.data.table`; or the table that a model has learned.
+    delimiter : str, default=None
+        What stands between the values of CSV: one sign, or "tab"; by default the first lines tell.
 
     Returns
     -------
@@ -243,11 +246,14 @@ def open_source(
         layer,
         new_features,
         columns or None,
+        delimiter,
     )
     given = [read_input(each) for each in inputs]
     files = [file for each in given for file in each.files]
     if layer is not None and not any(file.format.layers for file in files):
         raise SourceError(f"No input has a layer {layer!r}: only .h5ad and .h5mu have layers.")
+    if delimiter is not None and not any(file.ending in (".csv", ".tsv", "") for file in files):
+        raise SourceError(f"No input has a delimiter {delimiter!r}: only .csv and .tsv have one.")
     if len(given) == 1 and given[0].folder is not None:
         if key is not None:
             raise SourceError(f"Folder {given[0].folder} has no column {key!r} to align rows by.")
@@ -454,12 +460,15 @@ def standard_input(view: str, opened: IO[bytes], options: ReadOptions = _ANYTHIN
         source = _spooled(stream, ".svm", view, options)
     else:
         tables = load(".csv")
-        names = first.decode("utf-8", "replace").split(",")
+        dialect = tables.Dialect.of([first], options.delimiter)
+        names = first.decode("utf-8", "replace").split(dialect.delimiter)
         if tables.is_long(set(names) - {*options.drop, *options.keep}):
             source = _spooled(stream, ".csv", view, options)
         else:
             source = tables.TableSource(
-                tables.CsvTable(File("-", "Standard input"), stream), view, options
+                tables.CsvTable(File("-", "Standard input"), stream, options.delimiter),
+                view,
+                options,
             )
     source.files = ()
     return source

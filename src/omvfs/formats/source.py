@@ -43,6 +43,8 @@ class ReadOptions:
     new_features: NewFeatures = "error"
     # Kinds of columns of a table; or the table, as a model or another part of it knows it.
     columns: Any = None
+    # What stands between the values of CSV; by default its first lines tell.
+    delimiter: str | None = None
 
     def __post_init__(self) -> None:
         if twice := [name for name in self.keep if name in self.drop]:

@@ -22,7 +22,7 @@ from omvfs.data.table import LOOKED_AT, NUMBERS
 from omvfs.data.table import Table as Columns
 from omvfs.data.views import Views
 from omvfs.disk import PathLike
-from omvfs.formats.files import File, FileSource, reading
+from omvfs.formats.files import File, FileSource, reading, reason_of
 from omvfs.formats.source import (
     Chunk,
     Cursor,
@@ -58,6 +58,12 @@ _MOST_COLUMNS = 20_000
 _ENTRIES = 1 << 16
 # The columns of a table of one entry a line.
 _LONG = {"row", "feature", "value"}
+# What pyarrow says of a row of CSV that it cannot read.
+_WRONG = re.compile(
+    r"(?:In CSV column #(?P<column>\d+)|CSV parse error): Row #(?P<row>\d+): (?P<why>.*)"
+)
+_INVALID = re.compile("error to (.*): invalid value ('.*)")
+_KINDS = {"double": "a number", "int64": "a whole number", "bool": "true or false"}
 # More empty rows than so many, and so many for each entry, are taken for damage.
 _EMPTY = 1_000_000, 1_000
 
@@ -99,12 +105,12 @@ class Table(ABC):
         return pa.Table.from_batches(found)
 
 
-def open_table(given: PathLike | File | Table) -> Table:
+def open_table(given: PathLike | File | Table, delimiter: str | None = None) -> Table:
     """Return a table by the ending of its file, or as it is if it is one."""
     if isinstance(given, Table):
         return given
-    file = File(given)
-    kinds: dict[str, Any] = {".parquet": _Parquet, ".csv": CsvTable, ".tsv": CsvTable}
+    file, text = File(given), partial(CsvTable, delimiter=delimiter)
+    kinds: dict[str, Any] = {".parquet": _Parquet, ".csv": text, ".tsv": text}
     with reading(file):
         table: Table = kinds.get(file.ending, _Feather)(file)
     return table
@@ -186,18 +192,21 @@ class _Feather(Table):
 class CsvTable(Table):
     """CSV with a header, a row a line: of a file, or of a stream that is read as it comes."""
 
-    def __init__(self, file: File, stream: Stream | None = None) -> None:
+    def __init__(
+        self, file: File, stream: Stream | None = None, delimiter: str | None = None
+    ) -> None:
         super().__init__(file)
         self._stream = stream
+        delimiter = None if delimiter is None else delimiter_of(delimiter)
         with reading(file):
             if stream is None:
                 with file.open_text() as opened:
-                    rows = islice(_whole_rows(read_lines(opened, str(file))), _FIRST_LINES)
-                    first = [line for line, _ in rows]
+                    found = _whole_rows(read_lines(opened, str(file)), delimiter)
+                    first = [line for line, _ in islice(found, _FIRST_LINES)]
             else:
                 first = [stream.header(), stream.first()]
-            self._dialect = Dialect.of(first)
-            self.columns = _parsed(first, self._dialect).schema
+            self._dialect = Dialect.of(first, delimiter)
+            self.columns = _parsed(first, self._dialect, threads=False).schema
 
     def type_of(self, name: str) -> Any:
         """Return the type of text, as which all is kept."""
@@ -209,11 +218,47 @@ class CsvTable(Table):
         """Yield n rows at a time, when they are there."""
         convert = self._types(numbers, others, kept)
         with self._rows(row) as rows:
-            while batch := [line for line, _ in islice(rows, n)]:
-                with reading(self.file, f" near row {row + 1:,}"):
-                    table = _parsed(batch, self._dialect, self.columns.names, convert)
+            while batch := list(islice(rows, n)):
+                try:
+                    lines = [line for line, _ in batch]
+                    table = _parsed(lines, self._dialect, self.columns.names, convert)
+                except pa.ArrowException as error:
+                    raise self._wrong(batch, row, convert) from error
                 row += len(batch)
                 yield from table.combine_chunks().to_batches()
+
+    def _wrong(
+        self, batch: Sequence[tuple[bytes, Cursor]], row: int, convert: Mapping[str, Any]
+    ) -> SourceError:
+        """Return the error of rows of which one cannot be read: which, and what is wrong there."""
+        where, why = f"near row {row + 1:,}", ""
+        try:
+            # One thread counts the rows.
+            _parsed([line for line, _ in batch], self._dialect, self.columns.names, convert, False)
+        except pa.ArrowException as error:
+            why = reason_of(error)
+        if told := _WRONG.fullmatch(why):
+            line, place = batch[int(told["row"]) - 1]
+            where, why = f"in row {row + int(told['row']):,}", told["why"]
+            if self._stream is None:
+                where += f" (line {self._number_of(line, place):,})"
+            if value := _INVALID.search(why):
+                name, kind = self.columns.names[int(told["column"])], value[1]
+                remedy = f": columns={{{name!r}: 'category'}} (--column {name}=category)"
+                return SourceError(
+                    f"{self.file} has {value[2]} {where}, column {name!r}; expected "
+                    f"{_KINDS.get(kind, kind)}, as in its first lines. Correct it"
+                    f"{'' if kind == 'int64' else f', or say what the column is{remedy}'}."
+                )
+        return SourceError(f"{self.file} cannot be read {where}: {why}")
+
+    def _number_of(self, row: bytes, place: Cursor) -> int:
+        """Return the number of the line at which a row begins that ends at a place."""
+        number = passed = 0
+        with self.file.open_text() as opened:
+            while passed < place["byte"]:
+                number, passed = number + 1, passed + len(opened.readline())
+        return number - row.count(b"\n")
 
     def _types(
         self, numbers: Sequence[str], others: Sequence[str], kept: Sequence[str]
@@ -236,10 +281,10 @@ class CsvTable(Table):
     def _rows(self, row: int) -> Iterator[Iterator[tuple[bytes, Cursor]]]:
         """Give the lines from a row on."""
         if self._stream is not None:
-            yield _whole_rows(self._stream.lines({"row": row}))
+            yield _whole_rows(self._stream.lines({"row": row}), self._dialect.delimiter)
             return
         with self.file.open_text() as opened:
-            found = _whole_rows(read_lines(opened, str(self.file)))
+            found = _whole_rows(read_lines(opened, str(self.file)), self._dialect.delimiter)
             passed = sum(1 for _ in islice(found, row + 1)) - 1
             if passed < row:
                 raise fewer_rows(str(self.file), passed, row)
@@ -343,27 +388,50 @@ class Dialect(NamedTuple):
     decimal: str = "."
 
     @classmethod
-    def of(cls, lines: Sequence[bytes]) -> "Dialect":
-        """Return how some lines are written, the first of which names the columns."""
+    def of(cls, lines: Sequence[bytes], delimiter: str | None = None) -> "Dialect":
+        """Return how some lines are written, the first of which names the columns.
+
+        Values are delimited by what most lines have as often as the first, and that most often.
+
+        Examples
+        --------
+        >>> Dialect.of([b"first, last;height", b"Ada;1,62", b"Bo;1,8"])
+        Dialect(delimiter=';', decimal=',')
+        """
         # What stands in quotes is not looked at.
-        bare = [re.sub(rb'"[^"]*"', b"", line).decode(errors="replace") for line in lines[:50]]
-        found = max(_DELIMITERS, key=lambda sign: bare[0].count(sign) if bare else 0)
-        values = [value for line in bare[1:] for value in line.split(found)]
-        comma = sum(bool(_COMMA.fullmatch(value)) for value in values)
-        point = sum(bool(_POINT.fullmatch(value)) for value in values)
-        return cls(found, "," if found != "," and comma > point else ".")
+        bare = [re.sub(rb'"[^"]*"', b"", line).decode(errors="replace") for line in lines] or [""]
+
+        def fit(sign: str) -> tuple[int, int]:
+            n = bare[0].count(sign)
+            return sum(line.count(sign) == n for line in bare) if n else 0, n
+
+        found = max(_DELIMITERS, key=fit) if delimiter is None else delimiter
+        if found == ",":
+            return cls(found)
+        value = rf"(?<![^{re.escape(found)}])\s*-?\d+{{}}\d+\s*(?![^{re.escape(found)}])"
+        signs = [re.compile(value.format(re.escape(sign))) for sign in ",."]
+        comma, point = (sum(len(own.findall(line)) for line in bare[1:]) for own in signs)
+        return cls(found, "," if comma > point else ".")
 
 
-_COMMA, _POINT = re.compile(r"\s*-?\d+,\d+\s*"), re.compile(r"\s*-?\d+\.\d+\s*")
+def delimiter_of(given: str) -> str:
+    """Return the sign between values, as it was given: a tab may be typed as ``\\t`` or tab."""
+    sign = {"\\t": "\t", "tab": "\t"}.get(given, given)
+    if len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n':
+        raise SourceError(
+            f"Got delimiter {given!r}; expected one sign that stands between values, such as ';', "
+            "or tab (--delimiter tab)."
+        )
+    return sign
 
 
-# Values in quotes, and one whose quotes do not end. Elsewhere a quote is a sign like others.
-_QUOTED = re.compile(rb'(^|[,;\t|])[ ]*"(?:[^"]|"")*"')
-_OPEN = re.compile(rb'(^|[,;\t|])[ ]*"')
-
-
-def _whole_rows(lines: Iterable[tuple[bytes, Cursor]]) -> Iterator[tuple[bytes, Cursor]]:
+def _whole_rows(
+    lines: Iterable[tuple[bytes, Cursor]], delimiter: str | None = None
+) -> Iterator[tuple[bytes, Cursor]]:
     """Yield rows of CSV, whose texts in quotes may go over several lines."""
+    # Values in quotes, and one whose quotes do not end. Elsewhere a quote is a sign like others.
+    before = b"(^|[" + re.escape(delimiter or _DELIMITERS).encode() + b"])[ ]*"
+    quoted, begins = re.compile(before + b'"(?:[^"]|"")*"'), re.compile(before + b'"')
     begun = b""
     for line, cursor in lines:
         if not begun and b'"' not in line:
@@ -372,7 +440,7 @@ def _whole_rows(lines: Iterable[tuple[bytes, Cursor]]) -> Iterator[tuple[bytes, 
         begun = begun + b"\n" + line if begun else line
         if len(begun) > MAX_LINE_BYTES:
             raise SourceError("A text in quotes does not end. Close it, or double quotes in texts.")
-        if not _OPEN.search(_QUOTED.sub(rb"\1", begun)):
+        if not begins.search(quoted.sub(rb"\1", begun)):
             yield begun, cursor
             begun = b""
     if begun:
@@ -384,11 +452,12 @@ def _parsed(
     dialect: Dialect,
     names: list[str] | None = None,
     convert: Mapping[str, Any] | None = None,
+    threads: bool = True,
 ) -> Any:
     """Return lines of CSV as a table; the first names the columns unless names are given."""
     # A block has room for a line at least.
     block = max(1 << 20, 2 * max(map(len, rows), default=0))
-    read = csv.ReadOptions(column_names=names, block_size=block)
+    read = csv.ReadOptions(column_names=names, block_size=block, use_threads=threads)
     text = io.BytesIO(b"".join(row + b"\n" for row in rows))
     how = {
         "parse_options": csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
@@ -832,7 +901,7 @@ def _array(column: Any) -> NDArray[Any]:
 
 def open_reader(file: File, view: str, options: ReadOptions) -> Source:
     """Open a file for `open_source`: in long form if its columns say so."""
-    table = open_table(file)
+    table = open_table(file, options.delimiter)
     with reading(file):
         names = set(table.columns.names)
         data = names - index_of(table.columns) - {*options.drop, *options.keep}
