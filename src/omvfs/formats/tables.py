@@ -415,7 +415,7 @@ class Dialect(NamedTuple):
 
 
 def delimiter_of(given: str) -> str:
-    """Return the sign between values, as it was given: a tab may be typed as ``\\t`` or tab."""
+    r"""Return the sign between values, as it was given: a tab may be typed as ``\t`` or tab."""
     sign = {"\\t": "\t", "tab": "\t"}.get(given, given)
     if len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n':
         raise SourceError(

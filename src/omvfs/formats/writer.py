@@ -135,7 +135,7 @@ class Writer(ABC):
         if compression == ".gz":
             opened = self._stack.enter_context(gzip.GzipFile(fileobj=opened, mode="wb"))
         elif compression == ".bz2":
-            opened = self._stack.enter_context(bz2.open(opened, "wb"))
+            opened = self._stack.enter_context(bz2.BZ2File(opened, "wb"))
         elif compression == ".zst":
             pa = imported("pyarrow", f"Writing {self._path}")
             packed = pa.CompressedOutputStream(pa.PythonFile(opened, "w"), "zstd")
