@@ -380,11 +380,92 @@ def test_a_table_and_json_lines_join(tmp_path, left, right):
     assert got == [(1 + k % 3, k / 2) for k in sorted(left & right)]
 
 
-def test_keys_that_do_not_rise_are_named():
+@settings(max_examples=40, deadline=None)
+@given(several, st.integers(1, 9), st.sampled_from(["inner", "outer"]), st.randoms())
+def test_rows_in_any_order_join_as_sorted_ones(parts, batch_size, join, random):
+    parts = [sorted(own) for own in parts]
+    mixed = [random.sample(own, len(own)) for own in parts]
+    chunks, others = (list(joined(own, join).chunks(batch_size)) for own in (parts, mixed))
+    for chunk, other in zip(chunks, others, strict=True):
+        assert chunk.keys.tolist() == other.keys.tolist()
+        for view in chunk.views.names:
+            np.testing.assert_array_equal(chunk.views[view], other.views[view])
+            np.testing.assert_array_equal(chunk.views.has(view), other.views.has(view))
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv.bz2", "parquet", "feather", "jsonl"])
+def test_files_in_any_order_are_aligned_by_a_key(tmp_path, ending, caplog, capsys):
+    ids = np.random.default_rng(1).permutation(60)
+    for view, order in (("text", ids), ("image", np.arange(60))):
+        rows = {f"{view}__{name}": X[order, j] for j, name in enumerate(NAMES)}
+        place = tmp_path / f"{view}.{ending}"
+        frame = pd.DataFrame({"id": [f"c{i:02}" for i in order], "note": order.astype(str), **rows})
+        if ending == "jsonl":
+            lines = zip(frame["id"], order.tolist(), X[order].tolist(), strict=True)
+            words(place, *({"id": i, "note": str(n), view: own} for i, n, own in lines))
+        elif ending == "tsv.bz2":
+            frame.to_csv(place, sep="\t", index=False)
+        else:
+            put(frame, place)
+    files = [tmp_path / f"{view}.{ending}" for view in ("text", "image")]
+
+    def opened():
+        return open_source(*files, key="id", keep=["note"])
+
+    with caplog.at_level("INFO"), opened() as source:
+        chunks = list(source.chunks(13))
+    assert [each.getMessage() for each in caplog.records] == [
+        "text is not sorted by its keys: all its 60 rows are held in memory."
+    ]
+    assert [key for chunk in chunks for key in chunk.keys] == [f"c{i:02}" for i in range(60)]
+    assert [n for chunk in chunks for n in chunk.kept["note"]] == [str(i) for i in range(60)]
+    for view in ("text", "image"):
+        np.testing.assert_array_equal(np.vstack([c.views[view] for c in chunks]), X)
+    check_source(opened)
+    out = ["--key", "id", "--drop", "note", "-k", "2", "-n", "3", "-o", str(tmp_path / "out")]
+    assert run_app(["select", *map(str, files), *out]) == 0
+    assert "60 rows are held in memory" in capsys.readouterr().err
+
+
+def test_categories_in_any_order_are_aligned_by_a_key(tmp_path):
+    plans = ["pro", "free", "team", "free", "new"] * 12
+    a = pd.DataFrame({"id": range(60), "plan": plans, "x": np.arange(60) % 7 / 2})
+    put(a.sample(frac=1, random_state=0), tmp_path / "a.csv")
+    put(pd.DataFrame({"id": range(60), "b__y": np.arange(60) / 4}), tmp_path / "b.csv")
+    views = read(tmp_path / "a.csv", tmp_path / "b.csv", key="id")
+    found = views["categories"].toarray().argmax(axis=1)
+    names = views.feature_names["categories"]
+    assert [names[j] for j in found] == [f"plan={plan}" for plan in plans]
+
+
+def test_numbers_of_rows_that_differ_name_what_could_be_the_key(tmp_path):
+    rows = {"customer_id": range(60), "area": range(60), "x": 0.5}
+    for ending in ("csv", "parquet", "jsonl"):
+        left, right = (tmp_path / f"{name}.{ending}" for name in "ab")
+        ours, theirs = pd.DataFrame(rows), pd.DataFrame(rows).rename(columns={"x": "y"})[:50]
+        if ending == "jsonl":
+            ours.to_json(left, orient="records", lines=True)
+            theirs.to_json(right, orient="records", lines=True)
+        else:
+            put(ours, left)
+            put(theirs, right)
+        inputs = f"a={left}", f"b={right}"
+        with pytest.raises(
+            SourceError,
+            match=r"rows: a (52 or more|60), b 50\. Views are aligned by row; if a column tells "
+            r"the rows apart, .* key='customer_id' \(--key customer_id\); both have 'area',",
+        ):
+            read(*inputs)
+        assert len(read(*inputs, key="customer_id", drop=["area"], join="inner")) == 50
+    np.save(tmp_path / "c.npy", X[:3])
+    with pytest.raises(SourceError, match="the same rows in the same order"):
+        open_source(tmp_path / "c.npy", tmp_path / "a.parquet")
+
+
+def test_keys_that_cannot_be_matched_are_named():
     for own, sentence in [
-        ([1, 3, 2], "2 comes after 3"),
-        ([1, 2, 2], "2 comes after 2"),
-        ([1, 2, 3, 4, 5, 8, 7], "7 comes after 8"),
+        ([1, 2, 2], "v0 has the key 2 in row 2 and again in row 3; .* or align by a column"),
+        ([5, 1, 2, 3, 5], "key 5 in row 1 and again in row 5"),
         (["a", "b"], "different types"),
         ([1, "b"], "neither all"),
         ([1.5, 2.5], "neither all"),

@@ -288,8 +288,8 @@ def known_words(given: Sequence[str]) -> "Schema":
 # What `--help` says of the options.
 _TEXTS = {
     "view": "Read this view only; repeat it for more.",
-    "key": "Column by which the rows of several files are matched; each file must be sorted by "
-    "it. A row that a file has not lacks its views.",
+    "key": "Column by which the rows of several files are matched; a file that is not sorted by "
+    "it is held in memory. A row that a file has not lacks its views.",
     "join": "With --key: outer, rows that any file has; or inner, rows that all files have.",
     "drop": "Column to leave out, such as a label; repeat it for more.",
     "keep": "Column that is not learned from but written with the rows, such as a label or an "

@@ -1,5 +1,6 @@
 """Several sources as one: rows below rows, views beside views, or joined by a key."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import reduce
@@ -10,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.data.schema import Schema, listed
+from omvfs.data.schema import NewFeatures, Schema, listed
 from omvfs.data.views import Views
 from omvfs.formats.source import (
     Chunk,
@@ -27,6 +28,7 @@ from omvfs.formats.source import (
 from omvfs.parameters import one_of
 
 Join: TypeAlias = Literal["outer", "inner"]
+_logger = logging.getLogger(__name__)
 
 
 class Appended(Source):
@@ -65,6 +67,7 @@ class Appended(Source):
         self.other_views = tuple(dict.fromkeys(v for part in parts for v in part.other_views))
         self.kept = self._kept_by_all()
         self.grows = any(part.grows for part in self._parts)
+        self.may_be_keys = frozenset.intersection(*(part.may_be_keys for part in parts))
         self.table = self._parts[0].table
         # Rows may be added to the last part alone.
         fixed = [file.fixed() for part in self._parts[:-1] for file in part.files]
@@ -235,8 +238,7 @@ class SideBySide(Source):
         """Return how many rows all parts have, as far as they know."""
         known = {name: part.n_rows for name, part in self._parts.items() if part.n_rows is not None}
         if len(set(known.values())) > 1:
-            counts = ", ".join(f"{name} {n:,}" for name, n in known.items())
-            raise SourceError(f"Got different numbers of rows: {counts}. Views are aligned by row.")
+            raise _not_aligned({name: f"{n:,}" for name, n in known.items()}, self._parts)
         return next(iter(known.values()), None)
 
     @property
@@ -276,10 +278,9 @@ class SideBySide(Source):
         if any(chunk.start != start for chunk in there):
             raise of_other_inputs(f"not all of {listed(self._parts)} go on at row {start:,}")
         if len(set(lengths)) > 1:
-            ends = ", ".join(
-                f"{name} {start + n:,}" for name, n in zip(self._parts, lengths, strict=True)
-            )
-            raise SourceError(f"Got different numbers of rows: {ends}. Views are aligned by row.")
+            more = ["" if n < max(lengths) else " or more" for n in lengths]
+            ends = (f"{start + n:,}{own}" for n, own in zip(lengths, more, strict=True))
+            raise _not_aligned(dict(zip(self._parts, ends, strict=True)), self._parts)
         views = Views.beside(chunk.views for chunk in there)
         places = {name: chunk.cursor for name, chunk in zip(self._parts, there, strict=True)}
         cursor = {"row": start + lengths[0], "parts": places}
@@ -291,6 +292,21 @@ class SideBySide(Source):
         with ExitStack() as stack:
             for part in self._all.values():
                 stack.callback(part.close)
+
+
+def _not_aligned(n_rows: Mapping[str, str], parts: Mapping[str, Source]) -> SourceError:
+    """Return the error of views of different numbers of rows, and by what they could be aligned."""
+    shared = sorted(frozenset.intersection(*(part.may_be_keys for part in parts.values())))
+    said = ", ".join(f"{name} {n}" for name, n in n_rows.items())
+    remedy = "give all of them the same rows in the same order"
+    if shared:
+        # The last letters tell an identifier, as a rule.
+        best = min(shared, key=lambda name: not name.lower().endswith("id"))
+        remedy = f"if a column tells the rows apart, align by it: key={best!r} (--key {best}); "
+        remedy += f"{'both' if len(parts) == 2 else 'all'} have {some(shared)}"
+    return SourceError(
+        f"Got different numbers of rows: {said}. Views are aligned by row; {remedy}."
+    )
 
 
 def same_of_all(parts: Mapping[str, Kept]) -> Kept:
@@ -312,14 +328,15 @@ def same_of_all(parts: Mapping[str, Kept]) -> Kept:
 
 
 class Joined(SideBySide):
-    r"""Several sources, each sorted by its keys: the rows whose keys any of them has, or all.
+    r"""Several sources with keys: the rows whose keys any of them has, or all, sorted by them.
 
-    The keys of all sources are read first, and held in memory; of their rows a few chunks.
+    The keys of all sources are read first, and held in memory; of their rows a few chunks, or all
+    if their keys do not rise.
 
     Parameters
     ----------
     parts : mapping of str to Source
-        Their chunks have `keys`, which rise. By names that tell them apart.
+        Their chunks have `keys`, each once. By names that tell them apart.
     only_keys : mapping of str to Source, default=None
         More sources, whose views are left out. Rows that all must have must be in them too.
     join : {"outer", "inner"}, default="outer"
@@ -362,11 +379,11 @@ class Joined(SideBySide):
         if cursor is not None and cursor.get("join") != self._join:
             raise of_other_inputs(f"it has the join {cursor.get('join')!r}; got {self._join!r}")
         own = {name: _keys_of(name, part) for name, part in self._all.items()}
-        keys = self._joined_keys(own)
+        keys = self._joined_keys({name: own[name][0] for name in own})
         if row > len(keys):
             raise fewer_rows(self.name, len(keys), row)
         readers = {
-            name: _KeyedReader(part, own[name], batch_size) for name, part in self._all.items()
+            name: _KeyedReader(part, *own[name], batch_size) for name, part in self._all.items()
         }
         for start in range(row, len(keys), batch_size):
             wanted = keys[start : start + batch_size]
@@ -397,33 +414,45 @@ class Joined(SideBySide):
         return found
 
 
-def _keys_of(name: str, part: Source) -> NDArray[Any]:
-    """Return the keys of all rows of a source, which must rise."""
+def _keys_of(name: str, part: Source) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
+    """Return the keys of all rows of a source, sorted, and whose they are if they do not rise."""
     keys = part.keys()
     given = keys.tolist()
     if len({type(key) for key in given}) > 1 or not all(
         isinstance(k, str | int) for k in given[:1]
     ):
         raise SourceError(f"{name} has keys that are neither all whole numbers nor all strings.")
-    for a, b in pairwise(given):
-        if a >= b:
-            raise SourceError(
-                f"{name} is not sorted by its keys, or has one twice: {b!r} comes after {a!r}. "
-                "Sort it by its key."
-            )
-    return keys
+    if all(a < b for a, b in pairwise(given)):
+        return keys, None
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    if len(twice := np.flatnonzero(keys[1:] == keys[:-1])):
+        first, second = order[twice[0] : twice[0] + 2] + 1
+        raise SourceError(
+            f"{name} has the key {keys[twice[0]]!r} in row {first:,} and again in row {second:,}; "
+            "expected every key once. Leave one of these rows out, or align by a column that tells "
+            "rows apart: key=... (--key NAME)."
+        )
+    told = name, f"{len(keys):,}"
+    _logger.info("%s is not sorted by its keys: all its %s rows are held in memory.", *told)
+    return keys, order
 
 
 class _KeyedReader:
-    """The rows of a source, asked for by keys that rise."""
+    """The rows of a source, asked for by keys that rise; all are held if they are in an order."""
 
-    def __init__(self, part: Source, keys: NDArray[Any], batch_size: int) -> None:
-        self._keys, self._chunks = keys, part.chunks(batch_size)
+    def __init__(
+        self, part: Source, keys: NDArray[Any], order: NDArray[np.intp] | None, batch_size: int
+    ) -> None:
+        self._keys, self._order, self._chunks = keys, order, part.chunks(batch_size)
         self._schema = part.schema
+        self._new: NewFeatures = "grow" if part.grows else "error"
         # Rows that were read and not asked for yet, and the number of the first.
         self._held: Views | None = None
         self._kept: dict[str, NDArray[Any]] = {name: np.zeros(0, object) for name in part.kept}
         self._start = 0
+        if order is not None:
+            self._take([*self._chunks])
 
     def rows(self, wanted: NDArray[Any]) -> tuple[Views, Kept, NDArray[np.intp]]:
         """Return the rows that have some of the keys, what goes along, and which of the keys."""
@@ -436,21 +465,27 @@ class _KeyedReader:
         while len(common) and self._start + len(self._held or ()) < end:
             if (chunk := next(self._chunks, None)) is None:
                 raise SourceError("An input has fewer rows than keys: it has changed meanwhile.")
-            self._held = Views.concat([self._held, chunk.views]) if self._held else chunk.views
-            self._kept = {n: np.concatenate([k, chunk.kept[n]]) for n, k in self._kept.items()}
+            self._take([chunk])
             self._cut(first)
         if self._held is None:  # no row was read yet
             described = zip(self._schema.names, self._schema.widths, strict=True)
             empty = {view: sp.csr_array((0, width)) for view, width in described}
             self._held = Views(empty, feature_names=known_names(self._schema))
-        rows = places - self._start
+        rows = places - self._start if self._order is None else self._order[places]
         found = self._held[rows], {name: kept[rows] for name, kept in self._kept.items()}
         self._cut(end)
         return *found, np.searchsorted(wanted, common)
 
+    def _take(self, chunks: Sequence[Chunk]) -> None:
+        """Hold more rows."""
+        held = [] if self._held is None else [self._held]
+        self._held = Views.concat([*held, *(chunk.views for chunk in chunks)], self._new)
+        kept = self._kept.items()
+        self._kept = {n: np.concatenate([own, *(c.kept[n] for c in chunks)]) for n, own in kept}
+
     def _cut(self, row: int) -> None:
-        """Let go of the rows before one."""
-        if self._held is not None:
+        """Let go of the rows before one, unless all are held."""
+        if self._held is not None and self._order is None:
             n = min(max(row - self._start, 0), len(self._held))
             self._held, self._start = self._held[n:], self._start + n
             self._kept = {name: kept[n:] for name, kept in self._kept.items()}

@@ -191,7 +191,8 @@ def open_source(
     views : sequence of str, default=None
         Which views to read; by default all. Others are not looked at.
     key : str, default=None
-        Column by which tables and JSON Lines are aligned instead, all of them sorted by it.
+        Column by which tables and JSON Lines are aligned instead. Files that are not sorted by it
+        are held in memory.
     join : {"outer", "inner"}, default="outer"
         With a key: rows whose keys any of them has, which lack the views of the others; or only
         those that all have, whatever views are read.

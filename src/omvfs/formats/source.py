@@ -137,6 +137,8 @@ class Source(ABC):
     header : frozenset of str, or None
         What all files have in common that one table is cut into: names of columns, or of views.
         None if files of this kind do not tell, or are never cut.
+    may_be_keys : frozenset of str
+        Columns by which its rows could be aligned with those of others.
     annotated : bool
         Whether its files say more of rows and columns, which files of the same kind can keep.
     alone : str
@@ -153,6 +155,7 @@ class Source(ABC):
     other_views: tuple[str, ...] = ()
     kept: Mapping[str, Any] = NOTHING
     header: frozenset[str] | None = None
+    may_be_keys: frozenset[str] = frozenset()
     annotated: bool = False
     alone: str = ""
     grows: bool = False

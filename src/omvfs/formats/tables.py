@@ -514,6 +514,7 @@ class TableSource(FileSource):
         self._as_written: list[str] = []
         with reading(self._file):
             there = frozenset(self._table.columns.names)
+            self.may_be_keys = frozenset(c.name for c in self._table.columns if is_key(c.type))
             self.dropped = frozenset(options.drop) & there
             self.kept = {name: self._table.type_of(name) for name in options.keep if name in there}
             self._columns = self._by_view(view)

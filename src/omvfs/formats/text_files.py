@@ -243,6 +243,7 @@ class JsonLinesSource(FileSource):
         """Tell which of the values that were asked for are there."""
         options = self._options
         self.dropped = frozenset(options.drop) & self._names.keys()
+        self.may_be_keys = frozenset(self._names.keys() - self._features)
         self.kept = dict.fromkeys(name for name in options.keep if name in self._names)
         asked = {*options.drop, *options.keep, options.key, *(options.views or self._names)}
         self.other_views = tuple(name for name in self._names if name not in asked)
