@@ -106,7 +106,8 @@ def test_a_log_of_texts_tags_and_nested_keys_is_one_command(tmp_path, monkeypatc
     np.testing.assert_array_equal(*(model.view_scores_["numbers"] for model in models))
 
 
-def test_a_key_that_comes_late_is_told(tmp_path, capsys):
+def test_a_key_that_comes_late_is_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("omvfs.formats.tables.LOOKED_AT", 1_000)
     frame, _ = tickets(1_200)
     path = log(tmp_path / "log.jsonl", frame)
     with path.open("a") as file:

@@ -97,20 +97,20 @@ def test_the_delimiter_may_be_given(tmp_path):
 
 
 def test_a_value_of_csv_that_is_no_number_is_named_with_its_place(tmp_path):
-    path, lines = tmp_path / "x.csv", [f"{i},{i % 5},{i % 7},true" for i in range(1600)]
+    path, lines = tmp_path / "x.csv", [f"{i},{i % 5},{i % 7},true" for i in range(10_600)]
     lines[10] = '10,"1\n",3,false\n\n'
     for column, value, said in (
         (
             2,
             "A1",
-            r"'A1' in row 1,501 \(line 1,505\), column 'b'; .*columns=\{'b': 'category'\} \(--col",
+            r"'A1' in row 10,501 \(line 10,505\), column 'b'; .*columns=\{'b': 'category'\} \(--",
         ),
-        (0, "k7", r"'k7' in row 1,501 .* 'id'; expected a whole number, .*Correct it\.$"),
-        (1, "1,2", r"cannot be read in row 1,501 \(line 1,505\): Expected 4 columns, got 5"),
+        (0, "k7", r"'k7' in row 10,501 .* 'id'; expected a whole number, .*Correct it\.$"),
+        (1, "1,2", r"cannot be read in row 10,501 \(line 10,505\): Expected 4 columns, got 5"),
     ):
-        values = lines[1500].split(",")
+        values = lines[10_500].split(",")
         values[column] = value
-        rows = [*lines[:1500], ",".join(values), *lines[1501:]]
+        rows = [*lines[:10_500], ",".join(values), *lines[10_501:]]
         path.write_text("\n".join(["id,a,b,c", *rows]))
         with pytest.raises(SourceError, match=said):
             list(open_source(path, key="id").chunks(200))

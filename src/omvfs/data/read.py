@@ -217,11 +217,10 @@ def _beside(X: Any, columns: Any, may_lack: bool) -> Views:
     given = {} if known else dict(columns or {})
     tables: dict[str, Table] = {}
     for name, block in blocks.items():
-        own = given and labels_of(block).names
-        asked = {
-            column: kind for column, kind in given.items() if own is not None and column in own
-        }
-        if known and (table := columns.of_source(name)) is not None:
+        frame = frame_of(block) if given or known else None
+        own = () if frame is None else tuple(map(str, frame.columns))
+        asked = {column: kind for column, kind in given.items() if column in own}
+        if known and frame is not None and (table := columns.of_source(name, own)) is not None:
             tables[name] = table.extended(block) if may_lack else table
         elif not known and (asked or is_mixed(block)):
             tables[name] = Table.of(block, asked)
@@ -533,9 +532,11 @@ def find_suspects(views: Views, steps: Mapping[str, Sequence[str]] | None = None
         much = max(_MOST, min(_NEARLY_ALL, _TIMES_EVEN / (len(others) + 1)))
         if share > much and _vary_together(take_columns(X, others), spread[others]):
             # Rows of unit norm have lost what one column hides.
-            kept = [step for step in steps.get(view, ()) if step not in ("l2", "fill")]
+            kept = [step for step in steps.get(view, ()) if step != "l2"]
             asked = {**steps, view: [*kept, "standardize"]}
-            prepare = tuple(f"{v}:{step}" for v, own in asked.items() for step in own)
+            # What a table lacks is filled without being asked.
+            pairs = ((v, step) for v, own in asked.items() for step in own if step != "fill")
+            prepare = tuple(f"{v}:{step}" for v, step in pairs)
             found.append(Suspect(view, j if names is None else names[j], share, prepare))
     return found
 

@@ -185,10 +185,19 @@ class Table:
         columns = (replace(column, source=source, prefix=prefix) for column in self.columns)
         return replace(self, columns=tuple(columns))
 
-    def of_source(self, source: str) -> "Table | None":
-        """Return the columns of one of several inputs, all if there is but one; None if none."""
-        own = tuple(column for column in self.columns if column.source in ("", source))
-        return replace(self, columns=own) if own else None
+    def of_source(self, source: str, names: Iterable[str]) -> "Table | None":
+        """Return the columns of one of several inputs: that of its name, else one of its columns.
+
+        None if there is none.
+        """
+        by_source: dict[str, list[Column]] = {}
+        for column in self.columns:
+            by_source.setdefault(column.source, []).append(column)
+        for each in (source, *by_source):
+            own = replace(self, columns=tuple(by_source.get(each, ())))
+            if own.columns and (each in ("", source) or {*own.named(*USED)} <= {*names}):
+                return own
+        return None
 
     def __add__(self, other: "Table") -> "Table":
         """Return the columns of two tables that stand beside each other."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import reduce
 from itertools import pairwise
+from operator import add
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.data.schema import NewFeatures, Schema, listed
+from omvfs.data.table import Table
 from omvfs.data.views import Views
 from omvfs.formats.source import (
     Chunk,
@@ -66,15 +68,26 @@ class Appended(Source):
         self.dropped = frozenset[str]().union(*(part.dropped for part in parts))
         self.other_views = tuple(dict.fromkeys(v for part in parts for v in part.other_views))
         self.kept = self._kept_by_all()
-        self.grows = any(part.grows for part in self._parts)
         self.may_be_keys = frozenset.intersection(*(part.may_be_keys for part in parts))
-        self.table = self._parts[0].table
         # Rows may be added to the last part alone.
         fixed = [file.fixed() for part in self._parts[:-1] for file in part.files]
         self.files = (*fixed, *self._parts[-1].files)
-        for part in self._parts[1:]:
-            part.adopt(self.table)
-        schemas = [part.schema for part in parts]
+        if len(parts) > 1 and any(part.table is not None for part in self._parts):
+            self.adopt(Table.of_parts(map(_table_of, self._parts)))
+        else:
+            self._agree()
+
+    def adopt(self, table: Any) -> None:
+        """Take the columns of all parts for what a table says; see `Source.adopt`."""
+        for part in self._parts:
+            part.adopt(table)
+        self._agree()
+
+    def _agree(self) -> None:
+        """Have the same views and features in all parts."""
+        self.table = self._parts[0].table
+        self.grows = any(part.grows for part in self._parts)
+        schemas = [part.schema for part in self._parts]
         self._schema = together(schemas)
         for part, own in zip(self._parts, schemas, strict=True):
             if own != self._schema and (views := part.conform(self._schema)):
@@ -158,6 +171,16 @@ class Appended(Source):
                 stack.callback(part.close)
 
 
+def _table_of(part: Source) -> Table:
+    """Return the columns of a part of a table, which must be one."""
+    table: Table | None = part.as_table()
+    if table is None:
+        raise SourceError(
+            f"{part.name} is no table as others are. Give all parts the same columns."
+        )
+    return table
+
+
 def together(schemas: Sequence[Schema]) -> Schema:
     """Return a schema with all that several have, in the order of appearance."""
     names: dict[str, dict[str, None]] = {}
@@ -231,7 +254,8 @@ class SideBySide(Source):
         )
         self.kept = {name: t for part in self._parts.values() for name, t in part.kept.items()}
         self.grows = any(part.grows for part in self._parts.values())
-        self.table = next(iter(self._parts.values())).table if len(self._parts) == 1 else None
+        tables = [part.table for part in self._parts.values() if part.table is not None]
+        self.table = reduce(add, tables) if tables else None
         self.files = tuple(file for part in self._all.values() for file in part.files)
 
     def _check_rows(self) -> int | None:

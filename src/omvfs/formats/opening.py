@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from omvfs.data.schema import NewFeatures, Schema, listed
+from omvfs.data.table import Table
 from omvfs.disk import PathLike, Staging
 from omvfs.formats.combined import Appended, Join, Joined, SideBySide
 from omvfs.formats.files import File, errors_of_storage, without_secrets
@@ -304,6 +305,11 @@ def _by_name(given: Sequence[Input], options: ReadOptions, stack: ExitStack) -> 
                 f"Got two inputs for view {each.name!r}; name them: other={each.place}."
             )
         found[each.name] = opened.get(id(each)) or _opened(each, options, stack)
+    tables = [name for name, part in found.items() if part.table is not None]
+    if len(found) > 1 and not isinstance(options.columns, Table):
+        for name in tables:
+            prefix = f"{name}." if len(tables) > 1 else ""
+            found[name].adopt(found[name].table.under(name, prefix))
     return found
 
 

@@ -199,8 +199,12 @@ class Source(ABC):
         """
         return self
 
+    def as_table(self) -> Any:
+        """Take the columns for those of a table, even if all are numbers; return it, or None."""
+        return self.table
+
     def adopt(self, table: Any) -> None:  # noqa: B027 (most are no tables)
-        """Take columns for what another part of the same table says that they are."""
+        """Take columns for what a table says that they are, of which this may be a part."""
 
     def conform(self, schema: Schema) -> tuple[str, ...]:
         """Have the views and features of all parts of the same rows, of which this is one.

@@ -5,7 +5,8 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from pyarrow import csv, ipc, parquet
 
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed, view_of
-from omvfs.data.table import LOOKED_AT, NUMBERS
+from omvfs.data.table import LOOKED_AT, USED
 from omvfs.data.table import Table as Columns
 from omvfs.data.views import Views
 from omvfs.disk import PathLike
@@ -51,7 +52,9 @@ _ANYTHING = ReadOptions()
 _logger = logging.getLogger(__name__)
 # Lines of CSV by which types are told, of a stream those of a chunk, and what may stand between
 # values.
-_FIRST_LINES, _CHUNK, _DELIMITERS = 1_000, 200, ",;\t|"
+_FIRST_LINES, _CHUNK, _DELIMITERS = 1_000, 200, ";\t|,"
+# Texts may be long: after so many bytes no more lines are looked at.
+_FIRST_BYTES = 1 << 24
 # A table has no more columns: pyarrow keeps a record of each in every batch.
 _MOST_COLUMNS = 20_000
 # Entries read at a time.
@@ -198,15 +201,32 @@ class CsvTable(Table):
         super().__init__(file)
         self._stream = stream
         delimiter = None if delimiter is None else delimiter_of(delimiter)
-        with reading(file):
+        with reading(file), ExitStack() as stack:
             if stream is None:
-                with file.open_text() as opened:
-                    found = _whole_rows(read_lines(opened, str(file)), delimiter)
-                    first = [line for line, _ in islice(found, _FIRST_LINES)]
+                opened = stack.enter_context(file.open_text())
+                found = _whole_rows(read_lines(opened, str(file)), delimiter)
+                first = _first_of(found, _FIRST_LINES)
             else:
                 first = [stream.header(), stream.first()]
-            self._dialect = Dialect.of(first, delimiter)
-            self.columns = _parsed(first, self._dialect, threads=False).schema
+            self._look_at(first, delimiter)
+            if not all(is_number(c.type) and not pa.types.is_null(c.type) for c in self.columns):
+                # Of texts, more lines tell more.
+                if stream is None:
+                    first += _first_of(found, LOOKED_AT + 1 - len(first))
+                else:
+                    first = [first[0], *self._head_of(stream)]
+                self._look_at(first, delimiter)
+            self._n_first = len(first) - 1
+
+    def _head_of(self, stream: Stream) -> list[bytes]:
+        """Return the first rows of a stream, but for one that the next lines go on with."""
+        lines: list[tuple[bytes, Cursor]] = [(line, {}) for line in stream.head(_CHUNK)]
+        return [row for row, _ in _whole_rows(lines, whole=False)]
+
+    def _look_at(self, first: list[bytes], delimiter: str | None) -> None:
+        """Tell by the first lines how values are written, and the types of columns."""
+        self._dialect = Dialect.of(first, delimiter)
+        self.columns = _parsed(first, self._dialect, threads=False).schema
 
     def type_of(self, name: str) -> Any:
         """Return the type of text, as which all is kept."""
@@ -273,9 +293,9 @@ class CsvTable(Table):
     def head(self, numbers: list[str], texts: list[str], n: int) -> Any:
         """Return the first rows; those of a stream stay to be read."""
         if self._stream is None:
-            return super().head(numbers, texts, n)
-        convert = self._types(numbers, [], texts)
-        return _parsed(self._stream.head(_CHUNK), self._dialect, self.columns.names, convert)
+            return super().head(numbers, texts, min(n, max(self._n_first, 1)))
+        rows, convert = self._head_of(self._stream), self._types(numbers, [], texts)
+        return _parsed(rows, self._dialect, self.columns.names, convert)
 
     @contextmanager
     def _rows(self, row: int) -> Iterator[Iterator[tuple[bytes, Cursor]]]:
@@ -301,7 +321,7 @@ class JsonTable(Table):
         super().__init__(file)
         self._stream, self._told = stream, False
         with reading(file):
-            self._first = [row for row, _ in islice(self._objects(0, peek=True), _FIRST_LINES)]
+            self._first = _first_of(self._objects(0, peek=True), LOOKED_AT)
             names = dict.fromkeys(name for row in self._first for name in row)
             values = {name: [row.get(name) for row in self._first] for name in names}
             self.columns = pa.schema([(name, _json_type(own)) for name, own in values.items()])
@@ -348,7 +368,8 @@ class JsonTable(Table):
         for name in (*numbers, *others):
             kind = pa.float64() if name in numbers else self.columns.field(name).type
             values: list[Any] = [row.get(name) for row in rows]
-            if pa.types.is_string(kind):
+            if name in others and not pa.types.is_list(kind):
+                kind = pa.string()
                 values = [value if value is None else str(value) for value in values]
             try:
                 columns[name] = pa.array(values, kind)
@@ -377,7 +398,10 @@ def _json_type(values: Sequence[Any]) -> Any:
         return pa.bool_()
     if kinds and kinds <= {int, float}:
         return pa.int64() if kinds == {int} else pa.float64()
-    return pa.list_(pa.string()) if kinds == {list} else pa.string()
+    if kinds != {list}:
+        return pa.string()
+    within = {type(each) for value in values for each in value or ()}
+    return pa.list_(pa.float64() if within <= {int, float} else pa.string())
 
 
 class Dialect(NamedTuple):
@@ -405,7 +429,9 @@ class Dialect(NamedTuple):
             n = bare[0].count(sign)
             return sum(line.count(sign) == n for line in bare) if n else 0, n
 
-        found = max(_DELIMITERS, key=fit) if delimiter is None else delimiter
+        # Commas are in texts and numbers too: of equals, the other.
+        likeliest = max(_DELIMITERS, key=fit) if any(map(bare[0].count, _DELIMITERS)) else ","
+        found = likeliest if delimiter is None else delimiter
         if found == ",":
             return cls(found)
         value = rf"(?<![^{re.escape(found)}])\s*-?\d+{{}}\d+\s*(?![^{re.escape(found)}])"
@@ -426,9 +452,9 @@ def delimiter_of(given: str) -> str:
 
 
 def _whole_rows(
-    lines: Iterable[tuple[bytes, Cursor]], delimiter: str | None = None
+    lines: Iterable[tuple[bytes, Cursor]], delimiter: str | None = None, whole: bool = True
 ) -> Iterator[tuple[bytes, Cursor]]:
-    """Yield rows of CSV, whose texts in quotes may go over several lines."""
+    """Yield rows of CSV, whose texts in quotes may go over several lines; if whole, to the end."""
     # Values in quotes, and one whose quotes do not end. Elsewhere a quote is a sign like others.
     before = b"(^|[" + re.escape(delimiter or _DELIMITERS).encode() + b"])[ ]*"
     quoted, begins = re.compile(before + b'"(?:[^"]|"")*"'), re.compile(before + b'"')
@@ -443,8 +469,18 @@ def _whole_rows(
         if not begins.search(quoted.sub(rb"\1", begun)):
             yield begun, cursor
             begun = b""
-    if begun:
+    if begun and whole:
         raise SourceError("The last text in quotes does not end: the file is cut off.")
+
+
+def _first_of(rows: Iterator[tuple[Any, Cursor]], n: int) -> list[Any]:
+    """Return the first n rows, or those of the first bytes."""
+    first: list[Any] = []
+    for row, after in islice(rows, n):
+        first.append(row)
+        if after.get("byte", 0) > _FIRST_BYTES:
+            break
+    return first
 
 
 def _parsed(
@@ -531,8 +567,9 @@ class TableSource(FileSource):
     def conform(self, schema: Schema) -> tuple[str, ...]:
         """Have the columns in the order of another part; see `Source.conform`."""
         if self.table is not None:
-            # Features come by their names, as rows bring them.
-            return tuple(view for view in schema.names if view not in self._schema.names)
+            # Features come by their names, as rows bring them; views may be missing.
+            self._schema = schema
+            return ()
         columns, lacking = {}, []
         for view, names in zip(schema.names, schema.feature_names, strict=True):
             own = {c.removeprefix(f"{view}__"): c for c in self._columns.get(view, ())}
@@ -569,8 +606,8 @@ class TableSource(FileSource):
 
     def _chunk(self, rows: Any, start: int) -> Chunk:
         if self.table is not None:
-            used = [*self._columns.get("", ()), *self._as_written]
-            views = self.table.views(rows.select(used))
+            read = rows.select([*self._columns[""], *self._as_written])
+            views = self.table.views(read, start, may_lack=True).with_views_of(self._schema)
         else:
             blocks = {view: _block(rows, names) for view, names in self._columns.items()}
             views = named(blocks, self._schema).with_gaps()
@@ -581,26 +618,35 @@ class TableSource(FileSource):
     def _look_at(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Tell what kinds columns are of; return those that are read as numbers."""
         asked = self._options.columns
-        kinds = asked.kinds if isinstance(asked, Columns) else asked or {}
-        first = self._first_rows(names, kinds)
-        if not isinstance(asked, Columns):
-            given = {name: kind for name, kind in (asked or {}).items() if name in names}
-            try:
-                asked = Columns.of(first, given)
-            except (TypeError, ValueError) as error:
-                raise SourceError(f"{self._file}: {error}") from error
-        views = asked.views(first).names
-        read, self.other_views = self._options.split(views)
-        return self._become(asked.only(read) if self.other_views else asked)
+        if isinstance(asked, Columns):
+            with self._naming_the_file():
+                return self._become(asked)
+        given = {name: kind for name, kind in (asked or {}).items() if name in names}
+        with self._naming_the_file():
+            return self._become(Columns.of(self._first_rows(names, given), given))
+
+    @contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        """Have errors of the table say which file it is."""
+        try:
+            yield
+        except SourceError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise SourceError(f"{self._file}: {error}") from error
 
     def _become(self, table: Columns) -> dict[str, list[str]]:
         """Take the columns for what a table says; return those that are read as numbers."""
-        names = [name for name in self._table.columns.names if name in table.kinds]
-        used = [n for n in table.named("number", "category", "text", "parts") if n in names]
+        read, self.other_views = self._options.split(table.view_names)
+        table = table.only(read) if self.other_views else table
+        there = {*self._table.columns.names} - {*self._keys, *self.dropped}
+        # Constants are read too, to see whether they are.
+        used = [name for name in table.named(*USED, "constant") if name in there]
         self.table = table
-        self._schema = table.views(self._first_rows(names, table.kinds)).schema
+        views = table.views(self._first_rows(used, table.kinds), may_lack=True)
+        self._schema = views.schema
         self._as_written = [n for n in used if not self._is_read_as_number(n, table.kinds)]
-        self.grows = self._schema.names != (NUMBERS,)
+        self.grows = bool(views.grows)
         self.header = frozenset(used)
         return {"": [name for name in used if name not in self._as_written]}
 
@@ -616,19 +662,23 @@ class TableSource(FileSource):
         texts = [name for name in names if name not in numbers]
         return self._table.head(numbers, texts, LOOKED_AT).select(list(names))
 
+    def as_table(self) -> Any:
+        """Take the columns for those of a table, whatever they are; see `Source.as_table`."""
+        if self.table is None and not any(map(view_of, self.header or ())):
+            self._columns = self._look_at(sorted(self.header or ()))
+        return self.table
+
     def adopt(self, table: Any) -> None:
-        """Take the columns for what another part of the table says; see `Source.adopt`."""
-        if (self.table is None) != (table is None) and not (
-            table and {*(self.header or ())} <= {*table.kinds}
-        ):
-            texts = table or self.table
-            others = texts.named("category", "text", "date", "parts", "id")
-            raise SourceError(
-                f"{self._file} differs from other parts in the columns that are no numbers: "
-                f"{some(others)}. Give all parts the same columns."
-            )
-        if table is not None:
+        """Take the columns for what a table says; see `Source.adopt`."""
+        with self._naming_the_file():
             self._columns = self._become(table)
+        there = {*self._table.columns.names}
+        if lacking := [name for name in table.named(*USED) if name not in there]:
+            _logger.warning(
+                "%s lacks columns of other parts: %s. Its rows have no values there.",
+                self._file,
+                some(lacking),
+            )
 
     def _by_view(self, view: str) -> dict[str, list[str]]:
         """Return the columns of every view that is to be read."""
@@ -650,7 +700,13 @@ class TableSource(FileSource):
         asked = options.views is not None and not set(options.views).isdisjoint(called.values())
         mixed = any(not is_number(arrow.field(name).type) for name in names)
         learned = options.schema is not None and view in options.schema.names
-        if options.columns or (mixed and not called and not learned):
+        known = options.columns
+        if isinstance(known, Columns):
+            known = known.of_source(view, names)
+            self._options = options = replace(options, columns=known)
+        elif known is not None:
+            known = known.keys() & {*names}
+        if known or (mixed and not called and not learned):
             return self._look_at(names)
         if called and odd and options.schema is None and not asked:
             raise SourceError(
