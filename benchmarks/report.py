@@ -20,6 +20,7 @@ from omvfs import OMVFS
 from omvfs.datasets import load_folder, planted_stream
 from omvfs.demo import digits_views
 from reported import wide_model
+from tables import tickets
 
 
 def timed(work):
@@ -60,6 +61,11 @@ def drifting():
     return OMVFS(5, detect_drift=True, prepare="l2", random_state=0).fit_batches(stream.batches())
 
 
+def table():
+    """Return a model of a table of support tickets, as it is."""
+    return OMVFS(3, random_state=0).fit(tickets(5_000)[0])
+
+
 def digits():
     return OMVFS(10, n_features_per_view=20, random_state=0).fit(digits_views()[0])
 
@@ -84,11 +90,14 @@ def take_pictures(models, to):
     browser = Browser()
     shots = {  # what is shown, from where, how high, how bright
         "fox": ("header", 1020, "light"),
+        "tickets": ("header", 1180, "light"),
         "drift": ("#stream", 730, "light"),
         "digits": ("#features", 760, "dark"),
     }
     try:
         for name, (place, height, scheme) in shots.items():
+            if name not in models:
+                continue
             file = to / f"report-{name}.png"
             models[name]().report(5).save(to / "page.html")
             page = browser.page()
@@ -112,7 +121,7 @@ def main():
     parser.add_argument("--data", type=Path)
     parser.add_argument("--pictures", type=Path)
     given = parser.parse_args()
-    models = {"drift": drifting, "digits": digits, "demo": demo}
+    models = {"drift": drifting, "digits": digits, "tickets": table, "demo": demo}
     if given.data:
         models["fox"] = lambda: fox(given.data)
     if given.pictures:

@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-QUICK = {"random_state": 0, "batch_size": 10, "sample_size": 12}
+QUICK = {"random_state": 0, "batch_size": 10, "sample_size": 12, "prepare": None}
 # Of `omvfs select`.
 OPTIONS = ("-k", "4", "-n", "5", "--batch-size", "50")
 _ADDRESS = re.compile(r"(tcp://127\.0\.0\.1:\d+)")

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from omvfs.data.schema import NewFeatures, Schema, listed
-from omvfs.data.table import GIVEN
+from omvfs.data.table import GIVEN, Kind
 from omvfs.model.learning import Settings
 from omvfs.parameters import (
     ALL,
@@ -75,7 +75,7 @@ def _or_auto(check: Check, expected: str) -> Check:
 
 
 def _columns(name: str, value: Any) -> Any:
-    if value is None or (isinstance(value, Mapping) and set(value.values()) <= set(GIVEN)):
+    if value is None or (isinstance(value, Mapping) and set(value.values()) <= {*get_args(Kind)}):
         return value
     raise refusal(name, value, f"{listed(GIVEN)} by column name, such as {{'zip': 'category'}}")
 

@@ -17,7 +17,7 @@ from omvfs.data.views import Views
 from omvfs.model.columns import place_columns
 from omvfs.model.drift import FIRST, Change, Watch, watched
 from omvfs.model.learning import Answers, Settings, State, Update, step
-from omvfs.prepare import Preparation, auto_steps
+from omvfs.prepare import Preparation, auto_steps, deviations
 from omvfs.results import SelectionQuality
 
 # Bytes of a digest.
@@ -86,7 +86,7 @@ class FittedState:
             words = (Vocabulary() if own else None for own in named)
             schema = Schema(schema.names, tuple(widths), tuple(words))
         state = State.empty(schema.widths, settings)
-        preparation = Preparation.of(auto_steps(first, prepare), first.names)
+        preparation = Preparation.of(prepare, first.names)
         watch = Watch.empty(len(schema.names)) if settings.detect_drift else None
         dtype = first.dtype.name
         own = {"grows": grows, "watch": watch, "table": first.table, "words": bool(first.grows)}
@@ -117,6 +117,12 @@ class FittedState:
             rows += [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
         return digest([*rows, self.state.sample.compact().present])
 
+    def told_by(self, first: Views, prepare: Any) -> "FittedState":
+        """Return the same with the steps that the first chunk tells."""
+        chunk = first.with_views_of(self.schema)[:_LOOKED_AT]
+        steps = auto_steps(chunk, prepare)
+        return replace(self, preparation=Preparation.of(steps, self.schema.names))
+
     def with_views_of(self, chunk: Views, settings: Settings, prepare: Any) -> "FittedState":
         """Return what is known with the views of a chunk that no row had so far."""
         names, chunk = self.schema.names, chunk.with_views_of(self.schema)
@@ -131,7 +137,7 @@ class FittedState:
             (*self.schema.feature_names, *features),
         )
         order = [*range(len(names)), *[None] * len(new)]
-        asked = Preparation.of(auto_steps(chunk, prepare), chunk.names).steps
+        asked = Preparation.of(auto_steps(chunk[:_LOOKED_AT], prepare), chunk.names).steps
         return replace(
             self,
             schema=schema,
@@ -206,8 +212,18 @@ class FittedState:
 
     def suspects(self, first: Views) -> list[Suspect]:
         """Return the columns of the first chunk that outweigh all others, as the model sees it."""
+        # Unit rows show no more what one column hides.
+        rows = in_precision(first[:_LOOKED_AT], self.dtype)
         steps = dict(zip(first.names, self.preparation.steps, strict=True))
-        return find_suspects(self.prepared(first[:_LOOKED_AT]), steps)
+        return find_suspects(self.preparation.without("l2").apply(rows), steps)
+
+    def in_units(self, v: int, columns: Any, means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return means of some columns, along the last axis, in units before standardization."""
+        steps, counted = self.preparation.steps[v], self.preparation.counted[v]
+        if steps[-1:] != ("standardize",) or sp.issparse(self.answers.rows[v]):
+            return means
+        spread, mean = deviations(counted[-1])[columns], counted[-1]["mean"][columns]
+        return np.asarray(means * spread + mean)
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
         """Return the cluster of every row."""

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from omvfs import codec, persistence
 from omvfs.constraints import AUTO, LEARNING, check_all, check_unchanged, checked, resolve, total_of
 from omvfs.data.blocks import Missing, Negative
-from omvfs.data.read import as_views, warn_of
+from omvfs.data.read import as_views, in_precision, warn_of
 from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.table import Table
 from omvfs.data.views import Views
@@ -37,7 +37,7 @@ from omvfs.model.learning import Answers, ChunkInfo, Criterion, Update
 from omvfs.model.stability import selections
 from omvfs.parameters import check_not_gone, seed_of, whole
 from omvfs.parts import Part, merge_models
-from omvfs.prepare import Preparing, bits_of, hash_bits, hashed_views, steps_of
+from omvfs.prepare import Preparing, bits_of, hash_bits, hashed_views, is_auto, steps_of
 from omvfs.report import Report, report_on
 from omvfs.results import (
     ClusterFeature,
@@ -85,8 +85,9 @@ class OMVFS(StreamSelector[FittedState]):
     prepare : str, sequence of str or mapping of str to such, default="auto"
         What rows go through first, in order, such as ``["tfidf", "l2"]``, ``"text:tfidf"`` for one
         view, or by view name: "l2", "log1p", "tfidf", "scale", "standardize", "hash:20"; None for
-        nothing. With "auto", the numbers of a table are standardized. What a table lacks is filled
-        with the mean so far in any case.
+        nothing. With "auto", the first chunk tells: unit rows for words and counts, the numbers of
+        a table standardized, columns of unlike units scaled, see `prepared_`; `transform` then
+        gives values as they came. What a table lacks is filled with the mean so far in any case.
     criterion : {"separation", "norm"} or callable, default="separation"
         How features are scored. "separation": the share of a feature's variance that lies between
         clusters, times its standard deviation, averaged over eight clusterings of the sample, and
@@ -287,6 +288,11 @@ class OMVFS(StreamSelector[FittedState]):
         labels: NDArray[np.intp] = self.fit(X, y).labels_
         return labels
 
+    def check_rows(self) -> None:
+        """Refuse fewer rows than clusters, as `fit` does, where no more rows are to come."""
+        check_is_fitted(self)
+        _check_rows(self._known)
+
     @on_one_thread
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Return the consensus cluster of new rows: the one they lie along most.
@@ -333,6 +339,10 @@ class OMVFS(StreamSelector[FittedState]):
         answers, v = self._answers, self.schema_.number_of(view)
         j = _number_of_feature(self.schema_, v, feature)
         found = explained(answers, v, j)
+        found["mean"], *means = self._known.in_units(
+            v, j, np.array([found["mean"], *found["means"]])
+        )
+        found["means"] = tuple(means)
         if found["repeats"] is not None:
             found["repeats"] = _name(self.schema_, v, found["repeats"])
         return Explanation(
@@ -382,8 +392,8 @@ class OMVFS(StreamSelector[FittedState]):
             v = self.schema_.number_of(view)
             sums = self._answers.reclustered.views[v]
             features, parts = standing_for(self._answers, v, k, n)
-            means = means_by_cluster(sums.on(features))[:, k]
-            overall = sums.on(features).mean
+            means = self._known.in_units(v, features, means_by_cluster(sums.on(features))[:, k])
+            overall = self._known.in_units(v, features, sums.on(features).mean)
             for j, part, own, every in zip(features, parts, means, overall, strict=True):
                 name = _name(self.schema_, v, int(j))
                 strength = float(own / every) if every else np.inf
@@ -702,6 +712,21 @@ class OMVFS(StreamSelector[FittedState]):
             reading = f"one X of {self.n_features_in_:,} columns, split into views"
         return (Part(known, self._history, own, reading, columns),)
 
+    def settled(self, X: Any) -> Self:
+        """Return an unfitted estimator for parts of a stream, with what first rows X tell.
+
+        Steps of "auto" and kinds of the columns of a table are given there: alone, each part would
+        tell them by its own first rows. Where new features are taken in, parts may differ.
+        """
+        found: Self = clone(self)
+        if checked("new_features", self.new_features) == "error":
+            first = self._read_first(X)
+            known = self._empty(first).told_by(first[: self.batch_size], self.prepare)
+            steps = zip(known.schema.names, map(list, known.preparation.steps), strict=True)
+            found.prepare = dict(steps) if is_auto(self.prepare) else self.prepare
+            found.columns = self.columns if known.table is None else dict(known.table.kinds)
+        return found
+
     def with_learned(self, known: FittedState, history: Sequence[ChunkInfo]) -> Self:
         """Return an estimator that reads rows as this one does, and has learned something else."""
         merged: Self = clone(self)
@@ -782,9 +807,14 @@ class OMVFS(StreamSelector[FittedState]):
     def _read_as_learned(self, X: Any) -> Views:
         return self._known.prepared(self._read_next(X))
 
+    def _read_to_give_back(self, X: Any) -> Views:
+        batch = in_precision(self._read_next(X), self._known.dtype)
+        return self._known.preparation.given_back(self.prepare).apply(batch)
+
     def _preparing(self, v: int) -> Preparing | None:
         known, view = self._known, self.schema_.names[v]
-        steps, counted = known.preparation.steps[v], known.preparation.counted[v]
+        preparation = known.preparation.given_back(self.prepare)
+        steps, counted = preparation.steps[v], preparation.counted[v]
         return Preparing(view, steps, counted, known.dtype, "allow") if steps else None
 
     # Learning
@@ -823,8 +853,10 @@ class OMVFS(StreamSelector[FittedState]):
             names = [*known.schema.names, *new]
             settings = resolve(self.get_params(deep=False), names, known.settings.seed)
             known = known.with_views_of(chunk, settings, self.prepare)
+        if first := not known.n_rows:
+            known = known.told_by(chunk, self.prepare)
         update = known.after(chunk)
-        if not known.n_rows:
+        if first:
             warn_of(update.known.suspects(chunk))
         return replace(update, info=replace(update.info, seconds=time.perf_counter() - started))
 
@@ -833,10 +865,21 @@ class OMVFS(StreamSelector[FittedState]):
     ) -> dict[str, Any]:
         learned: dict[str, Any] = super()._learned(known, history)
         learned["_parts"] = ()
+        if rows is not None:
+            _check_rows(known)
         learned["_labels"] = None if rows is None else known.predict(known.matched(rows))
         if known.grows:
             learned |= {"schema_": known.schema, "n_features_in_": sum(known.schema.widths)}
         return learned
+
+
+def _check_rows(known: FittedState) -> None:
+    K = known.settings.n_clusters
+    if isinstance(K, int) and known.n_rows < K:
+        raise ValueError(
+            f"Got n_clusters={K} for {known.n_rows:,} rows; expected no more clusters than rows. "
+            f"Pass n_clusters={known.n_rows} (-k {known.n_rows}) or fewer."
+        )
 
 
 def _name(schema: Schema, v: int, j: int) -> str | int:

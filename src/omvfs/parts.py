@@ -63,10 +63,15 @@ def _check_terms(ours: Part, first: str, theirs: Part, other: str, grows: bool) 
             own["view_weights"] = {view: by_view[view][1] for view in both}
     for name, value in params[0].items():
         if params[1][name] != value:
+            remedy = (
+                "Learn from all parts with the same parameters; only the seed and those that rank "
+                "may differ."
+            )
+            if name == "prepare":
+                remedy = "Pass it to all parts, as the first of them has it."
             raise ValueError(
                 f"{other} was learned with {name}={plain(params[1][name])!r}, {first} with "
-                f"{name}={plain(value)!r}. Learn from all parts with the same parameters; only the "
-                "seed and those that rank may differ."
+                f"{name}={plain(value)!r}. {remedy}"
             )
     if (theirs.reading, theirs.columns) != (ours.reading, ours.columns):
         raise ValueError(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from zlib import crc32
 
@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from omvfs.data.blocks import Negative
 from omvfs.data.read import as_views
 from omvfs.data.schema import listed
-from omvfs.data.table import NUMBERS
 from omvfs.data.views import Views
 from omvfs.model.arrays import (
     Block,
     IntArray,
     column_sums,
-    dense,
     scale_columns,
-    squared_entries,
+    squared_row_norms,
     unit_rows,
 )
 
@@ -93,10 +91,13 @@ def hashed_views(views: Views, bits: Sequence[int | None]) -> Views:
     return views.with_blocks(made, [v for v, own in zip(views.names, bits, strict=True) if own])
 
 
-# By column: values that are there, their sum, and that of their squares.
-_MOMENTS = ("count", "total", "squares")
-_ROUNDING = 1e-12
 AUTO = "auto"
+# By column: values that are there, their mean, and the sum of their squares about it.
+_MOMENTS = ("count", "mean", "about_mean")
+# A deviation this small beside the mean may be rounding.
+_ROUNDING = 1e-13
+# What differs by more is unlike.
+_TENFOLD = 10
 
 
 # What a step has counted of one view, by name; replaced, never changed.
@@ -109,12 +110,11 @@ class Step:
 
     # From rows, and what was counted, to rows.
     apply: Callable[[Block, Counted], Block]
-    # From rows, and what was counted before, to what is counted with them; None if the step looks
-    # at no row but its own.
-    count: Callable[[Block, Counted], Counted] | None = None
-    # How what two parts of a stream have counted goes together, by name; neither order nor grouping
-    # matter.
-    merge: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
+    # From rows to what is counted of them; None if the step looks at no row but its own.
+    count: Callable[[Block], Counted] | None = None
+    # From what two parts of a stream have counted to that of both, and the names of what it is.
+    add: Callable[[Counted, Counted], Counted] | None = None
+    names: tuple[str, ...] = ()
     # Whether a value hangs on the other columns of its row.
     whole_rows: bool = False
 
@@ -142,40 +142,62 @@ def tfidf(X: Block, counted: Counted) -> Block:
     return scale_columns(X, weights.astype(X.dtype))
 
 
-def count_rows_with(X: Block, counted: Counted) -> Counted:
+def rows_with(X: Block) -> Counted:
     """Count rows, and of every column those in which it is not zero."""
-    df = counted.get("df", np.zeros(X.shape[1], np.int64))
-    n = counted.get("n", np.zeros(1, np.int64))
-    return {"df": df + np.asarray((X != 0).sum(axis=0)).ravel(), "n": n + X.shape[0]}
+    return {"df": np.asarray((X != 0).sum(axis=0)).ravel(), "n": np.array([X.shape[0]])}
+
+
+def sums(one: Counted, other: Counted) -> Counted:
+    """Return the sums of what two parts have counted."""
+    return {name: one[name] + other[name] for name in one}
+
+
+def moments(X: Block) -> Counted:
+    """Return how many values each column has, their mean, and their squares about it, summed."""
+    n = np.full(X.shape[1], float(X.shape[0]))
+    if sp.issparse(X):
+        mean = column_sums(X) / np.maximum(n, 1)
+        about = np.square(X.data - mean[X.indices], dtype=np.float64)
+        zeros = n - np.bincount(X.indices, minlength=X.shape[1])
+        squares = np.bincount(X.indices, about, X.shape[1]) + zeros * mean**2
+    else:
+        mean = column_sums(X) / np.maximum(n, 1)
+        if np.isnan(mean).any():
+            n -= np.isnan(X).sum(axis=0)
+            mean = np.nansum(X, axis=0, dtype=np.float64) / np.maximum(n, 1)
+            X = np.where(np.isnan(X), mean, X)
+        away = X - mean
+        squares = np.einsum("ij,ij->j", away, away)
+    return dict(zip(_MOMENTS, (n, mean, squares), strict=True))
+
+
+def pooled(one: Counted, other: Counted) -> Counted:
+    """Return the moments of the values of two parts, without the loss of digits that sums have."""
+    n = one["count"] + other["count"]
+    share = other["count"] / np.maximum(n, 1)
+    step = other["mean"] - one["mean"]
+    squares = one["about_mean"] + other["about_mean"] + step**2 * share * one["count"]
+    return dict(zip(_MOMENTS, (n, one["mean"] + share * step, squares), strict=True))
+
+
+def deviations(counted: Counted) -> NDArray[np.float64]:
+    """Return the standard deviation of every column, 0 where it may be rounding."""
+    found = np.sqrt(counted["about_mean"] / np.maximum(counted["count"], 1))
+    return np.where(found > _ROUNDING * np.abs(counted["mean"]), found, 0)
 
 
 def scale(X: Block, counted: Counted) -> Block:
-    """Divide every column by its largest size over all rows so far."""
-    largest = counted["largest"]
-    # What is smaller still has no inverse.
-    sound = largest >= np.finfo(largest.dtype).tiny
-    return scale_columns(X, np.divide(1, largest, out=np.ones_like(largest), where=sound))
+    """Divide every column by its deviation over all rows so far; zeros stay zero.
 
-
-def largest_sizes(X: Block, counted: Counted) -> Counted:
-    """Return the largest size of every column."""
-    if not X.shape[0]:
-        return {"largest": counted.get("largest", np.zeros(X.shape[1], X.dtype))}
-    sizes = dense(abs(X).max(axis=0)).ravel()
-    return {"largest": np.maximum(counted.get("largest", np.zeros_like(sizes)), sizes)}
-
-
-def column_moments(X: Block, counted: Counted) -> Counted:
-    """Sum the values of every column that are there, and their squares, and count them."""
-    before = {name: counted.get(name, np.zeros(X.shape[1])) for name in _MOMENTS}
-    if sp.issparse(X):
-        there, squares = np.full(X.shape[1], X.shape[0]), squared_entries(X)
-        own = there, column_sums(X), column_sums(squares)
-    else:
-        has = ~np.isnan(X)
-        values = np.where(has, X, 0)
-        own = has.sum(axis=0), values.sum(axis=0), squared_entries(values).sum(axis=0)
-    return {name: before[name] + each for name, each in zip(_MOMENTS, own, strict=True)}
+    In a dense view a mean of more than ten deviations counts as ten: it would move from chunk to
+    chunk, as these become known.
+    """
+    sizes, mean = deviations(counted), counted["mean"]
+    sizes = np.where(sizes > 0, sizes, np.abs(mean) / _TENFOLD)
+    if not sp.issparse(X):
+        more = np.sign(mean) * np.maximum(np.abs(mean) - _TENFOLD * sizes, 0)
+        X = (X - more).astype(X.dtype)
+    return _divided(X, sizes)
 
 
 def standardize(X: Block, counted: Counted) -> Block:
@@ -183,23 +205,22 @@ def standardize(X: Block, counted: Counted) -> Block:
 
     A value that is missing becomes the mean. Columns of a sparse view keep their mean.
     """
-    n = np.maximum(counted["count"], 1)
-    mean = counted["total"] / n
-    variance = counted["squares"] / n - mean**2
-    # What may be rounding is no variance.
-    sound = variance > _ROUNDING * counted["squares"] / n
-    scale = np.divide(1, np.sqrt(np.where(sound, variance, 1)), where=sound, out=np.zeros_like(n))
-    if sp.issparse(X):
-        return scale_columns(X, np.where(sound, scale, 1).astype(X.dtype))
-    return np.nan_to_num((X - mean) * scale).astype(X.dtype)
+    if not sp.issparse(X):
+        X = (fill(X, counted) - counted["mean"]).astype(X.dtype)
+    return _divided(X, deviations(counted))
+
+
+def _divided(X: Block, sizes: NDArray[np.float64]) -> Block:
+    """Return X with every column divided by its size, those without one by 1."""
+    sizes = np.where(sizes >= np.finfo(np.float64).tiny, sizes, 1)
+    return scale_columns(X, 1 / sizes).astype(X.dtype)
 
 
 def fill(X: Block, counted: Counted) -> Block:
     """Put the mean of a column over all rows so far where a value is missing."""
-    if sp.issparse(X):
+    if sp.issparse(X) or not np.isnan(X.sum()):
         return X
-    mean = counted["total"] / np.maximum(counted["count"], 1)
-    return np.where(np.isnan(X), mean, X).astype(X.dtype)
+    return np.where(np.isnan(X), counted["mean"], X).astype(X.dtype)
 
 
 def as_hashed(X: Block, counted: Counted) -> Block:
@@ -210,11 +231,13 @@ def as_hashed(X: Block, counted: Counted) -> Block:
 STEPS = {
     "l2": Step(l2, whole_rows=True),
     "log1p": Step(log1p),
-    "tfidf": Step(tfidf, count_rows_with, {"df": np.add, "n": np.add}),
-    "scale": Step(scale, largest_sizes, {"largest": np.maximum}),
-    "standardize": Step(standardize, column_moments, dict.fromkeys(_MOMENTS, np.add)),
-    "fill": Step(fill, column_moments, dict.fromkeys(_MOMENTS, np.add)),
+    "tfidf": Step(tfidf, rows_with, sums, ("df", "n")),
+    "scale": Step(scale, moments, pooled, _MOMENTS),
+    "standardize": Step(standardize, moments, pooled, _MOMENTS),
+    "fill": Step(fill, moments, pooled, _MOMENTS),
 }
+# First steps after which nothing is missing.
+FILLS = ("fill",), ("standardize",)
 
 
 def step_of(name: Any) -> Step | None:
@@ -258,6 +281,11 @@ def steps_of(name: str, value: Any) -> tuple[tuple[str | None, str], ...]:
     return tuple(pairs)
 
 
+def is_auto(prepare: Any) -> bool:
+    """Tell whether the steps are to be told by the first rows."""
+    return bool(_word(prepare) == AUTO)
+
+
 def _word(value: Any) -> Any:
     """Return what is asked for in one word, typed alone or as one of several."""
     alone = isinstance(value, list | tuple) and len(value) == 1
@@ -291,8 +319,12 @@ def known_step(name: str) -> Step:
     return step
 
 
+# Norms this near to 1 are 1; rows with fewer values that are not zero are words or counts.
+_UNIT, _FULL = 1e-3, 0.5
+# Deviations are those of most columns, by percentiles; of fewer rows nothing is told.
+_MOST, _FEWEST = (5, 95), 5
 # What it counts for every column, and the rows it has seen.
-_BY_COLUMN, _ROWS = ("df", "largest", *_MOMENTS), "n"
+_BY_COLUMN, _ROWS = ("df", *_MOMENTS), "n"
 
 
 @dataclass(frozen=True)
@@ -302,12 +334,13 @@ class Preparation:
     Examples
     --------
     >>> from omvfs.data.read import as_views
-    >>> first = as_views({"text": np.array([[3.0, 4.0]])})
+    >>> first = as_views({"text": np.array([[3.0, 4.0], [6.0, 0.0]])})
     >>> prepared, after = Preparation.of(["scale", "l2"], ["text"]).learn(first)
-    >>> prepared["text"].round(3), after.counted[0][0]["largest"]
-    (array([[0.707, 0.707]]), array([3., 4.]))
-    >>> after.apply(as_views({"text": np.array([[6.0, 0.0]])}))["text"]
-    array([[1., 0.]])
+    >>> prepared["text"].round(3), after.counted[0][0]["about_mean"]
+    (array([[0.707, 0.707],
+           [1.   , 0.   ]]), array([4.5, 8. ]))
+    >>> after.apply(as_views({"text": np.array([[3.0, 8.0]])}))["text"].round(3)
+    array([[0.447, 0.894]])
     """
 
     # Names of the steps of each view, in order.
@@ -384,13 +417,8 @@ class Preparation:
             raise ValueError(f"Got steps {other.steps}; expected {self.steps}.")
         counted = tuple(
             tuple(
-                {
-                    name: work(one[name], another[name])
-                    for name, work in known_step(step).merge.items()
-                }
                 # Of a view that a part lacks, it has counted nothing.
-                if one and another
-                else one or another
+                _added(known_step(step), one, another)
                 for step, one, another in zip(*of_view, strict=True)
             )
             for of_view in zip(self.steps, self.counted, other.counted, strict=True)
@@ -399,7 +427,7 @@ class Preparation:
 
     def check_unchanged(self, prepare: Any, views: Sequence[str]) -> None:
         """Refuse to go on with other steps, as the parameter is now, than those so far."""
-        if _word(prepare) == AUTO:
+        if is_auto(prepare):
             return
         asked = Preparation.of(prepare, views).steps
         own = zip(asked, self.steps, strict=True)
@@ -410,6 +438,28 @@ class Preparation:
                 f"Got prepare={prepare!r}, but the rows so far were prepared otherwise, by view: "
                 f"{was}; expected the same for all rows. Set it back, or call fit() to start anew."
             )
+
+    def given_back(self, prepare: Any) -> "Preparation":
+        """Return what rows go through before they are given back: the steps that were asked for.
+
+        With "auto", values stay as they are, but for those that a table lacks.
+        """
+        if not is_auto(prepare):
+            return self
+        # What fills and what standardizes a table count the same.
+        fills = [own[:1] in FILLS for own in self.steps]
+        steps = tuple(("fill",) if own else () for own in fills)
+        counted = (held[: int(own)] for own, held in zip(fills, self.counted, strict=True))
+        return Preparation(steps, tuple(counted))
+
+    def without(self, *steps: str) -> "Preparation":
+        """Return the preparation without some steps."""
+        kept = [
+            [pair for pair in zip(own, held, strict=True) if pair[0] not in steps]
+            for own, held in zip(self.steps, self.counted, strict=True)
+        ]
+        names = tuple(tuple(step for step, _ in own) for own in kept)
+        return Preparation(names, tuple(tuple(held for _, held in own) for own in kept))
 
     def asked_for(self, views: Sequence[str]) -> Any:
         """Return a parameter that asks for these steps, in few words.
@@ -480,7 +530,9 @@ class Preparing:
 
     def apply(self, X: Block) -> Block:
         """Return rows prepared."""
-        own = as_views({self.view: X}, negative=self.negative)[self.view]
+        own = X
+        if self.negative != "allow":
+            own = as_views({self.view: X}, negative=self.negative)[self.view]
         with np.errstate(over="ignore"):
             own = own.astype(self.dtype, copy=False)
         X, _ = _taken_through(self.view, own, self.steps, self.counted, counts=False)
@@ -491,7 +543,7 @@ class Preparing:
         steps = [step_of(step) for step in self.steps]
         shapes = [{name: a.shape for name, a in own.items()} for own in self.counted]
         wanted = [
-            {name: (1 if name == _ROWS else width,) for name in step.merge} if step else None
+            {name: (1 if name == _ROWS else width,) for name in step.names} if step else None
             for step in steps
         ]
         known = bool(steps) and all(steps) and self.dtype in ("float32", "float64")
@@ -513,7 +565,7 @@ def _taken_through(
     held = []
     for step, own in zip(map(known_step, steps), counted, strict=True):
         if counts and step.count is not None:
-            own = step.count(X if has is None else X[np.flatnonzero(has)], own)
+            own = _added(step, own, step.count(X if has is None else X[np.flatnonzero(has)]))
         try:
             X = step.apply(X, own)
         except ValueError as error:
@@ -522,27 +574,58 @@ def _taken_through(
     return X, tuple(held)
 
 
-def auto_steps(first: Views, prepare: Any) -> Any:
-    """Return the steps of a preparation by what the first rows are; gaps are always filled.
+def _added(step: Step, one: Counted, other: Counted) -> Counted:
+    """Return what a step has counted in two parts, of which one may have counted nothing."""
+    return step.add(one, other) if step.add and one and other else one or other
 
-    With "auto", the numbers of a table are standardized; other views stay as they are.
+
+def auto_steps(first: Views, prepare: Any) -> Any:
+    """Return the steps of a preparation, with "auto" by what the first rows are.
+
+    Gaps of tables are filled in any case.
     """
-    auto = _word(prepare) == AUTO
+    auto = is_auto(prepare)
     if not auto and not first.gaps:
         return prepare
     asked = Preparation.of(prepare, first.names).steps
     steps: dict[str, tuple[str, ...]] = {}
     for view, own in zip(first.names, asked, strict=True):
-        if auto and view in first.gaps and view == NUMBERS:
+        has = first.present.get(view)
+        X = first[view]
+        if auto and first.table is not None and view in first.gaps and len(first.names) > 1:
+            # Beside categories and texts, each column has a unit and a zero of its own.
             own = ("standardize",)
-        elif (
-            view in first.gaps
-            and not any(map(hash_bits, own))
-            and own[:1] not in (("fill",), ("standardize",))
-        ):
-            own = ("fill", *own)
-        steps[view] = own
+        elif auto:
+            rows = X if has is None else X[np.flatnonzero(has)]
+            own = _steps_by(rows, view in first.grows, view in first.gaps)
+        filled = any(map(hash_bits, own)) or own[:1] in FILLS
+        steps[view] = own if filled or view not in first.gaps else ("fill", *own)
     return steps
+
+
+def _steps_by(X: Block, words: bool, frame: bool) -> tuple[str, ...]:
+    """Return the steps that rows need by what they are: unit rows, words or counts, or numbers.
+
+    Words and counts, which are mostly zero, become rows of unit norm, those that are whole numbers
+    above 1 after a logarithm. Other columns are scaled if their deviations are unlike, and
+    standardized in a frame, where each has a zero of its own too.
+    """
+    norms = np.sqrt(squared_row_norms(X, np.float64))
+    if not words and (np.abs(norms[norms > 0] - 1) <= _UNIT).all():
+        return ()
+    values = X.data if sp.issparse(X) else X[~np.isnan(X)]
+    few = np.count_nonzero(values) < _FULL * X.shape[0] * X.shape[1]
+    if words or (few and (values >= 0).all()):
+        counts = (values > 1).any() and (values == np.floor(values)).all()
+        return ("log1p", "l2") if counts else ("l2",)
+    found = deviations(moments(X))
+    found = found[found > 0]
+    if X.shape[0] < _FEWEST or not len(found):
+        return ()
+    low, high = np.percentile(found, _MOST)
+    if high <= _TENFOLD * low:
+        return ()
+    return ("standardize",) if frame else ("scale",)
 
 
 def bits_of(prepare: Any, views: Sequence[str]) -> tuple[int | None, ...]:

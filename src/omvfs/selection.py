@@ -13,6 +13,7 @@ from omvfs.data.blocks import (
     Block,
     are_mappings,
     column_names,
+    frame_of,
     hstack,
     modalities_of,
     n_columns,
@@ -22,10 +23,11 @@ from omvfs.data.blocks import (
 )
 from omvfs.data.read import as_views, select_columns
 from omvfs.data.schema import Names, listed
+from omvfs.data.table import Table
 from omvfs.data.views import Views, holds_views, named_blocks
 from omvfs.disk import PathLike
 from omvfs.model.columns import place_columns
-from omvfs.prepare import Preparing, hash_bits, hashed
+from omvfs.prepare import FILLS, Preparing, hash_bits, hashed
 
 
 def is_views(X: Any) -> bool:
@@ -156,6 +158,8 @@ class Selection:
         Whether the views are parts of one 2-D X.
     names_out : sequence of str
         Names of the columns of `transform`.
+    table : Table or None
+        The columns of the table that the views are of.
 
     Examples
     --------
@@ -169,6 +173,7 @@ class Selection:
     chosen: tuple[Chosen, ...]
     of_one: bool
     names_out: tuple[str, ...]
+    table: Table | None = None
 
     @property
     def columns(self) -> dict[str, NDArray[np.intp]]:
@@ -213,7 +218,7 @@ class Selection:
             block, names = self._one(X)
             return {each.view: each.of(block, names) for each in self.chosen}
         self._check_kind(X)
-        batch = as_views(X, negative="allow", new_features="grow")
+        batch = self._read(X, new_features="grow", columns=self.table)
         self._check_names(batch.names)
         known = batch.feature_names
         return {
@@ -236,7 +241,7 @@ class Selection:
         -------
         object of the kind of X
             In the order of `get_feature_names_out`; without those that X lacks, if features may
-            come later.
+            come later. Of a table, the columns of which any feature is selected, in its order.
 
         Examples
         --------
@@ -253,6 +258,11 @@ class Selection:
         self._check_kind(X)
         if self.of_one:
             return _taken(X, self._of_all_views())
+        if self.table is not None and not isinstance(X, Mapping):
+            kept = self.table.columns_of({each.view: each.names or () for each in self.chosen})
+            there = column_names(X)
+            assert there is not None
+            return with_columns(X, np.flatnonzero([name in kept for name in there]))
         own = {_ONE: X} if are_mappings(X) else X
         by_view = X.blocks if isinstance(X, Views) else named_blocks(own)
         self._check_names(by_view)
@@ -291,7 +301,7 @@ class Selection:
     def _check_kind(self, X: Any) -> None:
         if self.of_one and is_views(X):
             raise ValueError("Got several views; expected one 2-D X, as was fitted.")
-        if not self.of_one and not is_views(X):
+        if not self.of_one and not is_views(X) and (self.table is None or frame_of(X) is None):
             raise ValueError(f"Got one X; expected views {listed(self.columns)} by name.")
 
     def _check_names(self, views: Collection[str]) -> None:
@@ -300,8 +310,13 @@ class Selection:
 
     def _one(self, X: Any) -> tuple[Block, Names | None]:
         self._check_kind(X)
-        batch = as_views(X, negative="allow")
+        batch = self._read(X)
         return batch[_ONE], batch.feature_names[_ONE]
+
+    def _read(self, X: Any, **how: Any) -> Views:
+        """Return rows, with the gaps that are filled."""
+        fills = any(each.preparing and each.preparing.steps[:1] in FILLS for each in self.chosen)
+        return as_views(X, negative="allow", missing="allow" if fills else "error", **how)
 
     def save(self, path: PathLike) -> None:
         """Write it to a small file, whole or not at all.

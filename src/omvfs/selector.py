@@ -361,7 +361,8 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
                 chosen = chosen.prepared(self._chosen(v, every), in_order)
             parts.append(chosen)
         of_one = self._plain or self._columns is not None
-        return Selection(tuple(parts), of_one, tuple(self.get_feature_names_out()))
+        names, table = tuple(self.get_feature_names_out()), getattr(self, "table_", None)
+        return Selection(tuple(parts), of_one, names, table)
 
     def _chosen(self, v: int, columns: NDArray[np.intp]) -> Chosen:
         """Return some columns of a view as those of what it is in, in rising order."""
@@ -396,7 +397,7 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
             of X.
         """
         check_is_fitted(self)
-        batch, support = self._read_as_learned(X), self.view_support_
+        batch, support = self._read_to_give_back(X), self.view_support_
         chosen = hstack(list(select_columns(batch, support).values()))
         if self._columns is not None:
             places = self._columns[np.concatenate(list(support.values()))]
@@ -439,7 +440,7 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
             Frames where `set_output` asks for them.
         """
         check_is_fitted(self)
-        return selected_by_view(self, self._read_as_learned(X), self.view_support_)
+        return selected_by_view(self, self._read_to_give_back(X), self.view_support_)
 
     @on_one_thread
     def score(self, X: Any, y: Any = None) -> float:
@@ -492,8 +493,12 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         """Return rows as they are learned from, if they are prepared; else as they come."""
         return self._read_next(X)
 
+    def _read_to_give_back(self, X: Any) -> Views:
+        """Return rows as they are given back."""
+        return self._read_as_learned(X)
+
     def _preparing(self, v: int) -> Preparing | None:
-        """Return how the rows of a view are prepared; None if they are not."""
+        """Return how the rows of a view are prepared to be given back; None if they are not."""
         return None
 
     def _remember(self, X: Any, batch: Views) -> None:

@@ -27,10 +27,11 @@ def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     out = tmp_path / "out"
     assert run_app(["select", str(folder), "-k", "3", "-n", "5", "-o", str(out)]) == 0
     said = capsys.readouterr()
-    *_, worth, where = said.out.splitlines()
+    *_, worth, steps, where = said.out.splitlines()
     assert where == f"All features by rank: {out / 'ranking.csv'}"
     expected = r"5 features a view reproduce \d+ % of the clusters; \d+ would .* \d+ %\."
     assert re.fullmatch(expected, worth)
+    assert steps == "Steps before learning: text: none; image: l2 (--prepare sets others)."
     assert said.err == ""
     text = sp.load_npz(folder / "view_0_text.npz")
     views = {"text": text, "image": np.load(folder / "view_1_image.npy")}
@@ -111,12 +112,17 @@ def test_a_column_that_outweighs_others_is_told_with_the_option_that_mends_it(tm
         header = ",".join(f"{own}w{j}" for j in range(12))
         np.savetxt(rows, X, delimiter=",", header=header, comments="")
         options = ["-k", "3", "--overwrite", "-o", str(tmp_path / "out")]
+        assert run_app(["select", rows, *options, "--prepare", "none"]) == 0
+        told = "".join(capsys.readouterr())
+        assert "Column 'w5' holds 99" in told
+        assert f"of view '{view}'" in told
+        assert f"(--prepare {view}:standardize)." in told
+        # Nobody is warned of what is scaled in any case.
         for command in (["info", rows], ["select", rows, *options]):
             assert run_app(command) == 0
             told = "".join(capsys.readouterr())
-            assert "Column 'w5' holds 99" in told
-            assert f"of view '{view}'" in told
-            assert f"(--prepare {view}:standardize)." in told
+            assert "Column 'w5' holds" not in told
+            assert f"Steps before learning: {view}: standardize (--prepare sets others)." in told
         assert run_app(["select", rows, *options, "--prepare", f"{view}:standardize"]) == 0
         assert capsys.readouterr().err == ""
 

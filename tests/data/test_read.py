@@ -320,3 +320,10 @@ def test_rows_that_lack_a_view_are_no_group_of_it():
     X[~has] = 0.0
     views = Views({"a": X, "b": together()}, present={"a": has})
     assert find_suspects(views) == []
+
+
+def test_more_columns_than_can_be_numbered_are_refused_before_memory_is_taken():
+    places = np.arange(2), np.array([0, 2**31], np.int64)
+    X = sp.csr_array((np.ones(2), places), shape=(2, 2**31 + 1))
+    with pytest.raises(ValueError, match=r"'X' has 2,147,483,649 features; expected fewer"):
+        as_views(X)

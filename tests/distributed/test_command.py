@@ -19,7 +19,7 @@ from support import counts
 
 pytest.importorskip("distributed")
 
-SIZES = (40, 2, 65, 30)
+SIZES = (40, 3, 65, 30)
 OPTIONS = ("-k", "3", "-n", "4", "--batch-size", "20", "--prepare", "l2")
 
 

@@ -38,7 +38,7 @@ def cut(rows, sizes=SIZES):
 
 
 def merged(rows, sizes=SIZES, **params):
-    return omvfs.merge([selector(**params).fit(part) for part in cut(rows, sizes)])
+    return omvfs.merge([selector(**params).fit_batches([part]) for part in cut(rows, sizes)])
 
 
 def in_chunks(X, sizes=SIZES):
@@ -75,7 +75,7 @@ def test_any_number_of_workers_comes_to_the_bits_of_merge(n_workers, views, expe
 
 def test_parts_may_follow_each_other_in_time(views, tmp_path):
     parts = [{"rows": part["text"]} for part in cut(views)]
-    in_time = learned(omvfs.merge([selector().fit(part) for part in parts], order=True))
+    in_time = learned(omvfs.merge([selector().fit_batches([part]) for part in parts], order=True))
     paths = saved_parts(tmp_path, [part["rows"] for part in parts])
     for given in ([delayed(part) for part in parts], paths):
         assert learned(fit(selector(), given, order=True)) == in_time
@@ -141,7 +141,7 @@ def test_transform_stays_lazy(views, expected):
 def test_files_are_read_by_workers(views, tmp_path):
     parts = [part["text"] for part in cut(views)]
     paths = saved_parts(tmp_path, parts)
-    whole = omvfs.merge([selector().fit({"rows": part}) for part in parts])
+    whole = omvfs.merge([selector().fit_batches([{"rows": part}]) for part in parts])
     with inside(2) as client:
         assert learned(fit(selector(), paths, client)) == learned(whole)
     assert learned(fit(selector(), f"{tmp_path}/*.npy")) == learned(whole)

@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
-QUICK = {"random_state": 0, "batch_size": 10, "sample_size": 12}
+QUICK = {"random_state": 0, "batch_size": 10, "sample_size": 12, "prepare": None}
 # Of rows in partitions: some have none, some have fewer than there are clusters.
 SIZES = (30, 0, 17, 2, 21, 10, 13, 9)
 WORDS = ("cat", "dog", "emu", "fox", "gnu")
@@ -161,9 +161,11 @@ ALL = {
 
 
 def one_by_one(parts, names=NAMES, order=False, **own):
-    model = OMVFS(3, **QUICK, **own)
+    model = OMVFS(3, **{**QUICK, **own})
     fitted = [
-        OMVFS(3, **QUICK, **own).fit(Views(part, feature_names=names)) for part in parts if part
+        OMVFS(3, **{**QUICK, **own}).fit_batches([Views(part, feature_names=names)])
+        for part in parts
+        if part
     ]
     assert model.get_params() == fitted[0].get_params()
     return omvfs.merge(fitted, order=order)
@@ -189,7 +191,7 @@ def test_partitions_may_follow_each_other_in_time(sessions):
     schema = "X array<double>"
     df = framed(sessions(), [[(x,) for x in part["X"].tolist()] for part in parts], schema)
     own = {"half_life": 30.0}
-    model = on_spark.fit(OMVFS(3, **QUICK, **own), df, order=True)
+    model = on_spark.fit(OMVFS(3, **{**QUICK, **own}), df, order=True)
     expected = one_by_one(parts, names={}, order=True, **own)
     assert learned(model) == learned(expected)
 

@@ -35,7 +35,7 @@ def chunk_of(kind, rng, width):
 @settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 def test_what_must_hold_after_every_chunk(kinds, seed, sparse, n_clusters, **params):
     rng = np.random.default_rng(seed)
-    model, chunks = OMVFS(n_clusters, random_state=0, **params), []
+    model, chunks = OMVFS(n_clusters, prepare=None, random_state=0, **params), []
     for kind in kinds:
         blocks = [chunk_of(kind, rng, 6), chunk_of(kind, rng, 4)]
         if kind == "gaps":

@@ -12,7 +12,7 @@ from streams import WAYS, lacking, presence, two_views
 from support import KINDS, fingerprint, recovered
 
 FEW = settings(max_examples=3, deadline=None)
-QUICK = {"random_state": 0, "batch_size": 10}
+QUICK = {"random_state": 0, "batch_size": 10, "prepare": None}
 
 
 @given(st.integers(0, 50), st.sampled_from(WAYS))
@@ -150,7 +150,8 @@ def test_planted_features_are_found_though_half_of_the_rows_lack_a_view(planted)
         found.append([found_in(planted, rows) for rows in (known, zeros, dropped)])
     of_known, of_zeros, of_dropped = np.mean(found, axis=0)
     assert of_known >= 0.85 * found_in(planted, Views(planted.views))
-    assert of_known > max(of_zeros, of_dropped), found
+    assert of_known > of_zeros + 0.2, found
+    assert of_known > of_dropped - 0.05, found
 
 
 def test_features_repeat_others_on_the_rows_that_have_the_view_alone():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.preprocessing import MaxAbsScaler, normalize
+from sklearn.preprocessing import normalize
 
 from faults import everything
 from omvfs import OMVFS, as_views
@@ -107,7 +107,7 @@ def test_a_selection_that_prepares_strangely_is_refused(tmp_path):
         {"dtype": "int64"},
         {"counted": ({"df": ones, "n": n},)},
         {"counted": ({"df": ones[:3], "n": n}, {})},
-        {"counted": ({"largest": 1.0 * ones}, {})},
+        {"counted": ({"mean": 1.0 * ones}, {})},
     ):
         strange = replace(first, preparing=replace(first.preparing, **other))
         replace(sound, chosen=(strange, *others)).save(path)
@@ -143,6 +143,10 @@ X[7] = 0
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 
 
+def in_deviations(X):
+    return X / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+
+
 def prepared(kind, *steps, cuts=(0, 40)):
     """Return the last chunk of a stream, and the preparation after it."""
     preparation = Preparation.of(steps, ["x"])
@@ -157,7 +161,7 @@ def test_a_step_on_all_rows_is_what_scikit_learn_makes_of_them(kind):
     np.testing.assert_allclose(prepared(kind, "log1p")[0], np.log1p(X))
     expected = TfidfTransformer(norm=None).fit_transform(sp.csr_array(X))
     np.testing.assert_allclose(prepared(kind, "tfidf")[0], dense(expected))
-    np.testing.assert_allclose(prepared(kind, "scale")[0], MaxAbsScaler().fit_transform(X))
+    np.testing.assert_allclose(prepared(kind, "scale")[0], in_deviations(X))
     both = prepared(kind, "log1p", "l2")[0]
     np.testing.assert_allclose(both, normalize(np.log1p(X)))
 
@@ -187,8 +191,26 @@ def test_steps_are_asked_for_in_one_way_or_another_for_all_views_or_one():
         assert Preparation.of(one, views.names) == Preparation.of(other, views.names)
     after, preparation = Preparation.of(["a:b:scale", "x:l2"], views.names).learn(views)
     np.testing.assert_allclose(after["x"], normalize(X))
-    np.testing.assert_allclose(after["a:b"], MaxAbsScaler().fit_transform(X))
+    np.testing.assert_allclose(after["a:b"], in_deviations(X))
     assert preparation.steps == (("l2",), ("scale",))
+
+
+def test_a_mean_of_many_deviations_counts_as_ten_and_does_not_move():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(400, 5))
+    means, units = np.array([0.0, 3.0, 1e3, -1e6, 5.0]), np.array([1, 1e-3, 1e4, 1, 0])
+    preparation = Preparation.of("scale", ["x"])
+    found = []
+    for start in (0, 200):
+        chunk = as_views({"x": Z[start : start + 200] * units + means}, negative="allow")
+        views, preparation = preparation.learn(chunk)
+        found.append(views["x"])
+    rows = Z * units + means
+    mean, deviation = rows[:, :4].mean(axis=0), rows[:, :4].std(axis=0)
+    expected = (rows[200:, :4] - mean) / deviation + np.clip(mean / deviation, -10, 10)
+    np.testing.assert_allclose(found[1][:, :4], expected, rtol=1e-6)
+    np.testing.assert_allclose(np.vstack(found)[:, 4], 10)
+    np.testing.assert_allclose(found[0].mean(axis=0), found[1].mean(axis=0), atol=0.9)
 
 
 def test_what_is_no_step_or_cannot_be_is_refused():

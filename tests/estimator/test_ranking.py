@@ -19,7 +19,7 @@ def largest(S, Q, n):
 @every_dtype
 def test_a_callable_is_a_criterion_like_those_with_a_name(dtype):
     X = two_views(0, 60, dtype)
-    model = OMVFS(3, criterion="norm", random_state=0).fit(X)
+    model = OMVFS(3, criterion="norm", prepare=None, random_state=0).fit(X)
     norms, states = model.scores_, learned(model)
     model.set_params(criterion=lambda S, Q, n: np.linalg.norm(S / np.sqrt(n), axis=1))
     np.testing.assert_allclose(model.scores_, norms)

@@ -79,7 +79,8 @@ def test_scaling_a_view_scales_its_scores_and_nothing_else(seed, powers):
     blocks = two_views(seed, 60)
     factors = {view: 4.0**p for view, p in zip(blocks, powers, strict=True)}
     model, scaled = (
-        fitted(rows) for rows in (blocks, {view: factors[view] * X for view, X in blocks.items()})
+        fitted(rows, prepare=None)
+        for rows in (blocks, {view: factors[view] * X for view, X in blocks.items()})
     )
     np.testing.assert_array_equal(scaled.labels_, model.labels_)
     assert scaled.view_weights_ == model.view_weights_

@@ -16,7 +16,11 @@ def test_a_table_goes_in_as_it_is(make):
     model = OMVFS(3, random_state=0).fit(make(frame))
     assert normalized_mutual_info_score(group, model.labels_) > 0.85
     assert min(found(model).values()) >= 0.9
-    assert model.prepared_ == {"numbers": ("standardize",), "categories": (), "message": ()}
+    assert model.prepared_ == {
+        "numbers": ("standardize",),
+        "categories": ("l2",),
+        "message": ("log1p", "l2"),
+    }
     assert model.table_.kinds["plan"] == "category"
     same = OMVFS(3, random_state=0).fit(frame)
     for view, scores in same.view_scores_.items():
@@ -38,14 +42,47 @@ def test_later_chunks_bring_categories_and_words_and_other_orders_of_columns():
     assert model.transform(frame[:10]).shape[0] == 10
 
 
-def test_a_table_is_standardized_and_filled_by_what_came_so_far():
+@pytest.mark.parametrize("asked", ["auto", {"numbers": "standardize"}], ids=str)
+def test_a_table_is_standardized_and_filled_by_what_came_so_far(asked):
     frame, _ = tickets(400, gaps=0.3)
-    model = OMVFS(3, batch_size=400, random_state=0).fit(frame)
+    model = OMVFS(3, prepare=asked, batch_size=400, random_state=0).fit(frame)
     numbers = frame[["amount", "minutes", "noise_a", "noise_b"]]
-    expected = ((numbers - numbers.mean()) / numbers.std(ddof=0)).fillna(0)
-    kept = model.set_params(n_features_per_view=None).transform(frame)[:, :4]
-    kept = kept.toarray() if hasattr(kept, "toarray") else kept
-    np.testing.assert_allclose(kept, expected, atol=1e-8)
+    learned = ((numbers - numbers.mean()) / numbers.std(ddof=0)).fillna(0)
+    np.testing.assert_allclose(model._known.prepared(model._read_next(frame))["numbers"], learned)
+    # What was not asked for is not done to what is given back, but that gaps are filled.
+    expected = numbers.fillna(numbers.mean()) if asked == "auto" else learned
+    model.set_params(n_features_per_view=None)
+    for kept in (model.transform(frame)[:, :4], model.selection().transform(frame)[:, :4]):
+        np.testing.assert_allclose(kept.toarray(), expected, atol=1e-8)
+
+
+def test_means_of_standardized_numbers_are_in_their_units():
+    frame, _ = tickets(600, gaps=0)
+    model = OMVFS(3, batch_size=600, random_state=0).fit(frame)
+    told = model.explain("numbers", "amount")
+    labels = model.labels_
+    assert told.mean == pytest.approx(frame["amount"].mean())
+    means = [frame["amount"][labels == k].mean() for k in range(3)]
+    np.testing.assert_allclose(told.means, means, rtol=0.05)
+    stands = [own for k in range(3) for own in model.cluster_features(k, view="numbers")]
+    (amount,) = [own for own in stands if own.feature == "amount"]
+    assert amount.strength == pytest.approx(max(means) / frame["amount"].mean(), rel=0.05)
+
+
+def test_seconds_since_1970_keep_their_digits():
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=400)
+    noise = rng.normal(size=(400, 3))
+    at, plan = 1.7e9 + 50 * group + rng.normal(size=400), np.where(group, "pro", "free")
+    frame = pd.DataFrame({"at": at, "plan": plan})
+    frame[["a", "b", "c"]] = noise
+    for parts in ([frame], [frame[:100], frame[100:]]):
+        models = [OMVFS(2, batch_size=50, random_state=0).fit(part) for part in parts]
+        model = merge(models)
+        (counted,) = model._known.preparation.counted[0]
+        deviation = np.sqrt(counted["about_mean"] / counted["count"])
+        np.testing.assert_allclose(deviation, frame[["at", "a", "b", "c"]].std(ddof=0), rtol=1e-6)
+        assert model.top_features("numbers", 1) == ["at"]
 
 
 def test_frames_of_numbers_may_have_gaps_and_arrays_may_not():

@@ -281,3 +281,10 @@ def test_the_last_rows_of_a_long_table_may_be_empty(tmp_path):
     put(long([(0, 0, 1.0), (6, 1, 2.0)]), tmp_path / "words.csv")
     views = only(open_source(path, tmp_path / "words.csv"))
     assert views["text"].shape == views["words"].shape == (7, 2)
+
+
+def test_more_columns_than_csv_may_have_are_refused_before_they_are_read(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{j}" for j in range(100_001)) + "\n" + "1," * 100_000 + "1\n")
+    with pytest.raises(SourceError, match=r"wide\.csv has 100,001 columns; expected at most 100,0"):
+        open_source(path)

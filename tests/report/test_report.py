@@ -97,10 +97,10 @@ def test_a_report_changes_nothing_and_is_the_same_again():
 
 def models():
     rows = two_views(0, 60)
-    first, second = (OMVFS(3, **QUICK).fit(two_views(seed, 60)) for seed in (1, 2))
+    first, second = (OMVFS(3, prepare="l2", **QUICK).fit(two_views(seed, 60)) for seed in (1, 2))
     return {
         "sample of one": OMVFS(3, sample_size=1, **QUICK).fit(rows),
-        "one row": OMVFS(3, **QUICK).fit({"a": np.ones((1, 4)), "b": np.ones((1, 2))}),
+        "one row": OMVFS(3, **QUICK).partial_fit({"a": np.ones((1, 4)), "b": np.ones((1, 2))}),
         "one view": OMVFS(3, **QUICK).fit(next(iter(rows.values()))),
         "one cluster": OMVFS(1, **QUICK).fit(rows),
         "in all": OMVFS(3, n_features_to_select=4, **QUICK).fit(rows),

@@ -213,6 +213,7 @@ def select(
         else:
             with remarked() as warned:
                 result = _learned_here(context, selector, reading, to, (told, page))
+        result.selector.check_rows()
         told.enter("ranking")
         made = {"command": command_of(context.obj), "reading": reading.asked, **about}
         chosen = write_results(out, result, inputs, made)

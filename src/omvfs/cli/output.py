@@ -272,7 +272,7 @@ def summarise(
         Whether the selected features of all rows were written too.
     """
     from omvfs.report.page import count
-    from omvfs.report.summary import cut, verdict
+    from omvfs.report.summary import cut, in_order, preparation, verdict
 
     default = "" if asked_clusters else " (the default: -k sets another number)"
     if selector.n_clusters == "auto":
@@ -289,7 +289,9 @@ def summarise(
     show_table(lines[:_VIEWS], between=": ")
     if len(chosen) > _VIEWS:
         say(f"and those of {len(chosen) - _VIEWS:,} more views.")
-    for sentence in (verdict(selector), _changes(selector), *warned):
+    steps = preparation(selector.prepared_)
+    ordered = in_order(selector, selector._known)
+    for sentence in (verdict(selector), _changes(selector), ordered, steps, *warned):
         if sentence:
             say(sentence)
     if wrote_data:
@@ -381,14 +383,19 @@ def remarks(views: "Views") -> list[str]:
     import numpy as np
 
     from omvfs.data.read import find_suspects
+    from omvfs.prepare import Preparation, auto_steps
+    from omvfs.report.summary import preparation
 
-    found = []
+    own = Preparation.of(auto_steps(views, "auto"), views.names)
+    steps = dict(zip(views.names, own.steps, strict=True))
+    found, sound = [], True
     for name, X in views.blocks.items():
         values = _values(X)
         gaps = np.count_nonzero(np.isnan(values)) if name in views.gaps else 0
         if gaps:
             found.append(f"View {name!r} lacks {gaps:,} numbers: each counts as the mean so far.")
         if strange := np.count_nonzero(~np.isfinite(values)) - gaps:
+            sound = False
             found.append(
                 f"View {name!r} has {strange:,} values that are missing or not finite: fill or "
                 "drop them."
@@ -397,13 +404,14 @@ def remarks(views: "Views") -> list[str]:
         if empty := np.count_nonzero((sums == 0) & views.has(name)):
             found.append(f"View {name!r} has {empty:,} empty rows, which say nothing.")
         filled = sums[np.isfinite(sums) & (sums > 0)]
-        if len(filled) and filled.max() > 100 * np.median(filled):
+        if len(filled) and filled.max() > 100 * np.median(filled) and "l2" not in steps[name]:
             found.append(
                 f"View {name!r} has rows over 100 times as heavy as others: --prepare {name}:l2 "
                 "gives each the same say."
             )
-    suspects = find_suspects(views) if views.table is None else []
-    return found + list(map(str, suspects))
+    if sound:
+        found += map(str, find_suspects(own.without("l2").learn(views)[0], steps))
+    return [*found, preparation(steps)]
 
 
 @contextmanager

@@ -258,6 +258,7 @@ def _read(X: Any, views: Columns | None, columns: Any = None, may_lack: bool = F
         X = {"text": ["." if is_missing(text) else text for text in texts]}
         return Views(X)
     block, labels = read_block(X)
+    check_shapes({"X": block.shape}, "X")
     _, index = aligned({}, {"X": labels.index})
     keys = columns_by_view(views, X, block.shape[1])
     if keys is None:
@@ -531,7 +532,6 @@ def find_suspects(views: Views, steps: Mapping[str, Sequence[str]] | None = None
         others = np.flatnonzero((spread > 0) & (np.arange(len(spread)) != j))
         much = max(_MOST, min(_NEARLY_ALL, _TIMES_EVEN / (len(others) + 1)))
         if share > much and _vary_together(take_columns(X, others), spread[others]):
-            # Rows of unit norm have lost what one column hides.
             kept = [step for step in steps.get(view, ()) if step != "l2"]
             asked = {**steps, view: [*kept, "standardize"]}
             # What a table lacks is filled without being asked.

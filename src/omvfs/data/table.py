@@ -173,6 +173,18 @@ class Table:
         some.sort(key=lambda own: (own.kind not in ("number", "parts"), own.kind != "category"))
         return tuple(dict.fromkeys(column.view for column in some))
 
+    def columns_of(self, features: Mapping[str, Sequence[str]]) -> set[str]:
+        """Return the columns that some features come from, which are given by view."""
+        kept = set()
+        for column in self.columns:
+            names = features.get(column.view, ())
+            if column.kind in ("category", "parts"):
+                begins = f"{column.name}{'=' if column.kind == 'category' else '.'}"
+                names = [column.name for name in names if name.startswith(begins)]
+            if names and (column.kind != "number" or column.name in names):
+                kept.add(column.name)
+        return kept
+
     def only(self, views: Sequence[str]) -> "Table":
         """Return the table with the columns of some views, the others left out."""
         kept = (

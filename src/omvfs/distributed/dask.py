@@ -174,6 +174,12 @@ def fit(
             raise ValueError("Got no rows; expected some in at least one part.")
         return found
     names, chunks = _chunks(data)
+    tell = delayed(steps.settled_by, pure=False)
+    first = (
+        next(_computed(client, [tell(copy, [chunk])], [name]))[1]
+        for name, chunk in zip(names, chunks, strict=True)
+    )
+    copy = steps.settled(copy, first)
     fits = delayed(steps.fit_part, pure=False)
     promises = [fits(copy, [chunk], name) for name, chunk in zip(names, chunks, strict=True)]
     return steps.merge_states(selector, _computed(client, promises, names), names, order)

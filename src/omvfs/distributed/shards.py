@@ -19,7 +19,16 @@ from sklearn.base import clone
 from omvfs import disk
 from omvfs.codec import CheckpointError
 from omvfs.data.schema import Schema
-from omvfs.distributed.steps import PartState, merged, naming, state_of, worker_copy
+from omvfs.data.table import Table
+from omvfs.distributed.steps import (
+    PartState,
+    merged,
+    naming,
+    settled,
+    settled_by,
+    state_of,
+    worker_copy,
+)
 from omvfs.formats import Source, SourceError, open_source
 from omvfs.formats.combined import together
 from omvfs.formats.files import without_secrets
@@ -50,9 +59,10 @@ class FilePart:
     inputs: tuple[Given, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def open(self, schema: Schema | None = None) -> Source:
-        """Return its rows, with the schema of all parts."""
-        known = {} if schema is None else {"schema": schema}
+    def open(self, schema: Schema | None = None, table: Table | None = None) -> Source:
+        """Return its rows, with the schema and the columns of all parts."""
+        known: dict[str, Any] = {} if schema is None else {"schema": schema}
+        known |= {} if table is None else {"columns": table}
         return open_source(*self.inputs, **{**self.options, **known})
 
     @cached_property
@@ -91,15 +101,25 @@ def part_of(given: Any) -> FilePart:
     return FilePart(name, tuple(map(_absolute, inputs)))
 
 
-def schema_of(part: FilePart) -> Schema:
-    """Return the views of a part, where it can be read."""
+def schema_of(part: FilePart) -> tuple[Schema, Table | None]:
+    """Return the views of a part, and its columns if it is a table, where it can be read."""
     with naming(part.name), part.open() as source:
-        return source.schema
+        return source.schema, source.table
 
 
-def fit_file(part: FilePart, selector: OMVFS, schema: Schema) -> PartState | None:
+def settled_by_file(
+    part: FilePart, selector: OMVFS, schema: Schema, table: Table | None
+) -> OMVFS | None:
+    """Return the estimator with what the first rows of a part tell; None if there are none."""
+    with naming(part.name), part.open(schema, table) as source:
+        return settled_by(selector, (chunk.views for chunk in source.chunks(selector.batch_size)))
+
+
+def fit_file(
+    part: FilePart, selector: OMVFS, schema: Schema, table: Table | None
+) -> PartState | None:
     """Return what is learned from a part, where it can be read; None if it has no rows."""
-    with naming(part.name), part.open(schema) as source:
+    with naming(part.name), part.open(schema, table) as source:
         return state_of(run(source, clone(selector)).selector)
 
 
@@ -294,17 +314,23 @@ def run_parts(
     def outcome(model: OMVFS | None, finished: bool) -> Outcome:
         return Outcome(model, finished, len(parts) - len(damaged), damaged)
 
-    schemas = {part.name: schema for part, schema in asked(schema_of, parts)}
+    about = {part.name: found for part, found in asked(schema_of, parts)}
     if should_stop():
         return outcome(None, False)
-    sound = [part for part in parts if part.name in schemas]
+    sound = [part for part in parts if part.name in about]
     if not sound:
         raise next(iter(damaged.values()))
-    schema = together([schemas[part.name] for part in sound])
+    schema = together([about[part.name][0] for part in sound])
+    tables = [table for part in sound if (table := about[part.name][1]) is not None]
+    table = Table.of_parts(tables) if tables else None
+    first = (
+        found for part in sound for _, found in asked(settled_by_file, [part], copy, schema, table)
+    )
+    copy = settled(copy, first)
     wanted = [part for part in sound if not kept.has(part, schema, copy)]
     n_done = len(sound) - len(wanted)
     listener(n_done, len(sound))
-    for part, state in asked(fit_file, wanted, copy, schema):
+    for part, state in asked(fit_file, wanted, copy, schema, table):
         kept.put(part, state)
         n_done += 1
         listener(n_done, len(sound))

@@ -5,10 +5,11 @@ Every partition is learned from where it is, batch by batch, as Spark hands its 
 there: the bits are those of `omvfs.merge` of the same partitions fitted one by one.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -17,12 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, as_names, check_view_names, listed, own_names, view_of
 from omvfs.data.views import Views, given_names
-from omvfs.distributed.steps import ClusterError, PartState, fit_part, merge_states, worker_copy
+from omvfs.distributed.steps import (
+    ClusterError,
+    PartState,
+    fit_part,
+    merge_states,
+    settled,
+    settled_by,
+    worker_copy,
+)
 from omvfs.omvfs import OMVFS
 
 __all__ = ["fit", "transform"]
@@ -400,6 +410,7 @@ _GIVEN_UP = re.compile(
 _RESULT = pa.schema(
     {"part": pa.int32(), "state": pa.binary(), "kind": pa.string(), "error": pa.string()}
 )
+_STEPS = "steps string"
 _SCHEMA = "part int, state binary, kind string, error string"
 
 
@@ -449,6 +460,8 @@ def fit(
     worker = worker_copy(selector)
     layout = _with_words(df, layout_of(df.dtypes, views, feature_names))
     read = df.select(*map(quoted, layout.columns))
+    with _telling():
+        worker = settled(worker, _told_by_first(read, worker, layout))
     results = read.mapInArrow(lambda batches: learned(worker, layout, batches), _SCHEMA)
     # All partitions are learned from at a time; then their states come one by one.
     results = results.persist(StorageLevel.DISK_ONLY)
@@ -461,6 +474,21 @@ def fit(
             return merge_states(selector, states, [f"partition {i}" for i in range(n)], order)
     finally:
         results.unpersist()
+
+
+def _told_by_first(read: Any, worker: OMVFS, layout: Layout) -> Iterator[OMVFS]:
+    """Yield the estimator with the steps that the first rows tell, if there are any."""
+    first = read.limit(worker.batch_size)
+    for row in first.mapInArrow(lambda batches: told(worker, layout, batches), _STEPS).collect():
+        yield clone(worker).set_params(prepare=json.loads(row["steps"]))
+
+
+def told(worker: OMVFS, layout: Layout, batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield the steps that some rows tell, as one row; nothing if they cannot be learned from."""
+    # What is wrong is told with its partition, when rows are learned from.
+    with suppress(TypeError, ValueError):
+        if (found := settled_by(worker, layout.read(batches))) is not None:
+            yield pa.RecordBatch.from_pydict({"steps": [json.dumps(found.prepare)]})
 
 
 def learned(

@@ -19,9 +19,11 @@ from typing import Any, TypeAlias
 from sklearn.base import clone
 
 from omvfs.constraints import check_all
+from omvfs.data.views import has_rows
 from omvfs.omvfs import OMVFS
 from omvfs.parts import merge_files
 from omvfs.persistence import pack_params
+from omvfs.prepare import is_auto
 
 
 class ClusterError(RuntimeError):
@@ -55,6 +57,22 @@ def fit_part(selector: OMVFS, batches: Iterable[Any], name: str) -> PartState | 
     """Return what is learned from the rows of a part; None if there are none."""
     with naming(name):
         return state_of(clone(selector).fit_batches(batches))
+
+
+def settled_by(selector: OMVFS, batches: Iterable[Any]) -> OMVFS | None:
+    """Return the estimator with what the first rows of a part tell; None if there are none."""
+    first = next((batch for batch in batches if has_rows(batch)), None)
+    return None if first is None else selector.settled(first)
+
+
+def settled(selector: OMVFS, first: Iterable[OMVFS | None]) -> OMVFS:
+    """Return the estimator that all parts share, by the first part that has rows.
+
+    Parts are looked at one by one, and only if there is anything to tell.
+    """
+    if not is_auto(selector.prepare):
+        return selector
+    return next((found for found in first if found is not None), selector)
 
 
 def state_of(model: OMVFS) -> PartState | None:

@@ -55,8 +55,9 @@ _logger = logging.getLogger(__name__)
 _FIRST_LINES, _CHUNK, _DELIMITERS = 1_000, 200, ";\t|,"
 # Texts may be long: after so many bytes no more lines are looked at.
 _FIRST_BYTES = 1 << 24
-# A table has no more columns: pyarrow keeps a record of each in every batch.
-_MOST_COLUMNS = 20_000
+# A table has no more columns, as it is written and in CSV: pyarrow keeps a record of each in every
+# batch.
+_MOST_COLUMNS, _MOST_READ = 20_000, 100_000
 # Entries read at a time.
 _ENTRIES = 1 << 16
 # The columns of a table of one entry a line.
@@ -226,6 +227,13 @@ class CsvTable(Table):
     def _look_at(self, first: list[bytes], delimiter: str | None) -> None:
         """Tell by the first lines how values are written, and the types of columns."""
         self._dialect = Dialect.of(first, delimiter)
+        n = first[0].count(self._dialect.delimiter.encode()) + 1
+        if n > _MOST_READ:
+            raise SourceError(
+                f"{self.file} has {n:,} columns; expected at most {_MOST_READ:,}, of which each "
+                "takes memory of its own. Write a line for each value (row,feature,value), or a "
+                "folder of .npz."
+            )
         self.columns = _parsed(first, self._dialect, threads=False).schema
 
     def type_of(self, name: str) -> Any:

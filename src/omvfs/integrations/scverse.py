@@ -275,6 +275,8 @@ def _by_batch(
 ) -> tuple[list[OMVFS], list[dict[str, bool]]]:
     """Return a fit of each batch, and which modalities its cells have."""
     models, told = [], []
+    # The first cells of all tell how those of every batch are prepared.
+    selector = selector.settled(next(cells.chunks(selector.batch_size)))
     for batch in sorted(set(batches.tolist())):
         which = batches == batch
         try:
@@ -328,6 +330,7 @@ def _about(
         "n_cells": model.n_samples_seen_,
         "n_top": {view: np.array(own) for view, own in sizes.items()},
         "cluster_shares": model.cluster_shares_,
+        "steps": {view: ", ".join(own) for view, own in model.prepared_.items()},
     }
     if batch_key is not None:
         about["batch_key"] = batch_key

@@ -31,6 +31,8 @@ LETTERS, COMMAND, LINES = 64, 2000, 20
 _SHARE = 0.5
 # Features that fewer rows have than this name a cluster: what most rows have says little.
 _RARE = 0.5
+# Of the first and the last fifth of the rows, so many are told apart, if so large a share moved.
+_FIFTH, _SORTED = 20, 0.5
 # Features that a cluster is named by, and clusters that a feature is said to stand for.
 _IN_NAME, _STANDS_FOR = 3, 2
 # What a change is owed to, mostly.
@@ -84,6 +86,7 @@ def summarise(
         "n_selected": int(sum(sizes.values())),
         "verdict": verdict(selector) if done else "",
         "views": _views(selector, known, views, notes, sizes, quality),
+        "columns": _columns(known),
         "agreement": _agreement(known, len(views)) if done else None,
         "clusters": _clusters(selector, views, notes, order, examples),
         "features": _features(selector, known, views, notes, order, scores, stability),
@@ -91,7 +94,7 @@ def summarise(
         "unjudged": unjudged,
         "stability": _stable(stability, views),
         "unstable": unstable,
-        "stream": _stream(selector),
+        "stream": _stream(selector) | {"order": in_order(selector, known)},
         "made": _made(selector, known, scores, run),
     }
 
@@ -126,6 +129,41 @@ def verdict(selector: Any) -> str:
     if enough < min(asked, most):
         return f"{sentence}; {enough:,} would do for {there}."
     return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
+
+
+def in_order(selector: Any, known: FittedState) -> str:
+    """Say that the rows come as if sorted by their clusters; nothing if they do not.
+
+    Nor of few rows, which may by chance, and if somebody has asked for changes or forgets rows.
+    """
+    sample, fifth = known.answers.state.sample, len(known.answers.state.sample) // 5
+    if fifth < _FIFTH or selector.detect_drift or selector.half_life is not None:
+        return ""
+    labels = known.answers.clustering.labels[np.argsort(sample.arrived, kind="stable")]
+    first, last = (
+        np.bincount(part, minlength=labels.max() + 1) for part in (labels[:fifth], labels[-fifth:])
+    )
+    moved = np.abs(first - last).sum() / (2 * fifth)
+    if moved <= _SORTED:
+        return ""
+    return (
+        f"The rows come in an order: {moved:.0%} of the last rows would have to be in other "
+        "clusters to be as the first ones. If it means nothing, shuffle them; if it is that of "
+        "time, see detect_drift (--detect-drift) and half_life (--half-life)."
+    )
+
+
+def preparation(steps: Mapping[str, Sequence[str]]) -> str:
+    """Say what steps the rows of each view go through.
+
+    Examples
+    --------
+    >>> preparation({"text": ("log1p", "l2"), "image": (), "sound": ("scale",)})
+    'Steps before learning: text: log1p, l2; image: none; sound: scale (--prepare sets others).'
+    """
+    views = [f"{cut(view)}: {', '.join(own) or 'none'}" for view, own in steps.items()]
+    more = f"; and those of {len(views) - VIEWS:,} more views" if len(views) > VIEWS else ""
+    return f"Steps before learning: {'; '.join(views[:VIEWS])}{more} (--prepare sets others)."
 
 
 def versions() -> dict[str, str]:
@@ -188,11 +226,28 @@ def _views(
                 "nonzero": plain(np.mean(shares)),
                 "has_view": plain(np.mean(has)),
                 "empty": plain(np.mean(lengths == 0)) if has.any() else None,
+                "steps": ", ".join(selector.prepared_[view]),
                 "weight": plain(weights[view]),
                 "alone": None if quality is None else quality["views"][v]["at_selected"],
             }
         )
     return found
+
+
+def _columns(known: FittedState) -> list[dict[str, Any]]:
+    """Return what is known of the columns of a table, and what became of them."""
+    columns = () if known.table is None else known.table.columns[:FEATURES]
+    return [
+        {
+            "name": cut(own.name),
+            "kind": own.kind,
+            "missing": plain(own.missing),
+            "distinct": own.distinct,
+            "example": cut(own.example),
+            "becomes": own.becomes,
+        }
+        for own in columns
+    ]
 
 
 def _agreement(known: FittedState, n: int) -> list[list[float | None]] | None:
@@ -282,7 +337,8 @@ def _features(
         best = order[view][:shown]
         sums = known.answers.reclustered.views[v].on(best)
         mean = sums.S.sum(axis=1, keepdims=True) / max(sums.n.sum(), 1.0)
-        means = np.nan_to_num(means_by_cluster(sums))
+        mean = known.in_units(v, best, mean.T).T
+        means = known.in_units(v, best, np.nan_to_num(means_by_cluster(sums)).T).T
         strengths = np.divide(means, mean, out=np.zeros_like(means), where=mean != 0)
         # The first of a view is what its others are compared with.
         top = float(scores[view][best[0]]) if len(best) else 0.0
