@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.preprocessing import normalize
 
 import fastcan_peer
+from digits import digits_views
 from omvfs import OMVFS
 from omvfs.datasets import make_planted
-from omvfs.demo import digits_views
 from omvfs.evaluation import (
     clustering_accuracy,
     evaluate_selection,

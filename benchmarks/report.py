@@ -16,9 +16,9 @@ from PIL import Image
 from sklearn.preprocessing import normalize
 
 from devtools import Browser
+from digits import digits_views
 from omvfs import OMVFS
 from omvfs.datasets import load_folder, planted_stream
-from omvfs.demo import digits_views
 from reported import wide_model
 from tables import tickets
 

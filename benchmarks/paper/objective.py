@@ -15,9 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
+from digits import digits_views
 from omvfs import OMVFS, OMVFSPaper
 from omvfs.datasets import load_folder, make_planted
-from omvfs.demo import digits_views
 from omvfs.evaluation import normalized_mutual_information
 from omvfs.model.objective import l21, orthogonality_gap, reconstruction, row_norms, smoothness
 from omvfs.model.printed import gaussian, laplacian

@@ -1,40 +1,33 @@
 """The main job on data that needs no download: ``python -m omvfs.demo``, or ``make demo``.
 
-First a planted stream, of which the features that matter are known, drawn while it is read; then
-scikit-learn's handwritten digits, seen as several views. At the end a report on the stream.
+A planted stream, of which the features that matter are known, drawn while it is read; at the end a
+report on it.
 """
 
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
-from sklearn.datasets import load_digits
-from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from omvfs import OMVFS, Views
-from omvfs.baselines import ColumnSum, RandomScore, Variance
+from omvfs import OMVFS
+from omvfs.baselines import ColumnSum, Variance
 from omvfs.datasets import PlantedStream, planted_stream
-from omvfs.evaluation import evaluate_selection, normalized_mutual_information, summarise
 from omvfs.selector import rank
 
-# Features of the digits to select per view, and runs of k-means to average over.
-N_SELECTED, N_RUNS = 20, 5
 # How often rows are drawn for the report to tell what is chance.
 N_RESAMPLES = 3
 
 
 def main(n_rows: int = 50_000, page: Path | None = None) -> None:
-    """Run both parts, print what came out, and write a report.
+    """Read the stream, print what came out, and write a report.
 
     Parameters
     ----------
@@ -47,7 +40,6 @@ def main(n_rows: int = 50_000, page: Path | None = None) -> None:
     # The products are small: on a busy machine threads wait for each other longer than they work.
     with threadpool_limits(1):
         selector = show_stream(console, n_rows)
-        show_digits(console)
         show_report(console, selector, page)
     console.rule("[bold]Your data")
     console.print("omvfs info DATA, then omvfs select DATA -k 10 -n 100 -o out; omvfs --help.")
@@ -110,75 +102,6 @@ def show_report(console: Console, selector: OMVFS, page: Path | None) -> None:
     console.print(str(page), markup=False, soft_wrap=True)
 
 
-def show_digits(console: Console) -> None:
-    """Select features of the digits, and tell how well the rows cluster by them alone."""
-    views, labels = digits_views()
-    widths = ", ".join(f"{name} ({width})" for name, width in views.widths.items())
-    console.rule("[bold]Handwritten digits")
-    console.print(
-        f"{len(views):,} images of digits, real ones, in {len(views.names)} views: {widths}.\n"
-        f"From each view {N_SELECTED} features are selected, without knowing the digits.\n"
-    )
-    selector = OMVFS(n_clusters=10, n_features_per_view=N_SELECTED, random_state=0).fit(views)
-    others = {
-        "column sum": ColumnSum(),
-        "variance": Variance(),
-        "random": RandomScore(random_state=0),
-    }
-    rankings: dict[str, Mapping[str, NDArray[Any]]] = {"OMVFS": selector.view_scores_}
-    rankings |= {name: other.fit(views).view_scores_ for name, other in others.items()}
-    how: dict[str, Any] = {"seeds": range(N_RUNS), "clustering": "stacked"}
-    rows = evaluate_selection(views, labels, rankings, N_SELECTED, **how)
-    rows += evaluate_selection(views, labels, {"all": rankings["OMVFS"]}, None, **how)
-    table = _table("Digits told apart by the features", "selected by", "a view", "NMI")
-    for row in summarise(rows):
-        table.add_row(row["method"], str(row["p"] or "all"), f"{row['NMI geometric']:.3f}")
-    nmi = normalized_mutual_information(labels, selector.predict(views), "geometric")
-    table.add_section()
-    table.add_row("OMVFS's own clusters", "all", f"{nmi:.3f}")
-    console.print(table)
-    console.print(
-        "How well groups of images that are alike in these features agree with the digits: 1 is\n"
-        "fully.\n"
-    )
-
-
-def digits_views() -> tuple[Views, NDArray[np.intp]]:
-    """Return scikit-learn's digits as views with named features, rows of unit norm, and labels.
-
-    Returns
-    -------
-    views : Views
-        Pixels; profiles, the sums along rows, columns and both diagonals; and the magnitude of the
-        2-D Fourier transform.
-    labels : array of shape (n,)
-
-    Examples
-    --------
-    >>> digits_views()[0]
-    Views(1797 rows; pixels: 64, profiles: 38, fourier: 40; float64)
-    """
-    pixels, labels = load_digits(return_X_y=True)
-    images = pixels.reshape(-1, 8, 8)
-    mirrored = images[:, :, ::-1]
-    profiles = {f"row {i}": images[:, i].sum(axis=1) for i in range(8)}
-    profiles |= {f"column {j}": images[:, :, j].sum(axis=1) for j in range(8)}
-    profiles |= {f"falling {d:+d}": images.trace(d, 1, 2) for d in range(-5, 6)}
-    profiles |= {f"rising {d:+d}": mirrored.trace(d, 1, 2) for d in range(-5, 6)}
-    blocks = {
-        "pixels": pixels,
-        "profiles": np.column_stack(list(profiles.values())),
-        "fourier": np.abs(np.fft.rfft2(images)).reshape(len(images), -1),
-    }
-    feature_names = {
-        "pixels": [f"pixel r{i}c{j}" for i in range(8) for j in range(8)],
-        "profiles": list(profiles),
-        "fourier": [f"wave {(i + 4) % 8 - 4} down, {j} across" for i in range(8) for j in range(5)],
-    }
-    unit = {name: normalize(X) for name, X in blocks.items()}
-    return Views(unit, feature_names=feature_names), labels
-
-
 def _read_stream(console: Console, stream: PlantedStream) -> dict[str, Any]:
     selectors: dict[str, Any] = {
         "OMVFS": OMVFS(n_clusters=10, random_state=0),
@@ -190,10 +113,9 @@ def _read_stream(console: Console, stream: PlantedStream) -> dict[str, Any]:
         task = progress.add_task("", total=stream.n_rows, rate=0.0)
         started, done = time.perf_counter(), 0
         for batch in stream.batches():
-            views = batch.replaced({name: normalize(X) for name, X in batch.blocks.items()})
             for selector in selectors.values():
-                selector.partial_fit(views)
-            done += len(views)
+                selector.partial_fit(batch)
+            done += len(batch)
             progress.update(task, completed=done, rate=done / (time.perf_counter() - started))
     return selectors
 

@@ -11,7 +11,7 @@ import pytest
 
 import picture
 import quality
-from omvfs.demo import digits_views
+from digits import digits_views
 from omvfs.evaluation import evaluate_selection
 from paper.rows import mean, names, those
 from quality_store import read, run
