@@ -8,12 +8,13 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import laplacian
 from sklearn.metrics.pairwise import euclidean_distances
 
-from omvfs.baselines.base import Found, OfflineSelector
-from omvfs.baselines.factors import enough, mean_and_variance, ridge_factor
+from omvfs.baselines.base import Found
 from omvfs.baselines.graphs import FloatArray, degrees, in_double, neighbour_graph
+from omvfs.baselines.simple import mean_and_variance
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, rows_divided, scale_columns
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
+from paper.factors import IterativeSelector, enough, ridge_factor
 
 # Weight of ‖w_j‖², without which w_j is anything where two views say the same.
 _RIDGE = 1e-5
@@ -22,7 +23,7 @@ _ENTRIES = 1 << 21
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ACSL(OfflineSelector):
+class ACSL(IterativeSelector):
     """Feature selection by adaptive collaborative similarity learning.
 
     Every row of a graph S is near a mixture of the views' own, with weights of its own; F are the

@@ -6,12 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import laplacian
 
-from omvfs.baselines.factors import Factors, FactorSelector, indicator, unit_columns
-from omvfs.baselines.graphs import FloatArray
-from omvfs.baselines.neighbours import neighbours
+from omvfs.baselines.graphs import FloatArray, neighbour_graph
 from omvfs.model.arrays import Array, Block, dense, squared_row_norms
 from omvfs.model.objective import row_norms
 from omvfs.parameters import number
+from paper.factors import Factors, FactorSelector, indicator, unit_columns
 
 # What μ grows by, and how far.
 _GROWTH, _MU_MAX = 1.1, 1e10
@@ -95,7 +94,8 @@ class EUFS(FactorSelector):
 
     def _factorise(self, X: Block, rng: np.random.Generator) -> Factors:
         U = unit_columns(indicator(X, self.n_clusters, rng))
-        L = sp.csr_array(laplacian(neighbours(X, self.n_neighbors)))
+        W = neighbour_graph(X, self.n_neighbors, "cosine", None)
+        L = sp.csr_array(laplacian(W))
         admm = Directions(X, L, U, self.sparsity, self.graph_weight, self.penalty)
         n_iter, gap = 0, np.inf
         while n_iter < self.max_iter and gap > self.tol:

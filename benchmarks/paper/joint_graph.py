@@ -10,8 +10,7 @@ from scipy.sparse.csgraph import laplacian
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import MinMaxScaler
 
-from omvfs.baselines.base import Found, OfflineSelector
-from omvfs.baselines.factors import indicator, solve_ridge, unit_columns
+from omvfs.baselines.base import Found
 from omvfs.baselines.graphs import FloatArray, in_double, neighbour_graph
 from omvfs.data.blocks import hstack
 from omvfs.data.views import Views
@@ -20,6 +19,7 @@ from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 from omvfs.parameters import seed_of
 from paper.acsl import learned_graph, shares
 from paper.eufs import orthonormal
+from paper.factors import IterativeSelector, indicator, solve_ridge, unit_columns
 
 # ζ: weight of the penalty on what of H is below 0.
 _PENALTY = 1e4
@@ -27,7 +27,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class JMVFG(OfflineSelector):
+class JMVFG(IterativeSelector):
     """Joint multi-view feature selection and graph learning.
 
     Clusters of the rows that all views predict, and a graph of the rows near the graphs of all

@@ -12,16 +12,16 @@ from scipy.sparse.linalg import lsmr
 from sklearn.preprocessing import normalize
 from sklearn.utils import Tags
 
-from omvfs.baselines.base import Found, OfflineSelector
-from omvfs.baselines.factors import unit_columns
-from omvfs.baselines.graphs import FloatArray
-from omvfs.baselines.neighbours import nearest_by_cosine
+from omvfs.baselines.base import Found
+from omvfs.baselines.graphs import FloatArray, nearest_by_cosine
+from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, squared_row_norms, unit_rows
 from omvfs.model.clustering import embedded, k_means
 from omvfs.model.objective import inner, row_norms
 from omvfs.parameters import seed_of
+from paper.factors import IterativeSelector, unit_columns
 
 # Random starts of the clustering.
 _STARTS = 8
@@ -41,7 +41,7 @@ _RIDGE = 0.1
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MVUFS(OfflineSelector):
+class MVUFS(IterativeSelector):
     """Multi-view unsupervised feature selection, by pseudo labels that all views predict.
 
     One view, the text say, is factorised into nonnegative parts, its rows into orthogonal clusters
@@ -135,8 +135,11 @@ class MVUFS(OfflineSelector):
     max_iter: int = 10
     random_state: Any = None
 
-    _negative = "error"
     _above_zero = ("regression_weight",)
+
+    def _split(self, X: Any, negative: Negative = "error") -> Views:
+        # It factorises into nonnegative parts.
+        return super()._split(X, negative)
 
     def _score_views(self, batch: Views) -> Found:
         names = batch.schema.names

@@ -6,7 +6,6 @@ from omvfs import OMVFS
 from omvfs.baselines import (
     FSDS,
     MCFS,
-    NDFS,
     SPEC,
     LaplacianScore,
 )
@@ -18,6 +17,7 @@ from paper.eufs import EUFS
 from paper.joint_graph import JMVFG
 from paper.methods import MULTI_VIEW
 from paper.mvufs import MVUFS
+from paper.ndfs import NDFS
 from paper.page import table
 from paper.sets import LARGE, SMALL, at_hand, load, twins
 from paper.timefs import TIMEFS

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omvfs.baselines.base import Found, OfflineSelector
+from omvfs.baselines.base import Found
 from omvfs.baselines.graphs import FloatArray
 from omvfs.data.blocks import Block
 from omvfs.data.views import Views
@@ -15,6 +15,7 @@ from omvfs.model.objective import inner, l21, row_norms, squared_norm
 from omvfs.parameters import number, seed_of
 from paper.acsl import Centred, simplex_rows
 from paper.eufs import orthonormal, shrink
+from paper.factors import IterativeSelector
 
 BoolArray = NDArray[np.bool_]
 # Share of the largest eigenvalue below which an equation is taken for none.
@@ -23,7 +24,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TIMEFS(OfflineSelector):
+class TIMEFS(IterativeSelector):
     """Tensorial incomplete multi-view feature selection (TIME-FS), of complete views.
 
     Every view is of low rank, X_v ≈ Z_v W_vᵀ, and its rows are mixtures of k anchors that all views

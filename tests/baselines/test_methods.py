@@ -10,7 +10,6 @@ from sklearn.preprocessing import normalize
 from omvfs.baselines import (
     FSDS,
     MCFS,
-    NDFS,
     SPEC,
     LaplacianScore,
     RandomScore,
@@ -18,10 +17,7 @@ from omvfs.baselines import (
 from omvfs.datasets import make_planted
 from support import KINDS, ODD, clustered, counts
 
-# Little data: there is nothing to converge to.
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-SEEDED = (MCFS, SPEC, NDFS, RandomScore)
+SEEDED = (MCFS, SPEC, RandomScore)
 METHODS = (LaplacianScore, FSDS, *SEEDED)
 
 
@@ -43,7 +39,6 @@ def by_name(methods):
         (LaplacianScore, 0.9),
         (SPEC, 0.9),
         (MCFS, 0.6),
-        (NDFS, 0.8),
         (FSDS, 0.7),
     ],
 )
@@ -83,13 +78,9 @@ def test_a_constant_feature_comes_last(method, kind):
 @by_name(METHODS)
 @pytest.mark.parametrize("X", ODD.values(), ids=ODD.keys())
 def test_odd_views_give_finite_scores(method, X):
-    few = {"max_iter": 20} if method is NDFS else {}
     for kind in (np.asarray, sp.csr_array):
-        model = make(method, 8, **few).fit({"a": kind(X), "b": kind(X)})
+        model = make(method, 8).fit({"a": kind(X), "b": kind(X)})
         assert np.isfinite(model.scores_).all()
-        if hasattr(model, "embedding_"):
-            assert np.isfinite(model.embedding_).all()
-            assert model.embedding_.shape[1] <= min(8, len(X))
 
 
 @by_name(SEEDED)
@@ -123,16 +114,6 @@ def test_memory_is_far_from_that_of_rows_or_features_squared(method):
         (SPEC, {"n_clusters": (0,), "style": (0, True), "width": (0, np.inf)}),
         (MCFS, {"n_clusters": (0,), "n_nonzero": (0, 0.5), "weights": (None,)}),
         (FSDS, {"n_clusters": (0, 2.0), "sketch_size": (1, 1.5), "ridge_exponent": (-1, np.nan)}),
-        (
-            NDFS,
-            {
-                "n_clusters": (0,),
-                "max_iter": (0,),
-                "graph_weight": (np.nan,),
-                "orthogonality": (-1.0,),
-                "tol": (-1.0,),
-            },
-        ),
     ],
 )
 def test_a_bad_parameter_is_refused_before_anything_is_learned(method, bad):

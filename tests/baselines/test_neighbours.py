@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omvfs.baselines import neighbours as module
-from omvfs.baselines.neighbours import nearest_by_cosine, neighbours
+from omvfs.baselines import graphs
+from omvfs.baselines.graphs import nearest_by_cosine, neighbour_graph
 from support import KINDS, dense
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
@@ -51,12 +51,12 @@ def nearest(X, k):
 def test_neighbours_are_the_nearest_of_all_rows_whatever_is_held_at_a_time(X, k, entries):
     expected = nearest(X, k)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_STRIP_ENTRIES", entries)
+        patch.setattr(graphs, "_STRIP_ENTRIES", entries)
         for kind in (np.asarray, sp.csr_array):
             found = nearest_by_cosine(kind(X), k).toarray()
             np.testing.assert_array_equal(found > 0, expected > 0)
             np.testing.assert_allclose(found, expected, atol=1e-12)
-            joined = neighbours(kind(X), k).toarray()
+            joined = neighbour_graph(kind(X), k, "cosine", None).toarray()
             np.testing.assert_allclose(joined, np.maximum(expected, expected.T), atol=1e-12)
 
 
@@ -68,5 +68,5 @@ def test_neighbours_take_the_first_among_equals_and_leave_empty_rows_alone(kind)
     X = np.array([[1.0, 0, 0], [2, 0, 0], [0, 0, 0], [0, 1, 0]])
     expected = np.zeros((4, 4))
     expected[0, 1] = expected[1, 0] = 1
-    np.testing.assert_allclose(dense(neighbours(kind(X), 3)), expected)
-    assert neighbours(kind(X.astype(np.float32)), 3).dtype == np.float32
+    np.testing.assert_allclose(dense(neighbour_graph(kind(X), 3, "cosine", None)), expected)
+    assert nearest_by_cosine(kind(X.astype(np.float32)), 3).dtype == np.float32

@@ -2,7 +2,6 @@
 
 from omvfs.baselines.fsds import FSDS as FSDS
 from omvfs.baselines.mcfs import MCFS as MCFS
-from omvfs.baselines.ndfs import NDFS as NDFS
 from omvfs.baselines.simple import ColumnSum as ColumnSum
 from omvfs.baselines.simple import RandomScore as RandomScore
 from omvfs.baselines.simple import Variance as Variance

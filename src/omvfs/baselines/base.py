@@ -4,27 +4,25 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from omvfs.data.blocks import Block, Negative
+from omvfs.data.blocks import Block
 from omvfs.data.views import Views
 from omvfs.model.learning import Update
-from omvfs.parameters import number, seed_of, whole
+from omvfs.parameters import seed_of, whole
 from omvfs.selector import MultiViewSelector, SelectSize, StreamSelector, sizes_by_view
 
 T = TypeVar("T")
 
-
 # By view name, scores of all features, larger is better; what else a fitted selector is to have.
 Found: TypeAlias = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
-# Parameters that are whole numbers of at least 1, and numbers of at least 0, in all methods.
-COUNTS = ("n_clusters", "n_neighbors", "n_nonzero", "max_iter")
-WEIGHTS = ("sparsity", "graph_weight", "regression_weight", "smoothness", "orthogonality", "tol")
+# Parameters that are whole numbers of at least 1 in all methods.
+COUNTS = ("n_clusters", "n_neighbors", "n_nonzero")
 
 # What the docstrings of methods share: ``{name}`` on a line of its own stands for it there.
 PARAMETERS = {
@@ -74,10 +72,6 @@ class OfflineSelector(SharedParameters, MultiViewSelector):
 
     n_features_per_view: SelectSize = 100
     views: Any = None
-    # What to do with negative values; methods that factorise into nonnegative parts refuse them.
-    _negative: ClassVar[Negative] = "allow"
-    # Which of the weights may not be 0.
-    _above_zero: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Score the features of X.
@@ -93,7 +87,7 @@ class OfflineSelector(SharedParameters, MultiViewSelector):
         -------
         self
         """
-        batch = self._split(X, self._negative)
+        batch = self._split(X)
         sizes_by_view(self.n_features_per_view, batch.schema)
         self._check_params()
         with self._drawing_if_it_becomes():
@@ -106,8 +100,6 @@ class OfflineSelector(SharedParameters, MultiViewSelector):
         for name, value in self.get_params(deep=False).items():
             if name in COUNTS:
                 whole(name, value, least=1)
-            elif name in WEIGHTS:
-                number(name, value, least=0.0, above=name in self._above_zero)
 
     @property
     def view_scores_(self) -> dict[str, NDArray[Any]]:

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from omvfs.baselines.base import Found, OfflineSelector, PerViewStreamSelector
-from omvfs.baselines.factors import mean_and_variance
 from omvfs.data.blocks import Block
 from omvfs.data.views import Views
 from omvfs.model.arrays import column_sums
@@ -99,3 +100,11 @@ class Variance(PerViewStreamSelector):
 
     def _score_state(self, state: Moments, n_rows: int) -> NDArray[np.float64]:
         return state[2] / n_rows
+
+
+def mean_and_variance(X: Block) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both of every column, in double precision."""
+    if sp.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0)
+        return np.asarray(mean, np.float64), np.asarray(variance, np.float64)
+    return X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)

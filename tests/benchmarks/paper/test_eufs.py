@@ -8,15 +8,14 @@ from scipy.sparse.csgraph import laplacian
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines.neighbours import neighbours
+from omvfs.baselines.graphs import neighbour_graph
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.objective import orthogonality_gap
 from omvfs.selector import rank
-from omvfs.testing import check_selector
 from paper import eufs
 from paper.eufs import EUFS, Directions, orthonormal, shrink
-from support import KINDS, ODD, clustered, counts, dense
+from support import KINDS, clustered, counts, dense
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -39,7 +38,7 @@ def draw(seed, shape, n_clusters, alpha, beta, mu, kind):
     X[rng.integers(shape[0])] = 0
     X[:, rng.integers(shape[1])] = 0
     U = np.linalg.qr(rng.standard_normal((shape[0], n_clusters)))[0]
-    L = laplacian(neighbours(X, 3))
+    L = laplacian(neighbour_graph(X, 3, "cosine", None))
     return X, Directions(kind(X), L, U, alpha, beta, mu)
 
 
@@ -205,29 +204,3 @@ def test_no_other_orthonormal_columns_are_nearer(seed, rank):
     for _ in range(20):
         other = np.linalg.qr(rng.standard_normal((8, 3)))[0]
         assert np.sum(found * N) >= np.sum(other * N) - 1e-6
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_contract_of_selectors_is_kept():
-    check_selector(EUFS(3, max_iter=3, random_state=0))
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_odd_views_give_finite_scores():
-    for X in ODD.values():
-        assert np.isfinite(EUFS(max_iter=20, random_state=0).fit(X).scores_).all()
-
-
-def test_clear_clusters_and_planted_features_are_found():
-    rng = np.random.default_rng(0)
-    X, labels = clustered(rng, 150, 12)
-    selector = EUFS(3, random_state=0).fit(normalize(np.hstack([X, 0.2 * counts(rng, 150, 6)])))
-    (U,) = selector.embeddings_.values()
-    assert clustering_accuracy(labels, U.argmax(axis=1)) > 0.95
-    assert set(np.argsort(selector.ranking_)[:12]) == set(range(12))
-
-
-def test_a_bad_parameter_is_refused():
-    for name, value in {"n_clusters": 0, "sparsity": -1.0, "penalty": 0.0, "max_iter": 0}.items():
-        with pytest.raises(ValueError, match=name):
-            EUFS(**{name: value}).fit(np.eye(4))

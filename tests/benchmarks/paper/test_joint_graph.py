@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines.factors import unit_columns
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
 from paper.acsl import ACSL
+from paper.factors import unit_columns
 from paper.joint_graph import (
     JMVFG,
     Joint,

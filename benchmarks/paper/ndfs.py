@@ -6,11 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import laplacian
 
-from omvfs.baselines.factors import Factors, FactorSelector, indicator, solve_ridge, unit_columns
-from omvfs.baselines.graphs import FloatArray
-from omvfs.baselines.neighbours import neighbours
+from omvfs.baselines.graphs import FloatArray, neighbour_graph
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
+from paper.factors import Factors, FactorSelector, indicator, solve_ridge, unit_columns
 
 # Up to so many features or, where they are fewer, rows, the regression is solved directly. The
 # equations of the rows have to be set up anew each time.
@@ -92,7 +91,7 @@ class NDFS(FactorSelector):
 
     def _factorise(self, X: Block, rng: np.random.Generator) -> Factors:
         F = unit_columns(indicator(X, self.n_clusters, rng) + 0.2)
-        W = neighbours(X, self.n_neighbors)
+        W = neighbour_graph(X, self.n_neighbors, "cosine", None)
         L = self.graph_weight * sp.csr_array(laplacian(W, normed=True))
         analysis = Analysis(X, L, F, self.sparsity, self.orthogonality)
         n_iter, change = 0, np.inf

@@ -3,23 +3,25 @@
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from omvfs.baselines.base import Found, PerViewSelector
+from omvfs.baselines.base import Found, OfflineSelector, PerViewSelector
 from omvfs.baselines.graphs import FloatArray
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block
 from omvfs.model.objective import row_norms
+from omvfs.parameters import number, whole
 
 _EPS = float(np.finfo(np.float64).eps)
+# Parameters that are numbers of at least 0 in all methods.
+WEIGHTS = ("sparsity", "graph_weight", "regression_weight", "smoothness", "orthogonality", "tol")
 
 
 def solve_ridge(A: Array, beta: float, R: FloatArray) -> FloatArray:
@@ -47,16 +49,22 @@ def enough(A: Array, beta: float) -> float:
     return max(beta, len(A) * _EPS * float(np.trace(A))) or 1.0
 
 
-def mean_and_variance(X: Block) -> tuple[FloatArray, FloatArray]:
-    """Return both of every column, in double precision."""
-    if sp.issparse(X):
-        mean, variance = mean_variance_axis(X, axis=0)
-        return np.asarray(mean, np.float64), np.asarray(variance, np.float64)
-    return X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
-
-
 # Random starts of k-means; the best is kept.
 _STARTS = 10
+
+
+class IterativeSelector(OfflineSelector):
+    """Base of methods that lessen an objective of weighted terms, in at most `max_iter` rounds."""
+
+    # Which of the weights may not be 0.
+    _above_zero: ClassVar[tuple[str, ...]] = ()
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        whole("max_iter", self.max_iter, least=1)
+        for name, value in self.get_params(deep=False).items():
+            if name in WEIGHTS:
+                number(name, value, least=0.0, above=name in self._above_zero)
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Factors:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class FactorSelector(PerViewSelector):
+class FactorSelector(IterativeSelector, PerViewSelector):
     """Base of single-view methods that learn clusters of the rows and a row of weights a feature.
 
     A subclass takes the parameters named below and provides `_factorise`.

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import laplacian
 
-from omvfs.baselines import ndfs
-from omvfs.baselines.factors import unit_columns
-from omvfs.baselines.ndfs import Analysis
-from omvfs.baselines.neighbours import neighbours
+from omvfs.baselines.graphs import neighbour_graph
+from paper import ndfs
+from paper.factors import unit_columns
+from paper.ndfs import Analysis
 from support import KINDS, counts, dense
 
 SOLVERS = {"features": (10**6, 10**6), "rows": (0, 10**6), "conjugate gradients": (0, 0)}
@@ -35,12 +35,16 @@ def solver(request, monkeypatch):
     monkeypatch.setattr(ndfs, "_RESIDUAL", 1e-12)
 
 
+def near(X, k):
+    return neighbour_graph(X, k, "cosine", None)
+
+
 def draw(seed, shape, n_clusters, beta, gamma, scale, kind):
     rng = np.random.default_rng(seed)
     X = counts(rng, *shape)
     X[:, rng.integers(shape[1])] = 0
     F = scale * counts(rng, shape[0], n_clusters, density=0.8)
-    L = rng.choice([0.0, 1.0, 100.0]) * sp.csr_array(laplacian(neighbours(X, 3), normed=True))
+    L = rng.choice([0.0, 1.0, 100.0]) * sp.csr_array(laplacian(near(X, 3), normed=True))
     return X, L, Analysis(kind(X), L, F, beta, gamma)
 
 
@@ -90,7 +94,7 @@ def test_w_is_the_reweighted_closed_form(solver, shape, kind, beta):
     rng = np.random.default_rng(0)
     X, F = counts(rng, *shape), unit_columns(rng.random((shape[0], 2)))
     X[:, 1] = 0
-    analysis = Analysis(kind(X), sp.csr_array(laplacian(neighbours(X, 2))), F, beta, 1.0)
+    analysis = Analysis(kind(X), sp.csr_array(laplacian(near(X, 2))), F, beta, 1.0)
     D = np.eye(shape[1])
     for _ in range(6):
         expected = np.linalg.solve(X.T @ X + beta * D, X.T @ F)
