@@ -8,7 +8,6 @@ from omvfs import OMVFS, OMVFSPaper
 from omvfs.baselines import (
     FSDS,
     MCFS,
-    SPEC,
     ColumnSum,
     LaplacianScore,
     RandomScore,
@@ -21,6 +20,7 @@ from paper.eufs import EUFS
 from paper.joint_graph import JMVFG
 from paper.mvufs import MVUFS
 from paper.ndfs import NDFS
+from paper.spec import SPEC
 from paper.timefs import TIMEFS
 
 OURS, PRINTED, EVERYTHING = "OMVFS", "as published", "all features"

@@ -6,7 +6,6 @@ from omvfs import OMVFS
 from omvfs.baselines import (
     FSDS,
     MCFS,
-    SPEC,
     LaplacianScore,
 )
 from omvfs.data.read import as_views
@@ -20,6 +19,7 @@ from paper.mvufs import MVUFS
 from paper.ndfs import NDFS
 from paper.page import table
 from paper.sets import LARGE, SMALL, at_hand, load, twins
+from paper.spec import SPEC
 from paper.timefs import TIMEFS
 
 

@@ -119,8 +119,7 @@ class FittedState:
 
     def told_by(self, first: Views, prepare: Any) -> "FittedState":
         """Return the same with the steps that the first chunk tells."""
-        chunk = first.with_views_of(self.schema)[:_LOOKED_AT]
-        steps = auto_steps(chunk, prepare)
+        steps = auto_steps(first.with_views_of(self.schema)[:_LOOKED_AT], prepare)
         return replace(self, preparation=Preparation.of(steps, self.schema.names))
 
     def with_views_of(self, chunk: Views, settings: Settings, prepare: Any) -> "FittedState":
@@ -222,8 +221,7 @@ class FittedState:
         steps, counted = self.preparation.steps[v], self.preparation.counted[v]
         if steps[-1:] != ("standardize",) or sp.issparse(self.answers.rows[v]):
             return means
-        spread, mean = deviations(counted[-1])[columns], counted[-1]["mean"][columns]
-        return np.asarray(means * spread + mean)
+        return np.asarray(means * deviations(counted[-1])[columns] + counted[-1]["mean"][columns])
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
         """Return the cluster of every row."""

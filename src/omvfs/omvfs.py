@@ -713,10 +713,9 @@ class OMVFS(StreamSelector[FittedState]):
         return (Part(known, self._history, own, reading, columns),)
 
     def settled(self, X: Any) -> Self:
-        """Return an unfitted estimator for parts of a stream, with what first rows X tell.
+        """Return an unfitted estimator for all parts of a stream, with what the first rows tell.
 
-        Steps of "auto" and kinds of the columns of a table are given there: alone, each part would
-        tell them by its own first rows. Where new features are taken in, parts may differ.
+        These are steps and kinds of columns. Where new features are taken in, parts may differ.
         """
         found: Self = clone(self)
         if checked("new_features", self.new_features) == "error":

@@ -223,11 +223,6 @@ def fill(X: Block, counted: Counted) -> Block:
     return np.where(np.isnan(X), counted["mean"], X).astype(X.dtype)
 
 
-def as_hashed(X: Block, counted: Counted) -> Block:
-    """Leave rows as they are: they are hashed when they are read, as names are gone here."""
-    return X
-
-
 STEPS = {
     "l2": Step(l2, whole_rows=True),
     "log1p": Step(log1p),
@@ -243,7 +238,8 @@ FILLS = ("fill",), ("standardize",)
 def step_of(name: Any) -> Step | None:
     """Return a step by its name, None if there is none."""
     if isinstance(name, str) and hash_bits(name) is not None:
-        return Step(as_hashed)
+        # Rows are hashed when they are read: here names are gone.
+        return Step(lambda X, counted: X)
     return STEPS.get(name) if isinstance(name, str) else None
 
 
@@ -530,12 +526,11 @@ class Preparing:
 
     def apply(self, X: Block) -> Block:
         """Return rows prepared."""
-        own = X
         if self.negative != "allow":
-            own = as_views({self.view: X}, negative=self.negative)[self.view]
+            X = as_views({self.view: X}, negative=self.negative)[self.view]
         with np.errstate(over="ignore"):
-            own = own.astype(self.dtype, copy=False)
-        X, _ = _taken_through(self.view, own, self.steps, self.counted, counts=False)
+            X = X.astype(self.dtype, copy=False)
+        X, _ = _taken_through(self.view, X, self.steps, self.counted, counts=False)
         return as_views({self.view: X}, negative="allow")[self.view]
 
     def fits(self, width: int) -> bool:

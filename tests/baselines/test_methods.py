@@ -10,14 +10,13 @@ from sklearn.preprocessing import normalize
 from omvfs.baselines import (
     FSDS,
     MCFS,
-    SPEC,
     LaplacianScore,
     RandomScore,
 )
 from omvfs.datasets import make_planted
 from support import KINDS, ODD, clustered, counts
 
-SEEDED = (MCFS, SPEC, RandomScore)
+SEEDED = (MCFS, RandomScore)
 METHODS = (LaplacianScore, FSDS, *SEEDED)
 
 
@@ -37,7 +36,6 @@ def by_name(methods):
     ("method", "least"),
     [
         (LaplacianScore, 0.9),
-        (SPEC, 0.9),
         (MCFS, 0.6),
         (FSDS, 0.7),
     ],
@@ -64,7 +62,7 @@ def test_kind_and_precision_change_no_more_than_rounding(method):
         np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=atol)
 
 
-@by_name([LaplacianScore, SPEC, MCFS])
+@by_name([LaplacianScore, MCFS])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 def test_a_constant_feature_comes_last(method, kind):
     X, _ = clustered(np.random.default_rng(0), 60, 9)
@@ -90,11 +88,11 @@ def test_the_seed_decides(method):
     np.testing.assert_array_equal(again, first)
     others = [make(method, 5).set_params(random_state=seed) for seed in range(1, 4)]
     differ = [not np.allclose(other.fit(X).scores_, first, atol=1e-7) for other in others]
-    # Of MCFS and SPEC it decides nothing but the rounding of eigenvectors.
-    assert any(differ) == (method not in (MCFS, SPEC))
+    # Of MCFS it decides nothing but the rounding of eigenvectors.
+    assert any(differ) == (method is not MCFS)
 
 
-@by_name([LaplacianScore, SPEC, MCFS])
+@by_name([LaplacianScore, MCFS])
 def test_memory_is_far_from_that_of_rows_or_features_squared(method):
     shape = 2500, 30_000
     X = sp.random_array(shape, density=5e-4, format="csr", rng=np.random.default_rng(0))
@@ -111,7 +109,6 @@ def test_memory_is_far_from_that_of_rows_or_features_squared(method):
     ("method", "bad"),
     [
         (LaplacianScore, {"n_neighbors": (0, 2.0, True), "weights": ("dot",), "width": (0, -1.0)}),
-        (SPEC, {"n_clusters": (0,), "style": (0, True), "width": (0, np.inf)}),
         (MCFS, {"n_clusters": (0,), "n_nonzero": (0, 0.5), "weights": (None,)}),
         (FSDS, {"n_clusters": (0, 2.0), "sketch_size": (1, 1.5), "ridge_exponent": (-1, np.nan)}),
     ],

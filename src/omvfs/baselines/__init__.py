@@ -5,7 +5,6 @@ from omvfs.baselines.mcfs import MCFS as MCFS
 from omvfs.baselines.simple import ColumnSum as ColumnSum
 from omvfs.baselines.simple import RandomScore as RandomScore
 from omvfs.baselines.simple import Variance as Variance
-from omvfs.baselines.spectral import SPEC as SPEC
 from omvfs.baselines.spectral import LaplacianScore as LaplacianScore
 from omvfs.baselines.spectral import laplacian_score as laplacian_score
 

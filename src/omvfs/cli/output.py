@@ -403,12 +403,6 @@ def remarks(views: "Views") -> list[str]:
         sums = np.asarray(abs(X).sum(axis=1)).ravel()
         if empty := np.count_nonzero((sums == 0) & views.has(name)):
             found.append(f"View {name!r} has {empty:,} empty rows, which say nothing.")
-        filled = sums[np.isfinite(sums) & (sums > 0)]
-        if len(filled) and filled.max() > 100 * np.median(filled) and "l2" not in steps[name]:
-            found.append(
-                f"View {name!r} has rows over 100 times as heavy as others: --prepare {name}:l2 "
-                "gives each the same say."
-            )
     if sound:
         found += map(str, find_suspects(own.without("l2").learn(views)[0], steps))
     return [*found, preparation(steps)]

@@ -3,7 +3,7 @@
 import numbers
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -275,16 +275,15 @@ def count_words(texts: Sequence[Any]) -> tuple[sp.csr_array, list[str], NDArray[
     >>> block.toarray().tolist(), words, has.tolist()
     ([[2.0, 1.0], [0.0, 0.0]], ['cat', 'the'], [True, False])
     """
-    from sklearn.feature_extraction.text import CountVectorizer
-
     has = np.array([not is_missing(text) for text in texts])
-    told = [text if own else "" for text, own in zip(texts, has.tolist(), strict=True)]
-    counter = CountVectorizer(analyzer=words_of, dtype=np.float64)
-    try:
-        block = sp.csr_array(counter.fit_transform(told))
-    except ValueError:  # no words at all
-        return sp.csr_array((len(told), 0)), [], None if has.all() else has
-    return block, counter.get_feature_names_out().tolist(), None if has.all() else has
+    words = [words_of(text) if own else () for text, own in zip(texts, has.tolist(), strict=True)]
+    places: defaultdict[str, int] = defaultdict()
+    places.default_factory = places.__len__  # a new word comes behind those there are
+    columns = np.array([places[word] for own in words for word in own], np.int32)
+    ends = np.concatenate([[0], np.cumsum(list(map(len, words)))]).astype(np.int32)
+    block = sp.csr_array((np.ones(len(columns)), columns, ends), shape=(len(words), len(places)))
+    block.sum_duplicates()
+    return block, [*places], None if has.all() else has
 
 
 def column_names(X: Any) -> Names | None:

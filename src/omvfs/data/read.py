@@ -258,7 +258,8 @@ def _read(X: Any, views: Columns | None, columns: Any = None, may_lack: bool = F
         X = {"text": ["." if is_missing(text) else text for text in texts]}
         return Views(X)
     block, labels = read_block(X)
-    check_shapes({"X": block.shape}, "X")
+    if block.shape[1] >= 1 << 31:
+        check_shapes({"X": block.shape})
     _, index = aligned({}, {"X": labels.index})
     keys = columns_by_view(views, X, block.shape[1])
     if keys is None:

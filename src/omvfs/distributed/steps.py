@@ -66,10 +66,7 @@ def settled_by(selector: OMVFS, batches: Iterable[Any]) -> OMVFS | None:
 
 
 def settled(selector: OMVFS, first: Iterable[OMVFS | None]) -> OMVFS:
-    """Return the estimator that all parts share, by the first part that has rows.
-
-    Parts are looked at one by one, and only if there is anything to tell.
-    """
+    """Return the estimator that all parts share, by the first of them that has rows."""
     if not is_auto(selector.prepare):
         return selector
     return next((found for found in first if found is not None), selector)

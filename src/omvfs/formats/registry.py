@@ -44,11 +44,6 @@ def format_of(ending: str) -> Format:
     return FORMATS.get(ending, Format(""))
 
 
-def is_table(ending: str) -> bool:
-    """Tell whether files of an ending have named columns, which can be left out one by one."""
-    return format_of(ending).module == "tables"
-
-
 def load(ending: str, doing: str = "Reading") -> Any:
     """Return the module of a format; `doing` says what it is for, should it lack a library."""
     extra = "scverse" if FORMATS[ending].layers else "files"
