@@ -196,6 +196,21 @@ def test_partitions_may_follow_each_other_in_time(sessions):
     assert learned(model) == learned(expected)
 
 
+def test_all_partitions_go_by_what_the_first_rows_tell(sessions):
+    rng = np.random.default_rng(0)
+    # By themselves they would tell different steps, and the first has no rows.
+    parts = [
+        np.empty((0, 6)),
+        rng.normal(size=(30, 6)),
+        rng.normal(size=(30, 6)) * 10.0 ** np.arange(6),
+    ]
+    df = framed(sessions(), [[(x,) for x in X.tolist()] for X in parts], "X array<double>")
+    model = on_spark.fit(OMVFS(3, random_state=0), df)
+    alone = [OMVFS(3, random_state=0).fit({"X": X}).prepared_["X"] for X in parts[1:]]
+    assert (alone, model.prepared_) == ([(), ("scale",)], {"X": ("scale",)})
+    assert (model.prepare, model.n_samples_seen_) == ("auto", 60)
+
+
 def test_columns_of_numbers_are_one_frame(sessions):
     import pandas as pd
 
