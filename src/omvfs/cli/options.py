@@ -289,7 +289,7 @@ def known_words(given: Sequence[str]) -> "Schema":
 _TEXTS = {
     "view": "Read this view only; repeat it for more.",
     "key": "Column by which the rows of several files are matched; a file that is not sorted by "
-    "it is held in memory. A row that a file has not lacks its views.",
+    "it is held in memory. A row missing from one file lacks the views of that file.",
     "join": "With --key: outer, rows that any file has; or inner, rows that all files have.",
     "drop": "Column to leave out, such as a label; repeat it for more.",
     "keep": "Column that is not learned from but written with the rows, such as a label or an "

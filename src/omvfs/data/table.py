@@ -38,7 +38,7 @@ from omvfs.data.schema import as_names, listed
 from omvfs.data.views import Views
 
 Kind = Literal["number", "category", "text", "vector", "date", "id", "constant", "parts", "drop"]
-# Those that a user may ask for, and those of which features come.
+# Kinds that a user may ask for, and kinds that have features.
 GIVEN: tuple[Kind, ...] = ("number", "category", "text", "parts", "drop")
 USED: tuple[Kind, ...] = ("number", "category", "text", "vector", "parts")
 NUMBERS, CATEGORIES = "numbers", "categories"
@@ -168,7 +168,7 @@ class Table:
 
     @property
     def view_names(self) -> tuple[str, ...]:
-        """The views that it becomes: numbers, categories, and those of one column each."""
+        """Names of its views: numbers, categories, then one for each column of text or vectors."""
         some = [column for column in self.columns if column.view]
         some.sort(key=lambda own: (own.kind not in ("number", "parts"), own.kind != "category"))
         return tuple(dict.fromkeys(column.view for column in some))

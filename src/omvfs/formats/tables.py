@@ -322,7 +322,7 @@ class CsvTable(Table):
 class JsonTable(Table):
     """A table of an object a line, whose values are its columns: nested ones are ``user.name``.
 
-    Columns are those of the first rows; others that come later are told, and not read.
+    Columns are those of the first rows; others that come later are reported, and not read.
     """
 
     def __init__(self, file: File, stream: Stream | None = None) -> None:
