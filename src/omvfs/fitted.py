@@ -17,7 +17,7 @@ from omvfs.data.views import Views
 from omvfs.model.columns import place_columns
 from omvfs.model.drift import FIRST, Change, Watch, watched
 from omvfs.model.learning import Answers, Settings, State, Update, step
-from omvfs.prepare import Preparation, auto_steps, deviations
+from omvfs.prepare import Preparation, auto_steps, is_auto, units
 from omvfs.results import SelectionQuality
 
 # Bytes of a digest.
@@ -70,6 +70,8 @@ class FittedState:
     table: Table | None = None
     # Whether features come later without being asked for: words and categories.
     words: bool = False
+    # Views that no row has had so far: the first that do tell their steps.
+    waiting: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once can be worked out again.
@@ -77,7 +79,7 @@ class FittedState:
         return {name: value for name, value in vars(self).items() if name not in asked}
 
     @classmethod
-    def empty(cls, first: Views, settings: Settings, prepare: Any, grows: bool) -> "FittedState":
+    def empty(cls, first: Views, settings: Settings, grows: bool) -> "FittedState":
         """Return what is known before the first chunk; of features that come later, none."""
         schema = first.schema
         if grows:
@@ -86,16 +88,21 @@ class FittedState:
             words = (Vocabulary() if own else None for own in named)
             schema = Schema(schema.names, tuple(widths), tuple(words))
         state = State.empty(schema.widths, settings)
-        preparation = Preparation.of(prepare, first.names)
+        preparation = Preparation.of(None, first.names)
         watch = Watch.empty(len(schema.names)) if settings.detect_drift else None
         dtype = first.dtype.name
         own = {"grows": grows, "watch": watch, "table": first.table, "words": bool(first.grows)}
-        return cls(schema, settings, state, preparation, dtype, **own)
+        return cls(schema, settings, state, preparation, dtype, **own, waiting=schema.names)
 
     @property
     def n_rows(self) -> int:
         """Rows seen."""
         return self.state.n_rows
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Views whose steps are told."""
+        return tuple(view for view in self.schema.names if view not in self.waiting)
 
     @cached_property
     def answers(self) -> Answers:
@@ -118,11 +125,15 @@ class FittedState:
         return digest([*rows, self.state.sample.compact().present])
 
     def told_by(self, first: Views, prepare: Any) -> "FittedState":
-        """Return the same with the steps that the first chunk tells."""
-        steps = auto_steps(first.with_views_of(self.schema)[:_LOOKED_AT], prepare)
-        return replace(self, preparation=Preparation.of(steps, self.schema.names))
+        """Return the same with the steps of views that wait for rows, told by those in a chunk."""
+        chunk, names = first.with_views_of(self.schema)[:_LOOKED_AT], self.schema.names
+        there = [v for v in self.waiting if not is_auto(prepare) or chunk.has(v).any()]
+        steps = Preparation.of(auto_steps(chunk, prepare), names).steps
+        order = [None if view in there else v for v, view in enumerate(names)]
+        waiting = tuple(v for v in self.waiting if v not in there)
+        return replace(self, preparation=self.preparation.with_views(order, steps), waiting=waiting)
 
-    def with_views_of(self, chunk: Views, settings: Settings, prepare: Any) -> "FittedState":
+    def with_views_of(self, chunk: Views, settings: Settings) -> "FittedState":
         """Return what is known with the views of a chunk that no row had so far."""
         names, chunk = self.schema.names, chunk.with_views_of(self.schema)
         new = chunk.names[len(names) :]
@@ -136,13 +147,13 @@ class FittedState:
             (*self.schema.feature_names, *features),
         )
         order = [*range(len(names)), *[None] * len(new)]
-        asked = Preparation.of(auto_steps(chunk[:_LOOKED_AT], prepare), chunk.names).steps
         return replace(
             self,
             schema=schema,
             settings=settings,
             state=self.state.with_views(order).grow(schema.widths),
-            preparation=self.preparation.with_views(order, asked),
+            preparation=self.preparation.with_views(order, [()] * len(order)),
+            waiting=(*self.waiting, *new),
             watch=None if self.watch is None else self.watch.with_views(order),
         )
 
@@ -217,11 +228,13 @@ class FittedState:
         return find_suspects(self.preparation.without("l2").apply(rows), steps)
 
     def in_units(self, v: int, columns: Any, means: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return means of some columns, along the last axis, in units before standardization."""
-        steps, counted = self.preparation.steps[v], self.preparation.counted[v]
-        if steps[-1:] != ("standardize",) or sp.issparse(self.answers.rows[v]):
+        """Return means of some columns, along the last axis, in units before they were scaled."""
+        step = self.preparation.steps[v][-1:]
+        if step not in (("scale",), ("standardize",)):
             return means
-        return np.asarray(means * deviations(counted[-1])[columns] + counted[-1]["mean"][columns])
+        counted, sparse = self.preparation.counted[v][-1], sp.issparse(self.answers.rows[v])
+        away, sizes = units(*step, counted, sparse)
+        return np.asarray(means * sizes[columns] + np.broadcast_to(away, sizes.shape)[columns])
 
     def predict(self, batch: Views) -> NDArray[np.intp]:
         """Return the cluster of every row."""

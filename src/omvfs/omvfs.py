@@ -37,7 +37,7 @@ from omvfs.model.learning import Answers, ChunkInfo, Criterion, Update
 from omvfs.model.stability import selections
 from omvfs.parameters import check_not_gone, seed_of, whole
 from omvfs.parts import Part, merge_models
-from omvfs.prepare import Preparing, bits_of, hash_bits, hashed_views, is_auto, steps_of
+from omvfs.prepare import FEWEST, Preparing, bits_of, check_views, hash_bits, hashed_views, steps_of
 from omvfs.report import Report, report_on
 from omvfs.results import (
     ClusterFeature,
@@ -715,15 +715,17 @@ class OMVFS(StreamSelector[FittedState]):
     def settled(self, X: Any) -> Self:
         """Return an unfitted estimator for all parts of a stream, with what the first rows tell.
 
-        These are steps and kinds of columns. Where new features are taken in, parts may differ.
+        These are steps, and kinds of columns unless later parts may have others.
         """
         found: Self = clone(self)
-        if checked("new_features", self.new_features) == "error":
-            first = self._read_first(X)
-            known = self._empty(first).told_by(first[: self.batch_size], self.prepare)
-            steps = zip(known.schema.names, map(list, known.preparation.steps), strict=True)
-            found.prepare = dict(steps) if is_auto(self.prepare) else self.prepare
-            found.columns = self.columns if known.table is None else dict(known.table.kinds)
+        first = self._read_first(X)
+        if len(first) < FEWEST:
+            return found
+        known = self._empty(first).told_by(first[: self.batch_size], self.prepare)
+        steps = dict(zip(known.schema.names, map(list, known.preparation.steps), strict=True))
+        found.prepare = {view: steps[view] for view in known.told}
+        if known.table is not None and self._new_features == "error":
+            found.columns = dict(known.table.kinds)
         return found
 
     def with_learned(self, known: FittedState, history: Sequence[ChunkInfo]) -> Self:
@@ -807,12 +809,12 @@ class OMVFS(StreamSelector[FittedState]):
         return self._known.prepared(self._read_next(X))
 
     def _read_to_give_back(self, X: Any) -> Views:
-        batch = in_precision(self._read_next(X), self._known.dtype)
-        return self._known.preparation.given_back(self.prepare).apply(batch)
+        known, batch = self._known, in_precision(self._read_next(X), self._known.dtype)
+        return known.preparation.given_back(self.prepare, known.schema.names).apply(batch)
 
     def _preparing(self, v: int) -> Preparing | None:
         known, view = self._known, self.schema_.names[v]
-        preparation = known.preparation.given_back(self.prepare)
+        preparation = known.preparation.given_back(self.prepare, known.schema.names)
         steps, counted = preparation.steps[v], preparation.counted[v]
         return Preparing(view, steps, counted, known.dtype, "allow") if steps else None
 
@@ -822,8 +824,10 @@ class OMVFS(StreamSelector[FittedState]):
         params = self.get_params(deep=False)
         check_all(params, first.names)
         settings = resolve(params, first.names, seed_of(self.random_state))
+        if self._new_features == "error":
+            check_views(self.prepare, first.names)
         grows = self._new_features == "grow" or bool(first.grows)
-        return FittedState.empty(first, settings, self.prepare, grows)
+        return FittedState.empty(first, settings, grows)
 
     def _check_unchanged(self) -> None:
         """Refuse to learn on with parameters that are not those of the rows so far.
@@ -851,11 +855,11 @@ class OMVFS(StreamSelector[FittedState]):
         if known.grows and (new := [v for v in chunk.names if v not in known.schema.names]):
             names = [*known.schema.names, *new]
             settings = resolve(self.get_params(deep=False), names, known.settings.seed)
-            known = known.with_views_of(chunk, settings, self.prepare)
-        if first := not known.n_rows:
+            known = known.with_views_of(chunk, settings)
+        if known.waiting:
             known = known.told_by(chunk, self.prepare)
         update = known.after(chunk)
-        if first:
+        if not known.n_rows:
             warn_of(update.known.suspects(chunk))
         return replace(update, info=replace(update.info, seconds=time.perf_counter() - started))
 

@@ -22,7 +22,7 @@ from omvfs.model.learning import Update
 from omvfs.model.objective import row_norms
 from omvfs.model.printed import ChunkInfo, Graph, Settings, State, raise_rows, step
 from omvfs.parameters import Check, by_view, number, one_of, or_none, refusal, seed, seed_of, whole
-from omvfs.prepare import Preparation, Preparing
+from omvfs.prepare import Preparation, Preparing, check_views
 from omvfs.selector import SelectSize, StreamSelector, sizes_by_view
 from omvfs.threads import on_one_thread
 
@@ -354,11 +354,13 @@ class OMVFSPaper(StreamSelector[Fitted]):
         _at_least_1("batch_size", self.batch_size)
         sizes_by_view(self.n_features_per_view, schema)
         self._criterion  # noqa: B018
+        check_views(self.prepare, first.names)
         preparation = Preparation.of(self.prepare, first.names)
-        if preparation.hashes:
+        if preparation.hashes or any("standardize" in own for own in preparation.steps):
             raise ValueError(
-                f"Got prepare={self.prepare!r}; expected no hashing: OMVFSPaper takes the features "
-                "that the first chunk has. Hash them before, or use OMVFS."
+                f"Got prepare={self.prepare!r}; expected no hashing, as OMVFSPaper takes the "
+                "features that the first chunk has, and nothing below 0, as 'standardize' gives. "
+                "Do it before, or use OMVFS."
             )
         rng = np.random.default_rng(seed_of(seed("random_state", self.random_state)))
         state = State.empty(schema.widths, first.dtype, settings.n_clusters, rng)

@@ -56,11 +56,13 @@ def _check_terms(ours: Part, first: str, theirs: Part, other: str, grows: bool) 
         # Only of views that both have.
         for own, part in zip(params, (ours, theirs), strict=True):
             known = part.known
-            about = zip(known.preparation.steps, known.settings.view_weights, strict=True)
-            by_view = dict(zip(known.schema.names, about, strict=True))
+            by_view = dict(zip(known.schema.names, known.settings.view_weights, strict=True))
             both = [v for v in ours.known.schema.names if v in theirs.known.schema.names]
-            own["prepare"] = {view: by_view[view][0] for view in both}
-            own["view_weights"] = {view: by_view[view][1] for view in both}
+            own["view_weights"] = {view: by_view[view] for view in both}
+    for own, part in zip(params, (ours, theirs), strict=True):
+        names, steps = part.known.schema.names, part.known.preparation.steps
+        told = {*ours.known.told} & {*theirs.known.told}
+        own["prepare"] = {v: [*s] for v, s in zip(names, steps, strict=True) if v in told}
     for name, value in params[0].items():
         if params[1][name] != value:
             remedy = (
@@ -81,7 +83,8 @@ def _check_terms(ours: Part, first: str, theirs: Part, other: str, grows: bool) 
     tables = [part.known.table for part in (ours, theirs) if part.known.table is not None]
     kinds = [{(own.source, own.name): own.kind for own in table.columns} for table in tables]
     either: Any = kinds[0].items() ^ kinds[1].items() if len(kinds) > 1 else set()
-    shared = kinds[0].keys() & kinds[1].keys() if grows and either else {key for key, _ in either}
+    may_differ = either and ours.params["new_features"] == "grow"
+    shared = kinds[0].keys() & kinds[1].keys() if may_differ else {key for key, _ in either}
     if odd := sorted({(key[1], kind) for key, kind in either if key in shared}):
         raise ValueError(
             f"{other} and {first} differ in columns and their kinds: {listed(odd)}. Say what kinds "
@@ -205,6 +208,7 @@ class Merger:
         self._firsts: dict[str, tuple[bytes, int]] = {}
         self._about: dict[str, tuple[int, tuple[str, ...], Any]] = {}
         self._tables: list[tuple[bytes, Any]] = []
+        self._told: set[str] = set()
         keys, later, n_rows = [], [], []
         for i in range(len(names)):
             part = load(i)
@@ -243,11 +247,13 @@ class Merger:
                     f"{name} has learned from rows that {self._names[twin]} has learned from too: "
                     "they would count twice. Give every part once."
                 )
+        self._told.update(known.told)
         if known.table is not None:
             self._tables.append((known.key, known.table))
         steps, weights = known.preparation.steps, known.settings.view_weights
         for v, view in enumerate(schema.names):
-            self._about[view] = schema.widths[v], steps[v], weights[v]
+            if view not in known.waiting or view not in self._about:
+                self._about[view] = schema.widths[v], steps[v], weights[v]
             self._firsts[view] = min(self._firsts.get(view, (known.key, v)), (known.key, v))
             if not self._grows or (own := schema.feature_names[v]) is None:
                 continue
@@ -301,6 +307,7 @@ class Merger:
             total.drift,
             table=Table.of_parts(own for _, own in sorted(self._tables)) if self._tables else None,
             words=self._first.known.words,
+            waiting=tuple(view for view in self.schema.names if view not in self._told),
         )
         return known, total.history
 
@@ -326,7 +333,12 @@ class Merger:
         answers = Answers(self._state(i, part.known), self._settings)
         labels = fit_to_clusters(answers.rows, common.views, common.weights).argmax(axis=1)
         K, steps = common.views[0].n_clusters, [self._about[v][1] for v in self.schema.names]
-        preparation = part.known.preparation.with_views(self._order_of(part.known), steps)
+        told = part.known.told
+        order = [
+            v if view in told else None
+            for v, view in zip(self._order_of(part.known), self.schema.names, strict=True)
+        ]
+        preparation = part.known.preparation.with_views(order, steps)
         if (places := self._places(part.known)) is not None:
             preparation = preparation.place(places, self.schema.widths)
         history, known = part.history[-HISTORY:], part.known

@@ -186,18 +186,25 @@ def deviations(counted: Counted) -> NDArray[np.float64]:
     return np.where(found > _ROUNDING * np.abs(counted["mean"]), found, 0)
 
 
-def scale(X: Block, counted: Counted) -> Block:
+def units(step: str, counted: Counted, sparse: bool) -> tuple[Any, NDArray[np.float64]]:
+    """Return what "scale" or "standardize" subtracts from each column, and what it divides by."""
+    sizes, mean = deviations(counted), counted["mean"]
+    away = mean
+    if step == "scale":
+        sizes = np.where(sizes > 0, sizes, np.abs(mean) / _TENFOLD)
+        away = np.sign(mean) * np.maximum(np.abs(mean) - _TENFOLD * sizes, 0)
+    # What is smaller still has no inverse.
+    return 0 if sparse else away, np.where(sizes >= np.finfo(np.float64).tiny, sizes, 1)
+
+
+def scale(X: Block, counted: Counted, step: str = "scale") -> Block:
     """Divide every column by its deviation over all rows so far; zeros stay zero.
 
     In a dense view a mean of more than ten deviations counts as ten: it would move from chunk to
     chunk, as these become known.
     """
-    sizes, mean = deviations(counted), counted["mean"]
-    sizes = np.where(sizes > 0, sizes, np.abs(mean) / _TENFOLD)
-    if not sp.issparse(X):
-        more = np.sign(mean) * np.maximum(np.abs(mean) - _TENFOLD * sizes, 0)
-        X = (X - more).astype(X.dtype)
-    return _divided(X, sizes)
+    away, sizes = units(step, counted, sp.issparse(X))
+    return scale_columns(X if sp.issparse(X) else X - away, 1 / sizes).astype(X.dtype)
 
 
 def standardize(X: Block, counted: Counted) -> Block:
@@ -205,15 +212,7 @@ def standardize(X: Block, counted: Counted) -> Block:
 
     A value that is missing becomes the mean. Columns of a sparse view keep their mean.
     """
-    if not sp.issparse(X):
-        X = (fill(X, counted) - counted["mean"]).astype(X.dtype)
-    return _divided(X, deviations(counted))
-
-
-def _divided(X: Block, sizes: NDArray[np.float64]) -> Block:
-    """Return X with every column divided by its size, those without one by 1."""
-    sizes = np.where(sizes >= np.finfo(np.float64).tiny, sizes, 1)
-    return scale_columns(X, 1 / sizes).astype(X.dtype)
+    return scale(fill(X, counted), counted, "standardize")
 
 
 def fill(X: Block, counted: Counted) -> Block:
@@ -238,8 +237,7 @@ FILLS = ("fill",), ("standardize",)
 def step_of(name: Any) -> Step | None:
     """Return a step by its name, None if there is none."""
     if isinstance(name, str) and hash_bits(name) is not None:
-        # Rows are hashed when they are read: here names are gone.
-        return Step(lambda X, counted: X)
+        return Step(lambda X, counted: X)  # rows are hashed when they are read, with their names
     return STEPS.get(name) if isinstance(name, str) else None
 
 
@@ -315,10 +313,17 @@ def known_step(name: str) -> Step:
     return step
 
 
+def check_views(prepare: Any, views: Sequence[str]) -> None:
+    """Refuse steps of views that there are not, where none comes later."""
+    asked = dict.fromkeys(view for view, _ in steps_of("prepare", prepare) if view is not None)
+    if strange := [view for view in asked if view not in views]:
+        raise ValueError(f"Got prepare for view {listed(strange)}; the views are {listed(views)}.")
+
+
 # Norms this near to 1 are 1; rows with fewer values that are not zero are words or counts.
 _UNIT, _FULL = 1e-3, 0.5
 # Deviations are those of most columns, by percentiles; of fewer rows nothing is told.
-_MOST, _FEWEST = (5, 95), 5
+_MOST, FEWEST = (5, 95), 5
 # What it counts for every column, and the rows it has seen.
 _BY_COLUMN, _ROWS = ("df", *_MOMENTS), "n"
 
@@ -348,10 +353,6 @@ class Preparation:
     def of(cls, prepare: Any, views: Sequence[str]) -> "Preparation":
         """Return what the parameter asks for, of views in their order, before any row."""
         pairs = steps_of("prepare", prepare)
-        if strange := {view: None for view, _ in pairs if view is not None and view not in views}:
-            raise ValueError(
-                f"Got prepare for view {listed(strange)}; the views are {listed(views)}."
-            )
         steps = tuple(
             tuple(step for own, step in pairs if own is None or own == view) for view in views
         )
@@ -423,24 +424,24 @@ class Preparation:
 
     def check_unchanged(self, prepare: Any, views: Sequence[str]) -> None:
         """Refuse to go on with other steps, as the parameter is now, than those so far."""
-        if is_auto(prepare):
-            return
-        asked = Preparation.of(prepare, views).steps
-        own = zip(asked, self.steps, strict=True)
-        # What a table lacks is filled without being asked.
-        if any(ask != own and ("fill", *ask) != own for ask, own in own):
+        if not is_auto(prepare) and not self._is_asked_for(prepare, views):
             was = {view: list(own) for view, own in zip(views, self.steps, strict=True)}
             raise ValueError(
                 f"Got prepare={prepare!r}, but the rows so far were prepared otherwise, by view: "
                 f"{was}; expected the same for all rows. Set it back, or call fit() to start anew."
             )
 
-    def given_back(self, prepare: Any) -> "Preparation":
-        """Return what rows go through before they are given back: the steps that were asked for.
+    def _is_asked_for(self, prepare: Any, views: Sequence[str]) -> bool:
+        """Tell whether a parameter asks for these steps; gaps are filled without being asked."""
+        pairs = zip(Preparation.of(prepare, views).steps, self.steps, strict=True)
+        return all(own in (asked, ("fill", *asked)) for asked, own in pairs)
 
-        With "auto", values stay as they are, but for those that a table lacks.
+    def given_back(self, prepare: Any, views: Sequence[str]) -> "Preparation":
+        """Return what rows go through before they are given back: the steps that are asked for.
+
+        Else values stay as they are, but for those that a table lacks.
         """
-        if not is_auto(prepare):
+        if self._is_asked_for(prepare, views):
             return self
         # What fills and what standardizes a table count the same.
         fills = [own[:1] in FILLS for own in self.steps]
@@ -605,7 +606,7 @@ def _steps_by(X: Block, words: bool, frame: bool) -> tuple[str, ...]:
     above 1 after a logarithm. Other columns are scaled if their deviations are unlike, and
     standardized in a frame, where each has a zero of its own too.
     """
-    norms = np.sqrt(squared_row_norms(X, np.float64))
+    norms = np.sqrt(squared_row_norms(X if sp.issparse(X) else np.nan_to_num(X), np.float64))
     if not words and (np.abs(norms[norms > 0] - 1) <= _UNIT).all():
         return ()
     values = X.data if sp.issparse(X) else X[~np.isnan(X)]
@@ -615,7 +616,7 @@ def _steps_by(X: Block, words: bool, frame: bool) -> tuple[str, ...]:
         return ("log1p", "l2") if counts else ("l2",)
     found = deviations(moments(X))
     found = found[found > 0]
-    if X.shape[0] < _FEWEST or not len(found):
+    if X.shape[0] < FEWEST or not len(found):
         return ()
     low, high = np.percentile(found, _MOST)
     if high <= _TENFOLD * low:

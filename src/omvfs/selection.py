@@ -315,7 +315,12 @@ class Selection:
 
     def _read(self, X: Any, **how: Any) -> Views:
         """Return rows, with the gaps that are filled."""
-        fills = any(each.preparing and each.preparing.steps[:1] in FILLS for each in self.chosen)
+        if self.table is not None and frame_of(X) is not None:
+            X = self.table.views(X)
+        fills = any(
+            each.preparing and (each.preparing.steps[:1] in FILLS or each.hash_bits)
+            for each in self.chosen
+        )
         return as_views(X, negative="allow", missing="allow" if fills else "error", **how)
 
     def save(self, path: PathLike) -> None:

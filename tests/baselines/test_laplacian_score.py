@@ -6,10 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
-from sklearn.feature_selection import SelectKBest
 
 from omvfs.baselines.graphs import neighbour_graph
-from omvfs.baselines.spectral import LaplacianScore, laplacian_score
+from omvfs.baselines.spectral import LaplacianScore
 from support import KINDS, counts
 
 WEIGHTS = ["heat", "binary", "cosine"]
@@ -82,14 +81,6 @@ def test_score_on_neighbours_is_the_textbooks(kind, weights, seed, n, k):
     scores = LaplacianScore(n_neighbors=k, weights=weights).fit(kind(X)).scores_
     expected = textbook(X, naive_graph(X, k, weights))
     np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-10)
-
-
-def test_select_k_best_takes_the_function():
-    X = counts(np.random.default_rng(0), 40, 9)
-    expected = LaplacianScore(n_features_per_view=3).fit(X).get_support()
-    for kind in KINDS.values():
-        chosen = SelectKBest(laplacian_score, k=3).fit(kind(X), np.zeros(40)).get_support()
-        np.testing.assert_array_equal(chosen, expected)
 
 
 # Graphs of neighbours

@@ -147,3 +147,16 @@ def test_parts_of_a_table_have_the_columns_of_all(tmp_path):
     selector = steps.settled(OMVFS(3), [OMVFS(3).settled(delayed[0])])
     states = [(i, steps.fit_part(selector, [part], str(i))) for i, part in enumerate(delayed)]
     assert min(found(steps.merge_states(OMVFS(3), states, "abc")).values()) >= 0.9
+
+
+def test_parts_that_may_have_new_views_go_by_the_first_rows_too():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 6))
+    parts = [{"a": X[:3]}, {"a": X[:30] * 10.0 ** np.arange(6)}, {"a": X[30:], "b": X[:30]}]
+    selector = OMVFS(3, new_features="grow", random_state=0)
+    # Three rows tell nothing.
+    model = steps.settled(selector, (steps.settled_by(selector, [part]) for part in parts))
+    assert model.prepare == {"a": ["scale"]}
+    states = [(i, steps.fit_part(model, [part], f"part {i}")) for i, part in enumerate(parts)]
+    merged = steps.merge_states(selector, states, ["x", "y", "z"])
+    assert merged.prepared_ == {"a": ("scale",), "b": ()}

@@ -77,7 +77,7 @@ def test_tables_may_have_columns_that_come_later():
     rng = np.random.default_rng(0)
     group = rng.integers(3, size=600)
     plan, words = np.array(["x", "y", "z"])[group], [f"w{k} u{k} z{i}" for i, k in enumerate(group)]
-    early = pd.DataFrame({"plan": plan, "age": rng.normal(group, 0.3)})
+    early = pd.DataFrame({"plan": plan, "age": rng.normal(3 * group, 0.3)})
     late = early.assign(region="north", comment=words, height=rng.normal(size=600))
     model = OMVFS(3, new_features="grow", random_state=0)
     model.partial_fit(early[:200]).partial_fit(late[200:400]).partial_fit(early[["age"]][400:])

@@ -264,7 +264,7 @@ def test_other_parameters_that_learn_are_refused():
         (r"with half_life=9\.0, part 1 with half_life=None", {"half_life": 9}),
         (r"with view_weights=2\.0, part 1 with view_weights='auto'", {"view_weight": 2}),
         (
-            r"with prepare=\['text:tfidf', 'text:l2', 'image:l2'\], part 1 with prepare=None",
+            r"with prepare=\{'text': \['tfidf', 'l2'\], 'image': \['l2'\]\}, part 1 with prepare=",
             {"prepare": ["text:tfidf", "l2"]},
         ),
     ):

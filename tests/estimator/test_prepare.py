@@ -11,9 +11,9 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 
 from faults import everything
-from omvfs import OMVFS, as_views
+from omvfs import OMVFS, OMVFSPaper, as_views, merge
 from omvfs.codec import CheckpointError
-from omvfs.prepare import STEPS, Preparation, steps_of
+from omvfs.prepare import STEPS, Preparation, check_views, steps_of
 from omvfs.selection import Selection
 from streams import learned
 from support import KINDS, clustered, counts, dense, fingerprint
@@ -135,6 +135,77 @@ def test_what_is_counted_is_rolled_back_with_a_chunk_that_fails():
     assert everything(fitted) == before
 
 
+# What the first rows tell
+
+UNITS = np.array([1, 1, 1000, 1, 50, 1e6])
+
+
+def unlike(n=400, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, 6)) * UNITS
+
+
+def test_gaps_do_not_hide_what_rows_are():
+    X = unlike()
+    X[np.arange(400), np.random.default_rng(1).integers(0, 6, 400)] = np.nan
+    for Y in (X, np.where(np.arange(6) == 2, np.nan, unlike())):
+        found = OMVFS(2, random_state=0).fit(pd.DataFrame(Y, columns=list("abcdef")))
+        assert found.prepared_ == {"X": ("standardize",)}
+
+
+@pytest.mark.parametrize("asked", ["auto", {"b": "scale"}], ids=str)
+def test_the_first_rows_of_a_view_tell_its_steps_whenever_they_come(asked, tmp_path):
+    A, B = np.random.default_rng(1).normal(size=(400, 5)), unlike()
+    late = np.where(np.arange(400)[:, np.newaxis] < 250, np.nan, B)
+    fitted = OMVFS(2, prepare=asked, random_state=0).fit({"a": A, "b": late})
+    assert fitted.prepared_ == {"a": (), "b": ("scale",)}
+    few = fitted._known.preparation.counted[1][0]["count"]
+    np.testing.assert_array_equal(few, 150)
+    # A part that has no row of it merges with one that has, in any order.
+    parts = [OMVFS(2, prepare=asked, random_state=0) for _ in range(2)]
+    parts[0].fit({"a": A[:200], "b": late[:200]})
+    parts[0].save(tmp_path / "part.omvfs")
+    parts = [OMVFS.load(tmp_path / "part.omvfs"), parts[1].fit({"a": A[200:], "b": B[200:]})]
+    for both in (parts, parts[::-1]):
+        merged = merge(both)
+        assert merged.prepared_ == {"a": (), "b": ("scale",)}
+        assert merged.partial_fit({"a": A[:9], "b": B[:9]}).n_samples_seen_ == 409
+
+
+def test_what_is_given_back_goes_by_what_is_asked_for_now():
+    X = unlike()
+    fitted = OMVFS(2, n_features_per_view=None, random_state=0).fit(X)
+    assert fitted.prepared_ == {"X": ("scale",)}
+    for asked in ("auto", None):
+        fitted.set_params(prepare=asked)
+        for each in (fitted, fitted.selection()):
+            np.testing.assert_array_equal(each.transform(X), X)
+    fitted.set_params(prepare=fitted.prepared_)
+    np.testing.assert_allclose(fitted.transform(X).std(axis=0), 1, rtol=1e-6)
+
+
+def test_means_are_explained_in_the_units_that_rows_came_in():
+    rng = np.random.default_rng(0)
+    X = unlike() + [0, 0, 5e4, 0, 0, 1e9] + np.repeat([0, 1], 200)[:, np.newaxis] * 4 * UNITS
+    X = X[rng.permutation(400)]
+    for kind in (np.asarray, sp.csr_array):
+        fitted = OMVFS(2, batch_size=400, random_state=0, prepare="scale").fit(kind(X))
+        told = [fitted.explain("X", j).mean for j in range(6)]
+        np.testing.assert_allclose(told, X.mean(axis=0), rtol=1e-5)
+
+
+def test_frames_that_are_split_are_frames():
+    names = ["p__a", "q__b", "p__c", "q__d", "p__e", "q__f"]
+    frame = pd.DataFrame(unlike() + 100, columns=names)
+    frame.iloc[3, 1] = np.nan
+    found = OMVFS(2, views="prefix", random_state=0).fit(frame)
+    assert found.prepared_ == {"p": ("standardize",), "q": ("standardize",)}
+
+
+def test_the_printed_method_takes_no_steps_below_zero():
+    with pytest.raises(ValueError, match="nothing below 0, as 'standardize' gives"):
+        OMVFSPaper(2, prepare="standardize").fit(np.abs(unlike()))
+
+
 # The steps themselves
 
 X = counts(np.random.default_rng(0), 40, 6)
@@ -222,7 +293,7 @@ def test_what_is_no_step_or_cannot_be_is_refused():
     with pytest.raises(ValueError, match=r"View 'x': log1p needs values above -1; got -2"):
         Preparation.of("log1p", ["x"]).learn(as_views({"x": X - 2}, negative="allow"))
     with pytest.raises(ValueError, match=r"prepare for view 'y'; the views are 'x', 'a:b'"):
-        Preparation.of(["y:l2"], ["x", "a:b"])
+        check_views(["y:l2"], ["x", "a:b"])
     large = as_views({"x": np.array([[1e154, 0.0], [0.0, 1.0]])})
     with pytest.raises(ValueError, match=r"too large.*'x' holds .* at row 0, column 0"):
         Preparation.of("tfidf", ["x"]).learn(large)

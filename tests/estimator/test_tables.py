@@ -7,6 +7,9 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from data.test_table import every_frame
 from omvfs import OMVFS, merge
+from omvfs.cli.commands import run_app
+from omvfs.data.table import Table
+from omvfs.selection import Selection
 from tables import found, tickets
 
 
@@ -161,3 +164,60 @@ def test_frames_of_numbers_are_hashed():
     model = OMVFS(2, prepare="hash:6", random_state=0).fit(X)
     assert model.schema_.widths == (64,)
     assert np.isfinite(model.scores_).all()
+
+
+def test_a_selection_of_a_table_goes_by_its_columns(tmp_path):
+    frame, _ = tickets(300)
+    model = OMVFS(3, n_features_per_view=3, random_state=0).fit(frame)
+    frozen = model.selection()
+    frozen.save(tmp_path / "selection.omvfs")
+    for each in (frozen, Selection.load(tmp_path / "selection.omvfs")):
+        given = frame[frame.columns[::-1]]
+        np.testing.assert_array_equal(
+            each.transform(given).toarray(), model.transform(frame).toarray()
+        )
+        assert each.select(frame).columns.tolist() == [
+            name
+            for name in frame.columns
+            if name in {"plan", "message", *model.top_features("numbers", 3)}
+        ]
+        for lacking in ("amount", "message"):
+            with pytest.raises(ValueError, match=f"The table has no columns '{lacking}'"):
+                each.transform(frame.drop(columns=lacking))
+    hashed = OMVFS(3, prepare="hash:8", random_state=0).fit(frame)
+    np.testing.assert_array_equal(
+        hashed.selection().transform(frame).toarray(), hashed.transform(frame).toarray()
+    )
+
+
+def test_numbers_of_a_column_that_a_file_lacks_are_missing(tmp_path, capsys):
+    frame, _ = tickets(300, gaps=0)
+    model = OMVFS(3, random_state=0).fit(frame)
+    model.save(tmp_path / "model.omvfs")
+    frame.drop(columns="minutes").to_csv(tmp_path / "less.csv", index=False)
+    run = ["transform", str(tmp_path / "model.omvfs"), str(tmp_path / "less.csv")]
+    assert run_app([*run, "-o", str(tmp_path / "out.csv")]) == 0
+    assert "less.csv lacks columns of the table: 'minutes'" in capsys.readouterr().err
+    written = pd.read_csv(tmp_path / "out.csv")
+    (minutes,) = {*written["numbers__minutes"].round(6)}
+    assert minutes == pytest.approx(frame["minutes"].mean())
+
+
+def test_parts_of_a_table_have_the_same_columns_unless_these_may_grow():
+    frame, _ = tickets(300)
+    parts = [frame.assign(n=np.arange(300) % 7 / 3), frame[::-1].assign(k=np.arange(300) % 9 / 7)]
+    models = [OMVFS(3, random_state=0).fit(part) for part in parts]
+    with pytest.raises(ValueError, match=r"differ in columns and their kinds: \('k', 'number'\)"):
+        merge(models)
+    grown = merge([OMVFS(3, new_features="grow", random_state=0).fit(part) for part in parts])
+    assert {"n", "k"} <= set(grown.schema_.names_of("numbers"))
+    assert grown.transform(parts[0]).shape[0] == 300
+
+
+def test_a_constant_of_each_part_that_differs_is_no_constant_of_all():
+    frame, _ = tickets(300)
+    parts = [frame.assign(region=name, year=year) for name, year in (("eu", 2025), ("us", 2026))]
+    for order in (parts, parts[::-1]):
+        kinds = Table.of_parts(map(Table.of, order)).kinds
+        assert (kinds["region"], kinds["year"]) == ("category", "number")
+        assert kinds["source"] == "constant"

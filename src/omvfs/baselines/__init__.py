@@ -6,9 +6,8 @@ from omvfs.baselines.simple import ColumnSum as ColumnSum
 from omvfs.baselines.simple import RandomScore as RandomScore
 from omvfs.baselines.simple import Variance as Variance
 from omvfs.baselines.spectral import LaplacianScore as LaplacianScore
-from omvfs.baselines.spectral import laplacian_score as laplacian_score
 
 # All of the above, by name.
 BASELINES = {name: each for name, each in vars().items() if isinstance(each, type)}
 
-__all__ = ["BASELINES", "laplacian_score", *BASELINES]
+__all__ = ["BASELINES", *BASELINES]

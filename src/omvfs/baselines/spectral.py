@@ -1,7 +1,6 @@
 """The Laplacian score: features that agree with a graph of the rows."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,37 +41,3 @@ class LaplacianScore(GraphSelector):
         varies = spread > 0
         scores[varies] = 1 - rough[varies] / spread[varies]
         return scores
-
-
-def laplacian_score(
-    X: Any,
-    y: Any = None,
-    *,
-    n_neighbors: int = 5,
-    weights: str = "heat",
-    width: float | None = None,
-    graph: Any = None,
-) -> NDArray[np.float64]:
-    """Return the Laplacian score of every feature, larger is better, as `SelectKBest` takes it.
-
-    Parameters
-    ----------
-    X : array, sparse matrix or data frame of shape (n, d)
-    y : ignored
-        For compatibility with scikit-learn.
-    n_neighbors, weights, width, graph
-        As for `LaplacianScore`.
-
-    Returns
-    -------
-    array of shape (d,)
-
-    Examples
-    --------
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> X = np.array([[0.0, 5.0, 1.0], [1.0, 5.0, 9.0], [8.0, 5.0, 1.0], [9.0, 5.0, 9.0]])
-    >>> SelectKBest(laplacian_score, k=1).fit(X * [9, 1, 1]).get_support()
-    array([ True, False, False])
-    """
-    selector = LaplacianScore(n_neighbors=n_neighbors, weights=weights, width=width, graph=graph)
-    return np.asarray(selector.fit(X).scores_)

@@ -41,10 +41,8 @@ RESULTS = (MODEL, *WRITTEN)
 # Rows of a chunk that is written at once, if they are not too wide.
 AT_ONCE = 1000
 # Figures of a view, as `figures` returns them.
-COLUMNS = (
-    *("view", "features", "named", "kind", "rows without it", "nonzero", "negative"),
-    *("empty columns", "share of ‖X‖²"),
-)
+_COUNTED = "rows without it", "nonzero", "negative", "empty columns"
+COLUMNS = ("view", "features", "named", "kind", *_COUNTED)
 # How what a spreadsheet would compute begins, and what keeps it from that.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "'")
 # Features of a view, views, letters of a name, and changes of the rows that are shown; the rest is
@@ -357,11 +355,6 @@ def figures(views: "Views") -> list[list[str]]:
     import numpy as np
     import scipy.sparse as sp
 
-    energy = {}
-    for name, X in views.blocks.items():
-        with np.errstate(over="ignore", invalid="ignore"):
-            energy[name] = float(np.nansum(np.square(_values(X), dtype=np.float64)))
-    total = sum(energy.values()) or 1.0
     return [
         [
             name,
@@ -372,7 +365,6 @@ def figures(views: "Views") -> list[list[str]]:
             f"{np.count_nonzero(_values(X)) / max(1, X.shape[0] * X.shape[1]):.2%}",
             f"{np.count_nonzero(_values(X) < 0):,}",
             f"{np.count_nonzero(np.asarray(abs(X).sum(axis=0)) == 0):,}",
-            f"{energy[name] / total:.1%}",
         ]
         for name, X in views.blocks.items()
     ]

@@ -262,16 +262,14 @@ def _read(X: Any, views: Columns | None, columns: Any = None, may_lack: bool = F
         check_shapes({"X": block.shape})
     _, index = aligned({}, {"X": labels.index})
     keys = columns_by_view(views, X, block.shape[1])
-    if keys is None:
-        found = Views._of({"X": block}, {"X": labels.names}, index)
-        return found if frame_of(X) is None else found._with(gaps=frozenset(["X"]))
-    blocks = {view: take_columns(block, key) for view, key in keys.items()}
     names = labels.names
-    return Views._of(
-        blocks,
-        {v: None if names is None else own_names(v, names[key]) for v, key in keys.items()},
-        index,
-    )
+    if keys is None:
+        found = Views._of({"X": block}, {"X": names}, index)
+    else:
+        blocks = {view: take_columns(block, key) for view, key in keys.items()}
+        own = {v: None if names is None else own_names(v, names[key]) for v, key in keys.items()}
+        found = Views._of(blocks, own, index)
+    return found if frame_of(X) is None else found._with(gaps=frozenset(found.names))
 
 
 def columns_by_view(views: Columns | None, X: Any, width: int) -> dict[str, Any] | None:

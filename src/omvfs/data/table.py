@@ -98,6 +98,11 @@ class Column:
         own = {"number": NUMBERS, "parts": NUMBERS, "category": CATEGORIES}
         return f"{self.prefix}{own.get(self.kind, self.name)}"
 
+    def as_varying(self) -> "Column":
+        """Return the column, if it is a constant as the number or the category that it has."""
+        kind: Kind = "category" if _number(self.form) is None else "number"
+        return replace(self, kind=kind, form="") if self.kind == "constant" else self
+
     @property
     def becomes(self) -> str:
         """What becomes of it, in words."""
@@ -225,8 +230,10 @@ class Table:
         most = sorted(tables, key=lambda table: -table.n_rows)
         for column in (column for table in most for column in table.columns):
             known = found.setdefault((column.source, column.name), column)
-            same = column.kind == "constant" and known.form in ("", column.form)
-            if known.kind == "constant" and (not same or not known.form):
+            if known.kind == column.kind == "constant" and "" not in (known.form, column.form):
+                if known.form != column.form:
+                    found[column.source, column.name] = column.as_varying()
+            elif known.kind == "constant" and (column.kind != "constant" or not known.form):
                 found[column.source, column.name] = column
         return Table(tuple(found.values()), most[0].n_rows)
 
@@ -238,11 +245,7 @@ class Table:
         frame = frame_of(X)
         new = [name for name in frame.columns if name not in self.kinds]
         columns = [_looked_at(name, frame[name]) for name in new]
-        for i, own in enumerate(columns):
-            if own.kind == "constant":
-                kind: Kind = "category" if _number(own.form) is None else "number"
-                columns[i] = replace(own, kind=kind, form="")
-        added = (own for own in columns if own.distinct)
+        added = (own.as_varying() for own in columns if own.distinct)
         return replace(self, columns=(*self.columns, *added))
 
     def views(self, X: Any, start: int = 0, may_lack: bool = False) -> Views:
@@ -273,7 +276,12 @@ class Table:
             own = [column for column in columns if column.view == view]
             kind = own[0].kind
             if kind in ("number", "parts"):
-                numbers = dict(pair for each in own for pair in _numbers(each, frame, start))
+                numbers: dict[str, NDArray[np.float64]] = {}
+                for each in (each for each in self.columns if each.view == view):
+                    if each in own:
+                        numbers |= dict(_numbers(each, frame, start))
+                    elif each.kind == "number":
+                        numbers[each.name] = np.full(len(frame), np.nan)
                 blocks[view], names[view] = np.column_stack([*numbers.values()]), [*numbers]
                 gaps.add(view)
                 continue

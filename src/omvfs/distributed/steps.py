@@ -23,7 +23,7 @@ from omvfs.data.views import has_rows
 from omvfs.omvfs import OMVFS
 from omvfs.parts import merge_files
 from omvfs.persistence import pack_params
-from omvfs.prepare import is_auto
+from omvfs.prepare import AUTO, is_auto
 
 
 class ClusterError(RuntimeError):
@@ -60,9 +60,10 @@ def fit_part(selector: OMVFS, batches: Iterable[Any], name: str) -> PartState | 
 
 
 def settled_by(selector: OMVFS, batches: Iterable[Any]) -> OMVFS | None:
-    """Return the estimator with what the first rows of a part tell; None if there are none."""
+    """Return the estimator with what the first rows of a part tell; None if there are too few."""
     first = next((batch for batch in batches if has_rows(batch)), None)
-    return None if first is None else selector.settled(first)
+    found = None if first is None else selector.settled(first)
+    return None if found is None or found.prepare in (AUTO, {}) else found
 
 
 def settled(selector: OMVFS, first: Iterable[OMVFS | None]) -> OMVFS:

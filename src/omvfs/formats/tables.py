@@ -648,6 +648,13 @@ class TableSource(FileSource):
         read, self.other_views = self._options.split(table.view_names)
         table = table.only(read) if self.other_views else table
         there = {*self._table.columns.names} - {*self._keys, *self.dropped}
+        lacking = [name for name in table.named(*USED) if name not in self._table.columns.names]
+        if lacking:
+            _logger.warning(
+                "%s lacks columns of the table: %s. Its rows have no values there.",
+                self._file,
+                some(lacking),
+            )
         # Constants are read too, to see whether they are.
         used = [name for name in table.named(*USED, "constant") if name in there]
         self.table = table
@@ -680,13 +687,6 @@ class TableSource(FileSource):
         """Take the columns for what a table says; see `Source.adopt`."""
         with self._naming_the_file():
             self._columns = self._become(table)
-        there = {*self._table.columns.names}
-        if lacking := [name for name in table.named(*USED) if name not in there]:
-            _logger.warning(
-                "%s lacks columns of other parts: %s. Its rows have no values there.",
-                self._file,
-                some(lacking),
-            )
 
     def _by_view(self, view: str) -> dict[str, list[str]]:
         """Return the columns of every view that is to be read."""
