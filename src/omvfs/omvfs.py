@@ -902,6 +902,8 @@ def _number_of_feature(schema: Schema, v: int, feature: Any) -> int:
     """Return the column of a feature that is given by name or by number."""
     view, width, names = schema.names[v], schema.widths[v], schema.feature_names[v]
     span = f"a number from 0 to {width - 1:,}"
+    if names is None and isinstance(feature, str) and feature.isdecimal():
+        feature = int(feature)  # as `top_features` has it
     if _is_number(feature, below=width):
         return int(feature)
     if _is_number(feature):

@@ -443,8 +443,7 @@ class Preparation:
         """
         if self._is_asked_for(prepare, views):
             return self
-        # What fills and what standardizes a table count the same.
-        fills = [own[:1] in FILLS for own in self.steps]
+        fills = [own[:1] in FILLS for own in self.steps]  # they count the same
         steps = tuple(("fill",) if own else () for own in fills)
         counted = (held[: int(own)] for own, held in zip(fills, self.counted, strict=True))
         return Preparation(steps, tuple(counted))
@@ -586,8 +585,7 @@ def auto_steps(first: Views, prepare: Any) -> Any:
     asked = Preparation.of(prepare, first.names).steps
     steps: dict[str, tuple[str, ...]] = {}
     for view, own in zip(first.names, asked, strict=True):
-        has = first.present.get(view)
-        X = first[view]
+        X, has = first[view], first.present.get(view)
         if auto and first.table is not None and view in first.gaps and len(first.names) > 1:
             # Beside categories and texts, each column has a unit and a zero of its own.
             own = ("standardize",)

@@ -149,7 +149,7 @@ def test_columns_found_in_fit_are_those_of_later_rows(split):
             selector.transform(other)
     with pytest.raises(TypeError, match="Got object; expected an array"):
         selector.transform(object())
-    with pytest.raises(ValueError, match="contains NaN: view '.*', row 0"):
+    with pytest.raises(ValueError, match=r"contains NaN: view '.*', row 0"):
         selector.transform(frame * np.nan)
     selector.partial_fit(frame)
     assert selector.n_samples_seen_ == 60

@@ -114,3 +114,14 @@ def test_the_rank_that_is_explained_is_that_of_the_criterion():
         model = OMVFS(3, criterion=criterion, random_state=0).fit(views)
         for j, rank_of_j in enumerate(model.view_ranking_["text"]):
             assert model.explain("text", j).rank == rank_of_j
+
+
+def test_what_is_called_a_top_feature_can_be_explained():
+    views = two_views(0, 60)
+    model = OMVFS(3, random_state=0).fit(views)
+    for view in views:
+        for place, name in enumerate(model.top_features(view, 3), start=1):
+            told = model.explain(view, name)
+            assert (told.rank, told.feature) == (place, int(name))
+    with pytest.raises(ValueError, match="View 'text' has 12 features; got 12"):
+        model.explain("text", "12")
