@@ -79,7 +79,7 @@ class FittedState:
         return {name: value for name, value in vars(self).items() if name not in asked}
 
     @classmethod
-    def empty(cls, first: Views, settings: Settings, grows: bool) -> "FittedState":
+    def empty(cls, first: Views, settings: Settings, prepare: Any, grows: bool) -> "FittedState":
         """Return what is known before the first chunk; of features that come later, none."""
         schema = first.schema
         if grows:
@@ -88,7 +88,7 @@ class FittedState:
             words = (Vocabulary() if own else None for own in named)
             schema = Schema(schema.names, tuple(widths), tuple(words))
         state = State.empty(schema.widths, settings)
-        preparation = Preparation.of(None, first.names)
+        preparation = Preparation.of(prepare, first.names)
         watch = Watch.empty(len(schema.names)) if settings.detect_drift else None
         dtype = first.dtype.name
         own = {"grows": grows, "watch": watch, "table": first.table, "words": bool(first.grows)}

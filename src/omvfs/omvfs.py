@@ -85,9 +85,8 @@ class OMVFS(StreamSelector[FittedState]):
     prepare : str, sequence of str or mapping of str to such, default="auto"
         What rows go through first, in order, such as ``["tfidf", "l2"]``, ``"text:tfidf"`` for one
         view, or by view name: "l2", "log1p", "tfidf", "scale", "standardize", "hash:20"; None for
-        nothing. With "auto", the first chunk tells: unit rows for words and counts, the numbers of
-        a table standardized, columns of unlike units scaled, see `prepared_`; `transform` then
-        gives values as they came. What a table lacks is filled with the mean so far in any case.
+        nothing. With "auto", the first rows tell: words and counts get unit rows, numbers of tables
+        and columns of unlike units are scaled; `transform` then gives values as they came.
     criterion : {"separation", "norm"} or callable, default="separation"
         How features are scored. "separation": the share of a feature's variance that lies between
         clusters, times its standard deviation, averaged over eight clusterings of the sample, and
@@ -827,7 +826,7 @@ class OMVFS(StreamSelector[FittedState]):
         if self._new_features == "error":
             check_views(self.prepare, first.names)
         grows = self._new_features == "grow" or bool(first.grows)
-        return FittedState.empty(first, settings, grows)
+        return FittedState.empty(first, settings, self.prepare, grows)
 
     def _check_unchanged(self) -> None:
         """Refuse to learn on with parameters that are not those of the rows so far.

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import omvfs
@@ -45,8 +45,9 @@ def test_parts_in_any_order_come_to_the_bits_of_merge(sizes, own, chance):
     seed=st.integers(0, 1000),
     sizes=st.lists(st.integers(0, 30), max_size=6),
     plain=st.booleans(),
-    prepare=st.sampled_from([None, "auto"]),
+    prepare=st.sampled_from([None, "auto", "l2"]),
 )
+@example(seed=0, sizes=[3, 2, 30], plain=False, prepare="l2")
 @settings(max_examples=8, deadline=None)
 def test_batches_of_any_sizes_are_learned_from_as_all_at_once(seed, sizes, plain, prepare):
     views = two_views(seed, sum(sizes))

@@ -4,6 +4,7 @@ import copy
 from itertools import cycle, permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -233,3 +234,12 @@ def test_hashed_words_are_in_columns_by_their_names_alone():
     assert buckets(["cat", "naïve", ""], 20).tolist() == BUCKETS
     with pytest.raises(ValueError, match="goes by names"):
         learned([{"text": np.ones((3, 5))}], prepare="hash:8")
+
+
+def test_hashed_frames_may_come_in_batches_smaller_than_chunks():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.poisson(1.0, (90, 12)), columns=[f"w{j}" for j in range(12)]).astype(float)
+    params = {"prepare": "hash:6", "batch_size": 30, "random_state": 0}
+    whole = OMVFS(2, **params).fit(X)
+    parts = OMVFS(2, **params).fit_batches([X[:7], X[7:12][X.columns[::-1]], X[12:]])
+    np.testing.assert_array_equal(parts.scores_, whole.scores_)
