@@ -101,7 +101,7 @@ class FittedState:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """Views whose steps are told."""
+        """Views whose steps have been decided."""
         return tuple(view for view in self.schema.names if view not in self.waiting)
 
     @cached_property

@@ -485,7 +485,7 @@ def _told_by_first(read: Any, worker: OMVFS, layout: Layout) -> Iterator[OMVFS]:
 
 def told(worker: OMVFS, layout: Layout, batches: Iterable[Any]) -> Iterator[Any]:
     """Yield the steps that some rows tell, as one row; nothing if they cannot be learned from."""
-    # What is wrong is told with its partition, when rows are learned from.
+    # Wrong rows raise an error that names their partition when they are learned from.
     with suppress(TypeError, ValueError):
         if (found := settled_by(worker, layout.read(batches))) is not None:
             yield pa.RecordBatch.from_pydict({"steps": [json.dumps(found.prepare)]})
