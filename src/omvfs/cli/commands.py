@@ -258,8 +258,9 @@ def transform(
     """Write rows with the selected features only.
 
     The rows may be others than those of the run. Files keep their format, unless -o is a file with
-    the ending of another. Values are written as they were prepared for the run. Without -n or
-    --total, as many features are written as the run selected.
+    the ending of another. Values are written as they came, gaps filled, or prepared by
+    the steps that the run was asked for. Without -n or --total, as many features are written as
+    the run selected.
     """
     reading = Reading.of(context)
     _check_key(reading)

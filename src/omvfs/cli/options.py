@@ -307,9 +307,9 @@ _TEXTS = {
     "total": "Features to select in all instead, the best of all views: a number (500), or a "
     "share of all features (0.1).",
     "prepare": "Prepare the rows first: l2 (rows of length 1), log1p, tfidf, scale (columns of "
-    "the same size), standardize, or hash:20 (names into 2**20 columns); text:l2 for one view. "
-    "Give it again for more steps, done in this order. auto: standardize the numbers of a table "
-    "of several kinds of columns; none: nothing.",
+    "the same deviation), standardize, or hash:20 (names into 2**20 columns); text:l2 for one "
+    "view. Give it again for more steps, done in this order. auto: what the first rows need, "
+    "which the run says at its end; none: nothing.",
     "batch-size": "Rows to read and learn from at a time: a chunk.",
     "half-life": "Forget slowly: a row counts half after this many more rows. By default nothing "
     "is forgotten; rows whose groups change need it.",
