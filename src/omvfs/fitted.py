@@ -128,6 +128,8 @@ class FittedState:
         """Return the same with the steps of views that wait for rows, told by those in a chunk."""
         chunk, names = first.with_views_of(self.schema)[:_LOOKED_AT], self.schema.names
         there = [v for v in self.waiting if not is_auto(prepare) or chunk.has(v).any()]
+        if not there:
+            return self
         steps = Preparation.of(auto_steps(chunk, prepare), names).steps
         order = [None if view in there else v for v, view in enumerate(names)]
         waiting = tuple(v for v in self.waiting if v not in there)

@@ -338,10 +338,8 @@ class OMVFS(StreamSelector[FittedState]):
         answers, v = self._answers, self.schema_.number_of(view)
         j = _number_of_feature(self.schema_, v, feature)
         found = explained(answers, v, j)
-        found["mean"], *means = self._known.in_units(
-            v, j, np.array([found["mean"], *found["means"]])
-        )
-        found["means"] = tuple(means)
+        means = self._known.in_units(v, j, np.array([found["mean"], *found["means"]])).tolist()
+        found |= {"mean": means[0], "means": tuple(means[1:])}
         if found["repeats"] is not None:
             found["repeats"] = _name(self.schema_, v, found["repeats"])
         return Explanation(
@@ -704,8 +702,6 @@ class OMVFS(StreamSelector[FittedState]):
         own = asdict(known.settings)
         del own["seed"]
         own |= {name: getattr(self, name) for name in ("batch_size", "new_features")}
-        # The steps that rows went through, in whatever form they were asked for.
-        own["prepare"] = known.preparation.asked_for(known.schema.names)
         reading = "one X that is not split" if self._plain else "views"
         if columns is not None:
             reading = f"one X of {self.n_features_in_:,} columns, split into views"

@@ -33,7 +33,7 @@ class Part:
     known: FittedState
     # What happened in its chunks.
     history: tuple[ChunkInfo, ...]
-    # Parameters that decide what is learned; `prepare` in few words.
+    # Parameters that decide what is learned, but for `prepare`: its steps are in what was learned.
     params: Mapping[str, Any]
     # The form in which rows come.
     reading: str

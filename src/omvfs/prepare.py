@@ -457,23 +457,6 @@ class Preparation:
         names = tuple(tuple(step for step, _ in own) for own in kept)
         return Preparation(names, tuple(tuple(held for _, held in own) for own in kept))
 
-    def asked_for(self, views: Sequence[str]) -> Any:
-        """Return a parameter that asks for these steps, in few words.
-
-        Examples
-        --------
-        >>> Preparation.of(["text:tfidf", "l2"], ["text", "image"]).asked_for(["text", "image"])
-        ['text:tfidf', 'text:l2', 'image:l2']
-        >>> Preparation.of({"text": "l2", "image": "l2"}, ["text", "image"]).asked_for("ti")
-        ['l2']
-        """
-        if not self:
-            return None
-        if len(set(self.steps)) == 1:
-            return list(self.steps[0])
-        pairs = zip(views, self.steps, strict=True)
-        return [f"{view}:{step}" for view, own in pairs for step in own]
-
     def learn(self, views: Views) -> tuple[Views, "Preparation"]:
         """Return rows prepared, they themselves counted, and the preparation after them."""
         return self._through(views, counts=True)

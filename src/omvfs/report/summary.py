@@ -226,7 +226,7 @@ def _views(
                 "nonzero": plain(np.mean(shares)),
                 "has_view": plain(np.mean(has)),
                 "empty": plain(np.mean(lengths == 0)) if has.any() else None,
-                "steps": ", ".join(selector.prepared_[view]),
+                "steps": ", ".join(known.preparation.steps[v]),
                 "weight": plain(weights[view]),
                 "alone": None if quality is None else quality["views"][v]["at_selected"],
             }
