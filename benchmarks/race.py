@@ -13,8 +13,9 @@ from sklearn.decomposition import IncrementalPCA, MiniBatchNMF, TruncatedSVD
 from made import load
 from measure import ratios
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.baselines import FSDS, LaplacianScore
+from omvfs.baselines import FSDS
 from paper.mvufs import MVUFS
+from paper.spec import LaplacianScore
 from paper.timing import shown, spread, timed
 
 CHUNK = 1000

@@ -12,14 +12,14 @@ from collections import defaultdict
 import matplotlib.pyplot as plt
 
 from omvfs import OMVFS
-from omvfs.baselines import ColumnSum, LaplacianScore, RandomScore, Variance
+from omvfs.baselines import FSDS, ColumnSum, RandomScore, Variance
 from omvfs.datasets import make_planted
 from omvfs.evaluation import evaluate_selection, summarise
 
 data = make_planted(1_000, n_features=(1_500, 500), n_informative=(150, 80), random_state=0)
 methods = {
     "OMVFS": OMVFS(5, random_state=0),
-    "Laplacian score": LaplacianScore(),
+    "FSDS": FSDS(5),
     "variance": Variance(),
     "column sum": ColumnSum(),
     "chance": RandomScore(random_state=0),

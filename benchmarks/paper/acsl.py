@@ -9,12 +9,12 @@ from scipy.sparse.csgraph import laplacian
 from sklearn.metrics.pairwise import euclidean_distances
 
 from omvfs.baselines.base import Found
-from omvfs.baselines.graphs import FloatArray, degrees, in_double, neighbour_graph
 from omvfs.baselines.simple import mean_and_variance
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, rows_divided, scale_columns
 from omvfs.model.objective import l21, row_norms, smoothness, squared_norm
 from paper.factors import IterativeSelector, enough, ridge_factor
+from paper.graphs import FloatArray, degrees, in_double, neighbour_graph
 
 # Weight of ‖w_j‖², without which w_j is anything where two views say the same.
 _RIDGE = 1e-5

@@ -6,11 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import laplacian
 
-from omvfs.baselines.graphs import FloatArray, neighbour_graph
 from omvfs.model.arrays import Array, Block, dense, squared_row_norms
 from omvfs.model.objective import row_norms
 from omvfs.parameters import number
 from paper.factors import Factors, FactorSelector, indicator, unit_columns
+from paper.graphs import FloatArray, neighbour_graph
 
 # What μ grows by, and how far.
 _GROWTH, _MU_MAX = 1.1, 1e10

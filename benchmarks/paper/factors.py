@@ -12,12 +12,12 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from omvfs.baselines.base import Found, OfflineSelector, PerViewSelector
-from omvfs.baselines.graphs import FloatArray
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.model.arrays import Array, Block
 from omvfs.model.objective import row_norms
 from omvfs.parameters import number, whole
+from paper.graphs import FloatArray
 
 _EPS = float(np.finfo(np.float64).eps)
 # Parameters that are numbers of at least 0 in all methods.

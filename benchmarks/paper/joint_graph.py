@@ -11,7 +11,6 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import MinMaxScaler
 
 from omvfs.baselines.base import Found
-from omvfs.baselines.graphs import FloatArray, in_double, neighbour_graph
 from omvfs.data.blocks import hstack
 from omvfs.data.views import Views
 from omvfs.model.arrays import Block, dense, scale_columns
@@ -20,6 +19,7 @@ from omvfs.parameters import seed_of
 from paper.acsl import learned_graph, shares
 from paper.eufs import orthonormal
 from paper.factors import IterativeSelector, indicator, solve_ridge, unit_columns
+from paper.graphs import FloatArray, in_double, neighbour_graph
 
 # ζ: weight of the penalty on what of H is below 0.
 _PENALTY = 1e4

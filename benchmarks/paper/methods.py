@@ -5,22 +5,16 @@ from itertools import product
 from typing import Any
 
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.baselines import (
-    FSDS,
-    MCFS,
-    ColumnSum,
-    LaplacianScore,
-    RandomScore,
-    Variance,
-)
+from omvfs.baselines import FSDS, ColumnSum, RandomScore, Variance
 from omvfs.selector import MultiViewSelector
 from paper.acsl import ACSL
 from paper.base import Row
 from paper.eufs import EUFS
 from paper.joint_graph import JMVFG
+from paper.mcfs import MCFS
 from paper.mvufs import MVUFS
 from paper.ndfs import NDFS
-from paper.spec import SPEC
+from paper.spec import SPEC, LaplacianScore
 from paper.timefs import TIMEFS
 
 OURS, PRINTED, EVERYTHING = "OMVFS", "as published", "all features"

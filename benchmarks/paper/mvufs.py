@@ -13,7 +13,6 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import Tags
 
 from omvfs.baselines.base import Found
-from omvfs.baselines.graphs import FloatArray, nearest_by_cosine
 from omvfs.data.blocks import Negative
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
@@ -22,6 +21,7 @@ from omvfs.model.clustering import embedded, k_means
 from omvfs.model.objective import inner, row_norms
 from omvfs.parameters import seed_of
 from paper.factors import IterativeSelector, unit_columns
+from paper.graphs import FloatArray, nearest_by_cosine
 
 # Random starts of the clustering.
 _STARTS = 8

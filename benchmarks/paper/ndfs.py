@@ -6,10 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import laplacian
 
-from omvfs.baselines.graphs import FloatArray, neighbour_graph
 from omvfs.model.arrays import Block, dense, scale_columns
 from omvfs.model.objective import l21, orthogonality_gap, row_norms, smoothness, squared_norm
 from paper.factors import Factors, FactorSelector, indicator, solve_ridge, unit_columns
+from paper.graphs import FloatArray, neighbour_graph
 
 # Up to so many features or, where they are fewer, rows, the regression is solved directly. The
 # equations of the rows have to be set up anew each time.

@@ -1,12 +1,44 @@
-"""SPEC: features that agree with the spectrum of a graph of the rows."""
+"""SPEC and the Laplacian score: features that agree with a graph of the rows."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from omvfs.baselines.graphs import GraphSelector, degrees, in_double, smoothness, spectrum
+from omvfs.model.arrays import Block
 from omvfs.parameters import one_of
+from paper.graphs import FloatArray, GraphSelector, degrees, in_double, smoothness, spectrum
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LaplacianScore(GraphSelector):
+    """The Laplacian score (He, Cai, Niyogi 2005): features that neighbouring rows agree on.
+
+    With the weights S of a graph of the rows, D = diag(S1), L = D − S, and f̃ a feature f less its
+    mean under D, the score is 1 − f̃ᵀLf̃ / f̃ᵀDf̃: between -1 and 1, larger is better. It is the
+    correlation of the feature with itself at the neighbours.
+
+    Of our choice: one minus the paper's score, where smaller is better; the width of the kernel;
+    and -2 for a feature that is constant on the rows that are joined, for which the paper's score
+    is 0/0. Where no rows are joined, all features get -2.
+
+    Parameters are those of `GraphSelector`.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 5.0, 1.0], [1.0, 5.0, 9.0], [8.0, 5.0, 1.0], [9.0, 5.0, 9.0]])
+    >>> chain = np.array([[0, 1, 0, 0], [1, 0, 0.1, 0], [0, 0.1, 0, 1], [0, 0, 1, 0]])
+    >>> LaplacianScore(graph=chain).fit(X).scores_.round(2)
+    array([ 0.9, -2. , -1. ])
+    """
+
+    def _score_on(self, W: sp.csr_array, X: Block, rng: np.random.Generator) -> FloatArray:
+        rough, _, spread = smoothness(X, W)
+        scores = np.full(X.shape[1], -2.0)
+        varies = spread > 0
+        scores[varies] = 1 - rough[varies] / spread[varies]
+        return scores
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -29,12 +61,12 @@ class SPEC(GraphSelector):
 
     Parameters
     ----------
+    Those of `GraphSelector`, and
+
     n_clusters : int, default=8
         The K of style 3. Other styles do not use it.
-    {shared}
     style : {1, 2, 3}, default=3
         Which of the scores.
-    {graph}
     random_state : int, RandomState instance or None, default=None
         Where the search for eigenvectors starts. It decides nothing but their rounding, unless
         eigenvalues coincide.
@@ -51,11 +83,11 @@ class SPEC(GraphSelector):
     style: int = 3
     random_state: Any = None
 
-    def _check_params(self):
+    def _check_params(self) -> None:
         super()._check_params()
         one_of("style", self.style, (1, 2, 3))
 
-    def _score_on(self, W, X, rng):
+    def _score_on(self, W: sp.csr_array, X: Block, rng: np.random.Generator) -> FloatArray:
         rough, total, spread = smoothness(X, W)
         varies = spread > 0
         scores = np.full(X.shape[1], -1.0)

@@ -3,23 +3,20 @@
 from collections.abc import Sequence
 
 from omvfs import OMVFS
-from omvfs.baselines import (
-    FSDS,
-    MCFS,
-    LaplacianScore,
-)
+from omvfs.baselines import FSDS
 from omvfs.data.read import as_views
 from omvfs.selector import MultiViewSelector
 from paper.acsl import ACSL
 from paper.base import Experiment, Place, Row, Task
 from paper.eufs import EUFS
 from paper.joint_graph import JMVFG
+from paper.mcfs import MCFS
 from paper.methods import MULTI_VIEW
 from paper.mvufs import MVUFS
 from paper.ndfs import NDFS
 from paper.page import table
 from paper.sets import LARGE, SMALL, at_hand, load, twins
-from paper.spec import SPEC
+from paper.spec import SPEC, LaplacianScore
 from paper.timefs import TIMEFS
 
 

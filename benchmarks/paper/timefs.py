@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omvfs.baselines.base import Found
-from omvfs.baselines.graphs import FloatArray
 from omvfs.data.blocks import Block
 from omvfs.data.views import Views
 from omvfs.model.objective import inner, l21, row_norms, squared_norm
@@ -16,6 +15,7 @@ from omvfs.parameters import number, seed_of
 from paper.acsl import Centred, simplex_rows
 from paper.eufs import orthonormal, shrink
 from paper.factors import IterativeSelector
+from paper.graphs import FloatArray
 
 BoolArray = NDArray[np.bool_]
 # Share of the largest eigenvalue below which an equation is taken for none.

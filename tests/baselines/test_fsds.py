@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import normalize
 
 from omvfs.baselines.fsds import FSDS
+from omvfs.datasets import make_planted
 from omvfs.selector import rank
-from support import KINDS, counts
+from support import KINDS, ODD, clustered, counts
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 
@@ -92,6 +94,25 @@ def test_a_planted_subspace_is_found():
     assert truth[rank(X.var(axis=0)) <= 40].mean() < 0.5
 
 
+def test_planted_features_are_found_far_above_chance():
+    data = make_planted(400, n_features=(150, 100), n_informative=(15, 10), random_state=0)
+    model = FSDS(5).fit({name: normalize(X.astype(float)) for name, X in data.views.items()})
+    for view, truth in data.informative.items():
+        assert truth[model.view_ranking_[view] <= truth.sum()].mean() >= 0.7  # chance: 0.1
+
+
+def test_kind_and_precision_change_no_more_than_rounding():
+    rng = np.random.default_rng(0)
+    views = {"a": clustered(rng, 40, 12)[0], "b": counts(rng, 40, 60)}
+    views = {name: X.astype(np.float32).astype(np.float64) for name, X in views.items()}
+    expected = FSDS(3).fit(views).scores_
+    atol = 1e-5 * np.abs(expected).max()
+    for kind in KINDS.values():
+        scores = FSDS(3).fit({v: kind(X.astype(np.float32)) for v, X in views.items()}).scores_
+        assert scores.dtype == np.float64
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=atol)
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 def test_several_chunks_are_the_recursion_as_printed(kind):
     X = counts(np.random.default_rng(4), 60, 25)
@@ -130,3 +151,21 @@ def test_degenerate_rows_give_finite_weights(seed, n, d, n_clusters, size, kind)
         assert (scores[~X.any(axis=0)] == 0).all()
     if kind == "identity" and size is not None and size <= min(n, d):
         assert not scores.any()  # all directions are alike: no more than rounding tells them apart
+
+
+@pytest.mark.parametrize("X", ODD.values(), ids=ODD.keys())
+def test_odd_views_give_finite_scores(X):
+    for kind in (np.asarray, sp.csr_array):
+        assert np.isfinite(FSDS(8).fit({"a": kind(X), "b": kind(X)}).scores_).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("n_clusters", (0, 2.0)), ("sketch_size", (1, 1.5)), ("ridge_exponent", (-1, np.nan))],
+)
+def test_a_bad_parameter_is_refused_before_anything_is_learned(name, values):
+    for value in values:
+        model = FSDS(**{name: value})
+        with pytest.raises(ValueError, match=name):
+            model.fit({"a": np.eye(4), "b": np.eye(4)})
+        assert not [each for each in vars(model) if each.endswith("_")]

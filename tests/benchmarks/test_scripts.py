@@ -34,7 +34,9 @@ def test_a_script_says_how_it_is_called(name, monkeypatch, capsys):
     assert "usage:" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["made", "measure", "plots"])
+@pytest.mark.parametrize(
+    "name", ["made", "measure", "plots", "paper.graphs", "paper.mcfs", "paper.spec"]
+)
 def test_examples(name):
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted

@@ -12,7 +12,7 @@ import omvfs
 from faults import everything, good
 from interrupts import interrupted_at, n_lines
 from omvfs import OMVFS, OMVFSPaper
-from omvfs.baselines import FSDS, MCFS
+from omvfs.baselines import FSDS, RandomScore
 from reliability.attempts import Outcome, tried
 from support import fingerprint
 
@@ -52,7 +52,7 @@ CASES: dict[str, tuple[Callable[[], Any], Learn]] = {
     ),
     "a sketch": (lambda: FSDS(2).partial_fit(good(0)), lambda m: m.partial_fit(good(1))),
     "all at once": (
-        lambda: MCFS(2, random_state=np.random.RandomState(3)),
+        lambda: RandomScore(random_state=np.random.RandomState(3)),
         lambda m: m.fit(good(0)),
     ),
 }

@@ -1,11 +1,9 @@
 """Comparison methods, each a selector with the contract of OMVFS: a line for each."""
 
 from omvfs.baselines.fsds import FSDS as FSDS
-from omvfs.baselines.mcfs import MCFS as MCFS
 from omvfs.baselines.simple import ColumnSum as ColumnSum
 from omvfs.baselines.simple import RandomScore as RandomScore
 from omvfs.baselines.simple import Variance as Variance
-from omvfs.baselines.spectral import LaplacianScore as LaplacianScore
 
 # All of the above, by name.
 BASELINES = {name: each for name, each in vars().items() if isinstance(each, type)}

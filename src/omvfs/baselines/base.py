@@ -22,7 +22,7 @@ T = TypeVar("T")
 Found: TypeAlias = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
 # Parameters that are whole numbers of at least 1 in all methods.
-COUNTS = ("n_clusters", "n_neighbors", "n_nonzero")
+COUNTS = ("n_clusters", "n_neighbors")
 
 # What the docstrings of methods share: ``{name}`` on a line of its own stands for it there.
 PARAMETERS = {
@@ -34,17 +34,6 @@ views : "prefix", sequence of int, or mapping of str to columns, default=None
     "batch": """\
 batch_size : int, default=1000
     Rows of a chunk in `fit`.""",
-    "graph": """\
-n_neighbors : int, default=5
-    Neighbours of a row; at most all other rows. Two rows are joined if either chose the other.
-weights : {"heat", "binary", "cosine"}, default="heat"
-    exp(−‖x − y‖² / t) or 1 for neighbours by Euclidean distance; or the cosine for neighbours
-    by cosine, where only a positive one joins.
-width : float, default=None
-    The t of the heat kernel. By default the mean of ‖x − y‖² over the joined rows of a view.
-graph : array or sparse matrix of shape (n, n), or mapping of str to such, default=None
-    Weights to use instead of neighbours, for all views or by view name: symmetric, not
-    negative.""",
 }
 
 

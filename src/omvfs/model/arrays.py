@@ -88,11 +88,6 @@ def rows_divided(X: Block, sizes: Array) -> Block:
     return X / sizes[:, np.newaxis]
 
 
-def sums_by_label(labels: IntArray, values: Array, n_labels: int) -> NDArray[np.float64]:
-    """Return the sum of the values under each label, in double precision."""
-    return np.bincount(labels, np.asarray(values, np.float64), n_labels).astype(np.float64)
-
-
 def rounding(dtype: np.dtype[Any]) -> float:
     """Return what may be rounding error beside 1, well above that of a sum."""
     return 1e-10 if dtype == np.float64 else 1e-5

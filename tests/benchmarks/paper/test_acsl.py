@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from omvfs.baselines.graphs import neighbour_graph
 from paper.acsl import Collaboration, centred_features, shares, simplex_rows
+from paper.graphs import neighbour_graph
 from support import KINDS, check_updates, counts, dense
 
 UPDATES = ("update_s", "update_w", "update_f_and_p")

@@ -8,13 +8,13 @@ from scipy.sparse.csgraph import laplacian
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines.graphs import neighbour_graph
 from omvfs.datasets import make_planted
 from omvfs.evaluation import clustering_accuracy
 from omvfs.model.objective import orthogonality_gap
 from omvfs.selector import rank
 from paper import eufs
 from paper.eufs import EUFS, Directions, orthonormal, shrink
+from paper.graphs import neighbour_graph
 from support import KINDS, clustered, counts, dense
 
 seeds = st.integers(0, 2**32 - 1)

@@ -11,7 +11,6 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 from squares import Squares, calls
 
-from omvfs.baselines import LaplacianScore
 from omvfs.datasets import make_planted
 from paper import EXPERIMENTS, Place, jmvfg, large, registry, rows_of, runtime, small
 from paper.__main__ import main
@@ -22,6 +21,7 @@ from paper.joint import STARTS, evaluate_joint_ranking, in_unit_range
 from paper.methods import METHODS, OURS, PRINTED, grid, make
 from paper.page import section
 from paper.parameters import STUDY, fit
+from paper.spec import LaplacianScore
 from paper.why import GAMMAS, frozen_u
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import laplacian
 
-from omvfs.baselines.graphs import neighbour_graph
 from paper import ndfs
 from paper.factors import unit_columns
+from paper.graphs import neighbour_graph
 from paper.ndfs import Analysis
 from support import KINDS, counts, dense
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag, eigh
 from sklearn.linear_model import lars_path
 
-from omvfs.baselines import graphs
-from omvfs.baselines.graphs import spectrum
-from omvfs.baselines.mcfs import MCFS, lars
+from paper import graphs
+from paper.graphs import spectrum
+from paper.mcfs import MCFS, lars
 from support import KINDS, connected_graph, counts
 
 seeds = st.integers(0, 2**32 - 1)

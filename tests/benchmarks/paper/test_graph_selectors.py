@@ -1,4 +1,4 @@
-"""What all comparison methods have in common, each property once over all of them."""
+"""What holds for methods that score features on a graph of the rows."""
 
 import tracemalloc
 
@@ -7,39 +7,32 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from omvfs.baselines import (
-    FSDS,
-    MCFS,
-    LaplacianScore,
-    RandomScore,
-)
 from omvfs.datasets import make_planted
+from omvfs.testing import check_selector
+from paper.mcfs import MCFS
+from paper.spec import SPEC, LaplacianScore
 from support import KINDS, ODD, clustered, counts
 
-SEEDED = (MCFS, RandomScore)
-METHODS = (LaplacianScore, FSDS, *SEEDED)
+SEEDED = (MCFS, SPEC)
 
 
-def make(method, n_clusters, **params):
-    if method not in (LaplacianScore, RandomScore):
-        params["n_clusters"] = n_clusters
-    if method in SEEDED:
-        params["random_state"] = 0
-    return method(**params)
+def make(method, n_clusters):
+    return method(n_clusters, random_state=0) if method in SEEDED else method()
 
 
 def by_name(methods):
     return pytest.mark.parametrize("method", methods, ids=lambda method: method.__name__)
 
 
-@pytest.mark.parametrize(
-    ("method", "least"),
-    [
-        (LaplacianScore, 0.9),
-        (MCFS, 0.6),
-        (FSDS, 0.7),
-    ],
-)
+every_method = by_name([LaplacianScore, *SEEDED])
+
+
+@every_method
+def test_the_contract_of_selectors_is_kept(method):
+    check_selector(make(method, 3))
+
+
+@pytest.mark.parametrize(("method", "least"), [(LaplacianScore, 0.9), (SPEC, 0.9), (MCFS, 0.6)])
 def test_planted_features_are_found_far_above_chance(method, least):
     data = make_planted(400, n_features=(150, 100), n_informative=(15, 10), random_state=0)
     views = {name: normalize(X.astype(float)) for name, X in data.views.items()}
@@ -48,7 +41,7 @@ def test_planted_features_are_found_far_above_chance(method, least):
         assert truth[model.view_ranking_[view] <= truth.sum()].mean() >= least  # chance: 0.1
 
 
-@by_name([method for method in METHODS if method is not RandomScore])
+@every_method
 def test_kind_and_precision_change_no_more_than_rounding(method):
     rng = np.random.default_rng(0)
     views = {"a": clustered(rng, 40, 12)[0], "b": counts(rng, 40, 60)}
@@ -62,7 +55,7 @@ def test_kind_and_precision_change_no_more_than_rounding(method):
         np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=atol)
 
 
-@by_name([LaplacianScore, MCFS])
+@every_method
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 def test_a_constant_feature_comes_last(method, kind):
     X, _ = clustered(np.random.default_rng(0), 60, 9)
@@ -73,7 +66,7 @@ def test_a_constant_feature_comes_last(method, kind):
     assert model.scores_[0] == model.scores_[4] < np.delete(model.scores_, [0, 4]).min()
 
 
-@by_name(METHODS)
+@every_method
 @pytest.mark.parametrize("X", ODD.values(), ids=ODD.keys())
 def test_odd_views_give_finite_scores(method, X):
     for kind in (np.asarray, sp.csr_array):
@@ -82,17 +75,16 @@ def test_odd_views_give_finite_scores(method, X):
 
 
 @by_name(SEEDED)
-def test_the_seed_decides(method):
+def test_the_seed_decides_nothing_but_the_rounding_of_eigenvectors(method):
     X = counts(np.random.default_rng(0), 60, 20)
     first, again = (make(method, 5).fit(X).scores_ for _ in range(2))
     np.testing.assert_array_equal(again, first)
-    others = [make(method, 5).set_params(random_state=seed) for seed in range(1, 4)]
-    differ = [not np.allclose(other.fit(X).scores_, first, atol=1e-7) for other in others]
-    # Of MCFS it decides nothing but the rounding of eigenvectors.
-    assert any(differ) == (method is not MCFS)
+    for seed in range(1, 4):
+        other = make(method, 5).set_params(random_state=seed).fit(X).scores_
+        np.testing.assert_allclose(other, first, atol=1e-7)
 
 
-@by_name([LaplacianScore, MCFS])
+@every_method
 def test_memory_is_far_from_that_of_rows_or_features_squared(method):
     shape = 2500, 30_000
     X = sp.random_array(shape, density=5e-4, format="csr", rng=np.random.default_rng(0))
@@ -110,7 +102,7 @@ def test_memory_is_far_from_that_of_rows_or_features_squared(method):
     [
         (LaplacianScore, {"n_neighbors": (0, 2.0, True), "weights": ("dot",), "width": (0, -1.0)}),
         (MCFS, {"n_clusters": (0,), "n_nonzero": (0, 0.5), "weights": (None,)}),
-        (FSDS, {"n_clusters": (0, 2.0), "sketch_size": (1, 1.5), "ridge_exponent": (-1, np.nan)}),
+        (SPEC, {"n_clusters": (0,), "style": (0, True), "width": (np.inf,)}),
     ],
 )
 def test_a_bad_parameter_is_refused_before_anything_is_learned(method, bad):

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from omvfs.baselines.graphs import neighbour_graph
-from omvfs.baselines.spectral import LaplacianScore
+from paper.graphs import neighbour_graph
+from paper.spec import LaplacianScore
 from support import KINDS, counts
 
 WEIGHTS = ["heat", "binary", "cosine"]

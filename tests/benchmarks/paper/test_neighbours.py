@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omvfs.baselines import graphs
-from omvfs.baselines.graphs import nearest_by_cosine, neighbour_graph
+from paper import graphs
+from paper.graphs import nearest_by_cosine, neighbour_graph
 from support import KINDS, dense
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())

@@ -8,7 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
-from omvfs.baselines.graphs import (
+from omvfs.model.arrays import Array, Block, column_sums
+from omvfs.parameters import whole
+from paper.graphs import (
     FloatArray,
     GraphSelector,
     degrees,
@@ -16,7 +18,6 @@ from omvfs.baselines.graphs import (
     smoothness,
     spectrum,
 )
-from omvfs.model.arrays import Array, Block, column_sums
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -36,13 +37,13 @@ class MCFS(GraphSelector):
 
     Parameters
     ----------
+    Those of `GraphSelector`, and
+
     n_clusters : int, default=8
         Eigenvectors. The paper takes the number of clusters.
-    {shared}
     n_nonzero : int, default=100
         Coefficients of each regression that are not zero, at most. The paper takes the number of
         features to select.
-    {graph}
     random_state : int, RandomState instance or None, default=None
         Where the search for eigenvectors starts. It decides nothing but their rounding, unless
         eigenvalues coincide.
@@ -58,6 +59,10 @@ class MCFS(GraphSelector):
     n_clusters: int = field(default=8, kw_only=False)
     n_nonzero: int = 100
     random_state: Any = None
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        whole("n_nonzero", self.n_nonzero, least=1)
 
     def _score_on(self, W: sp.csr_array, X: Block, rng: np.random.Generator) -> FloatArray:
         degree = degrees(W)

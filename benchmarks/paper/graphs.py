@@ -23,7 +23,6 @@ from omvfs.model.arrays import (
     column_sums,
     dense,
     squared_row_norms,
-    sums_by_label,
     unit_rows,
 )
 from omvfs.parameters import number, one_of
@@ -59,6 +58,11 @@ def differences(X: Block, i: IntArray, j: IntArray) -> Iterator[tuple[slice, Blo
     for start in range(0, len(i), step):
         part = slice(start, start + step)
         yield part, X[i[part]] - X[j[part]]
+
+
+def sums_by_label(labels: IntArray, values: Array, n_labels: int) -> NDArray[np.float64]:
+    """Return the sum of the values under each label, in double precision."""
+    return np.bincount(labels, np.asarray(values, np.float64), n_labels).astype(np.float64)
 
 
 def smoothness(X: Block, W: sp.csr_array) -> Parts:
@@ -210,8 +214,21 @@ def _iterate(operator: LinearOperator, n_vectors: int, v0: FloatArray) -> Any:
 class GraphSelector(PerViewSelector):
     """Base of single-view methods that score features on a graph of the rows.
 
-    A subclass takes the parameters `n_neighbors`, `weights`, `width` and `graph`, and provides
-    `_score_on`.
+    A subclass provides `_score_on`.
+
+    Parameters
+    ----------
+    {shared}
+    n_neighbors : int, default=5
+        Neighbours of a row; at most all other rows. Two rows are joined if either chose the other.
+    weights : {"heat", "binary", "cosine"}, default="heat"
+        exp(−‖x − y‖² / t) or 1 for neighbours by Euclidean distance; or the cosine for neighbours
+        by cosine, where only a positive one joins.
+    width : float, default=None
+        The t of the heat kernel. By default the mean of ‖x − y‖² over the joined rows of a view.
+    graph : array or sparse matrix of shape (n, n), or mapping of str to such, default=None
+        Weights to use instead of neighbours, for all views or by view name: symmetric, not
+        negative.
     """
 
     n_neighbors: int = 5
@@ -244,7 +261,7 @@ class GraphSelector(PerViewSelector):
 def neighbour_graph(X: Block, k: int, weights: str, width: float | None) -> sp.csr_array:
     """Join every row with its k nearest others; two are joined if either chose the other.
 
-    In double precision, whatever X is in. The rest is as in the docstrings of the methods.
+    In double precision, whatever X is in. The rest is as in the docstring of `GraphSelector`.
 
     Examples
     --------
