@@ -27,7 +27,7 @@ from omvfs.prepare import steps_of
 
 Role = Literal["learns", "ranks", "reads", "seeds"]
 AUTO: Literal["auto"] = "auto"
-CRITERIA = "separation", "norm"
+CRITERIA = "separation", "coverage", "norm"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ _weight = _or_auto(_above_0, f"{AUTO!r}, or a weight above 0 for each view")
 PARAMETERS = {
     "n_clusters": Parameter(_number_or_auto, "learns"),
     "n_features_per_view": Parameter(_size, "ranks", per_view=True),
-    "n_features_to_select": Parameter(or_none(select_size), "ranks"),
+    "n_features_to_select": Parameter(or_none(_size), "ranks"),
     # Checked against the columns of X.
     "views": Parameter(lambda name, value: value, "reads"),
     "columns": Parameter(_columns, "reads"),

@@ -22,9 +22,6 @@ from omvfs.baselines import ColumnSum, Variance
 from omvfs.datasets import PlantedStream, planted_stream
 from omvfs.selector import rank
 
-# How often rows are drawn for the report to tell what is chance.
-N_RESAMPLES = 3
-
 
 def main(n_rows: int = 50_000, page: Path | None = None) -> None:
     """Read the stream, print what came out, and write a report.
@@ -94,7 +91,7 @@ def show_report(console: Console, selector: OMVFS, page: Path | None) -> None:
     if page is None:
         page = Path(tempfile.mkdtemp(prefix="omvfs-demo-")) / "report.html"
     try:
-        selector.report(N_RESAMPLES).save(page)
+        selector.report("Words and tags").save(page)
     except ModuleNotFoundError as missing:
         console.print(str(missing), markup=False)
         return

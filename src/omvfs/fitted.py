@@ -17,8 +17,8 @@ from omvfs.data.views import Views
 from omvfs.model.columns import place_columns
 from omvfs.model.drift import FIRST, Change, Watch, watched
 from omvfs.model.learning import Answers, Settings, State, Update, step
+from omvfs.model.resampling import Draw
 from omvfs.prepare import Preparation, auto_steps, is_auto, units
-from omvfs.results import SelectionQuality
 
 # Bytes of a digest.
 KEY_SIZE = 16
@@ -75,7 +75,7 @@ class FittedState:
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once can be worked out again.
-        asked = "answers", "qualities"
+        asked = "answers", "draws"
         return {name: value for name, value in vars(self).items() if name not in asked}
 
     @classmethod
@@ -112,8 +112,8 @@ class FittedState:
         return Answers(replace(state, sample=sample), self.settings)
 
     @cached_property
-    def qualities(self) -> dict[tuple[str, bool] | None, SelectionQuality]:
-        """How good selections are: by criterion, and whether numbers are of all views."""
+    def draws(self) -> dict[Any, list[Draw]]:
+        """What random halves of the sample give, by criterion, number and features asked for."""
         return {}
 
     @cached_property

@@ -25,35 +25,55 @@ from omvfs.data.table import Table
 from omvfs.data.views import Views
 from omvfs.fitted import FittedState
 from omvfs.model.drift import Change
-from omvfs.model.explanation import (
-    carried,
-    explained,
-    means_by_cluster,
-    shares_of_rows,
-    standing_for,
-)
-from omvfs.model.holdout import budget, explained_variances, selection_quality
+from omvfs.model.explanation import means_by_cluster, notes, standing_for
 from omvfs.model.learning import Answers, ChunkInfo, Criterion, Update
-from omvfs.model.stability import selections
+from omvfs.model.resampling import (
+    CANDIDATES,
+    N_DRAWS,
+    N_JUDGED,
+    Draw,
+    agreement_of_clusters,
+    alike,
+    as_one,
+    budget,
+    draw,
+    explained_variances,
+    foretold,
+    interval,
+    other_numbers,
+    overlaps,
+    selections,
+)
 from omvfs.parameters import check_not_gone, seed_of, whole
 from omvfs.parts import Part, merge_models
 from omvfs.prepare import FEWEST, Preparing, bits_of, check_views, hash_bits, hashed_views, steps_of
 from omvfs.report import Report, report_on
+from omvfs.results import (
+    FEWEST as FEWEST_SAMPLED,
+)
 from omvfs.results import (
     ClusterFeature,
     Explanation,
     FeatureNotes,
     SelectionQuality,
     SelectionStability,
+    Stays,
     TooFewRowsError,
+    Verdict,
+    ViewStability,
+    ViewVerdict,
+    cut,
     sizes_to_judge,
+    two_digits,
 )
 from omvfs.selection import is_views
 from omvfs.selector import SelectSize, StreamSelector, sizes_by_view
 from omvfs.threads import on_one_thread
 
-# Of this r², a better feature tells half of the variance of another.
-_REPEATS = 0.5
+# Features that a cluster is named by, and those that fewer rows have than this name it rather.
+_IN_NAME, _RARE = 3, 0.5
+# Columns of `to_frame` beside those of every selector.
+_COLUMNS = "explained", "separation", "share_of_rows", "cluster", "repeats", "why"
 # Names among which one like a misspelt one is looked for.
 _LIKE = 20_000
 
@@ -72,10 +92,10 @@ class OMVFS(StreamSelector[FittedState]):
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
         `suggest_n_features`), any of them by view name, or all.
-    n_features_to_select : int, float or None, default=None
-        Features to select in all: so many, or a share of all features; at least one of each view,
-        and the best of all views by the variance they explain. A larger selection contains every
-        smaller one. `n_features_per_view` is then not looked at.
+    n_features_to_select : int, float, "auto" or None, default=None
+        Features to select in all: so many, a share of all features, or as many as are enough; at
+        least one of each view, and the best of all views by the variance they explain. A larger
+        selection contains every smaller one. `n_features_per_view` is then not looked at.
     views : "prefix", sequence of int, or mapping of str to columns, default=None
         How one 2-D X splits into views: by column names ``view__feature``, by widths, or by columns
         for each view, see `as_views`; every column is in one. Not for input that comes as views.
@@ -87,15 +107,18 @@ class OMVFS(StreamSelector[FittedState]):
         view, or by view name: "l2", "log1p", "tfidf", "scale", "standardize", "hash:20"; None for
         nothing. With "auto", the first rows tell: words and counts get unit rows, numbers of tables
         and columns of unlike units are scaled; `transform` then gives values as they came.
-    criterion : {"separation", "norm"} or callable, default="separation"
+    criterion : {"separation", "coverage", "norm"} or callable, default="separation"
         How features are scored. "separation": the share of a feature's variance that lies between
-        clusters, times its standard deviation, averaged over eight clusterings of the sample, and
-        discounted if it repeats a better feature. "norm": as in the paper, the norm of the
-        feature's sums by cluster. A callable ``f(S, Q, n)`` gets the sums of a view by cluster
-        (D × K), the sums of squares (D) and the rows by cluster (K), and returns D scores.
+        clusters (η²), times its spread, which is its standard deviation over that of a typical
+        feature of the view, averaged over eight clusterings of the sample, and discounted if it
+        repeats a better feature. "coverage": how well it tells its cluster from the others beside
+        the best that does, so that each cluster, however small, has its best features among the
+        selected. "norm": as in the paper, the norm of the feature's sums by cluster. A callable
+        ``f(S, Q, n)`` gets the sums of a view by cluster (D × K), the sums of squares (D) and the
+        rows by cluster (K), and returns D scores.
     view_weight : "auto", float or mapping of str to either, default="auto"
         How much each view weighs in the clusters. With "auto", as much as it foretells the clusters
-        of rows held out: a view of noise hardly counts.
+        of rows held out; a view of noise, see `verdict`, does not count.
     sample_size : int, default=2000
         Rows of the random sample that is kept: clusters are found in it. With a `half_life`, no
         more than about 1.44 times that.
@@ -182,7 +205,7 @@ class OMVFS(StreamSelector[FittedState]):
         n_clusters: int | Literal["auto"] = 8,
         *,
         n_features_per_view: SelectSize | Any = 100,
-        n_features_to_select: int | float | None = None,
+        n_features_to_select: int | float | Literal["auto"] | None = None,
         views: Any = None,
         columns: Mapping[str, str] | None = None,
         prepare: Any = "auto",
@@ -335,20 +358,29 @@ class OMVFS(StreamSelector[FittedState]):
         -------
         Explanation
         """
-        answers, v = self._answers, self.schema_.number_of(view)
-        j = _number_of_feature(self.schema_, v, feature)
-        found = explained(answers, v, j)
-        means = self._known.in_units(v, j, np.array([found["mean"], *found["means"]])).tolist()
-        found |= {"mean": means[0], "means": tuple(means[1:])}
-        if found["repeats"] is not None:
-            found["repeats"] = _name(self.schema_, v, found["repeats"])
+        v = self.schema_.number_of(view)
+        j, own = _number_of_feature(self.schema_, v, feature), self._notes(v)
+        sums = self._answers.reclustered.views[v].on(np.array([j]))
+        means = np.append(sums.mean, means_by_cluster(sums)[0])
+        mean, *by_cluster = self._known.in_units(v, j, means).tolist()
+        repeats, rank = int(own.repeats[j]), int(self.view_ranking_[view][j])
         return Explanation(
             view=view,
             feature=_name(self.schema_, v, j),
-            rank=int(self.view_ranking_[view][j]),
             n_features=self.schema_.widths[v],
             selected=bool(self.view_support_[view][j]),
-            **found,
+            rank=rank,
+            why=own.why(j, rank, self.schema_.names_of(view), self.cluster_names_),
+            score=float(own.score[j]),
+            explained=float(own.explained[j]),
+            spread=float(own.spread[j]),
+            novelty=float(own.novelty[j]),
+            repeats=None if repeats < 0 else _name(self.schema_, v, repeats),
+            r=float(own.r[j]),
+            mean=mean,
+            means=tuple(by_cluster),
+            cluster=int(own.cluster[j]) if own.cluster[j] >= 0 else None,
+            share_of_rows=float(own.share_of_rows[j]),
         )
 
     @on_one_thread
@@ -399,31 +431,42 @@ class OMVFS(StreamSelector[FittedState]):
 
     @on_one_thread
     def feature_notes(self) -> dict[str, FeatureNotes]:
-        """Return what a table tells of every feature beside its rank, by view name."""
-        answers, notes = self._answers, {}
+        """Return what is known of every feature beside its rank, by view name."""
+        return {name: self._notes(v) for v, name in enumerate(self.schema_.names)}
+
+    def _notes(self, v: int) -> FeatureNotes:
+        found, steps = notes(self._answers, v), self._known.preparation.steps[v]
+        for name in ("mean_in", "mean_out"):
+            found[name] = self._known.in_units(v, slice(None), found[name])
+        undone = steps[:-1] if steps[-1:] in (("scale",), ("standardize",)) else steps
+        return FeatureNotes(**found, steps=undone)
+
+    @property
+    @on_one_thread
+    def cluster_names_(self) -> list[str]:
+        """What clusters are called: by the features that stand for them most, as words do best."""
+        words = []
         for v, name in enumerate(self.schema_.names):
-            sums = answers.reclustered.views[v]
-            means, parts = means_by_cluster(sums), carried(sums)
-            mean = sums.S.sum(axis=1, keepdims=True) / max(sums.n.sum(), 1.0)
-            above = np.where(means > mean, parts, 0)
-            lead = np.where(above.any(axis=1), above.argmax(axis=1), -1)
-            has = np.flatnonzero(answers.state.sample.present[:, v])
-            r_squared, repeated = answers.repetitions[v]
-            repeats = np.where(r_squared >= _REPEATS, repeated, -1)
-            notes[name] = FeatureNotes(lead, shares_of_rows(answers.rows[v][has]), repeats)
-        return notes
+            shares = self._notes(v).share_of_rows[self._answers.separations[v] > 0]
+            if len(shares) and np.median(shares) < _RARE:
+                words.append(name)
+        views, K = words or self.schema_.names, self.n_clusters_
+        about = (self._about(k, _IN_NAME, views) for k in range(K))
+        return [" · ".join(_called(each) for each in own) for own in about]
 
     def _more_columns(self, order: Mapping[str, NDArray[np.intp]]) -> dict[str, Any]:
-        notes = self.feature_notes()
-        clusters: list[int | None] = []
-        shares: list[float] = []
-        repeats: list[str | None] = []
-        for view, places in order.items():
-            own, names = notes[view], self.schema_.names_of(view)
-            clusters += [None if k < 0 else k for k in own.cluster[places].tolist()]
-            shares += own.share_of_rows[places].tolist()
-            repeats += [None if j < 0 else names[j] for j in own.repeats[places].tolist()]
-        return {"cluster": clusters, "share_of_rows": shares, "repeats": repeats}
+        found: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        called = self.cluster_names_
+        for v, (view, places) in enumerate(order.items()):
+            own, names = self._notes(v), self.schema_.names_of(view)
+            found["explained"] += own.explained[places].tolist()
+            found["separation"] += (own.explained * own.spread)[places].tolist()
+            found["share_of_rows"] += own.share_of_rows[places].tolist()
+            for rank, j in enumerate(places.tolist(), start=1):
+                found["cluster"].append(None if own.cluster[j] < 0 else int(own.cluster[j]))
+                found["repeats"].append(names[own.repeats[j]] if own.is_repeat(j) else None)
+                found["why"].append(own.why(j, rank, names, called))
+        return found
 
     @property
     def selection_quality_(self) -> SelectionQuality:
@@ -449,26 +492,31 @@ class OMVFS(StreamSelector[FittedState]):
     @on_one_thread
     def _judged(self) -> SelectionQuality:
         answers, in_all = self._answers, self.n_features_to_select is not None
-        criterion, known = checked("criterion", self.criterion), self._known.qualities
-        # A callable may give other scores the next time.
-        asked = (criterion, in_all) if isinstance(criterion, str) else None
-        if asked in known:
-            return copy.deepcopy(known[asked])
-        n, least = len(answers.state.sample), 2 * answers.clustering.n_clusters
-        if n < max(least, 4):
+        sizes = sizes_to_judge(self.schema_.widths, in_all)
+        draws = self._draws(N_JUDGED, "to judge a selection by", sizes[-1])
+        by_view = [tuple(self._budget(size)) for size in sizes] if in_all else None
+        found = foretold(answers, draws, by_view or sizes)
+        widths = dict(zip(self.schema_.names, self.schema_.widths, strict=True))
+        return SelectionQuality.of(sizes, found, widths, by_view)
+
+    def _draws(self, n: int, what: str, most: int) -> list[Draw]:
+        """Return what random halves of the sample give, at least so many of them."""
+        n_rows, least = len(self._answers.state.sample), 2 * self._answers.clustering.n_clusters
+        if n_rows < max(least, 4):
             raise TooFewRowsError(
-                f"Got {n:,} rows to judge a selection by; expected at least {max(least, 4):,}, two "
-                "for each cluster. Learn from more rows, or give a number of features, as in "
+                f"Got {n_rows:,} rows {what}; expected at least {max(least, 4):,}, two for each "
+                "cluster. Learn from more rows, or give a number of features, as in "
                 "n_features_per_view=100 (--features 100)."
             )
-        sizes = sizes_to_judge(self.schema_.widths, in_all)
-        by_view = [tuple(self._budget(size)) for size in sizes] if in_all else None
-        found = selection_quality(answers, by_view or sizes, criterion)
-        widths = dict(zip(self.schema_.names, self.schema_.widths, strict=True))
-        judged = SelectionQuality.of(sizes, found, widths, by_view)
-        if asked is not None:
-            known[asked] = copy.deepcopy(judged)
-        return judged
+        criterion, known = checked("criterion", self.criterion), self._known.draws
+        n, asked = max(n, N_DRAWS), (criterion, max(most, CANDIDATES))
+        if len(known.get(asked, ())) >= n and isinstance(criterion, str):
+            return known[asked][:n]
+        found = draw(self._answers, n, criterion, most)
+        # A callable may give other scores the next time.
+        if isinstance(criterion, str):
+            known[asked] = found
+        return found
 
     def suggest_n_features(self, view: str | None = None) -> int:
         """Return how many features are enough: where `selection_quality_` levels off.
@@ -485,35 +533,104 @@ class OMVFS(StreamSelector[FittedState]):
         self.schema_.number_of(view)
         return judged.views[view].levels_off_at
 
+    def _in_question(self, sizes: Mapping[str, int]) -> int:
+        """Return how many features of a view come into question: twice as many as are selected."""
+        pairs = zip(sizes.values(), self.schema_.widths, strict=True)
+        return 2 * max((size for size, width in pairs if size < width), default=0)
+
     @on_one_thread
-    def stability(self, n_resamples: int = 20) -> SelectionStability:
+    def stability(self, n_resamples: int = N_DRAWS) -> SelectionStability:
         """Return how much of the selection stays if other rows are looked at.
 
-        Each time half of the sampled rows are clustered anew, and features ranked by them alone.
-        What was learned is not changed, and the answer is the same every time.
+        Each time a random half of the sampled rows is clustered anew, and features ranked by it
+        alone. Halves differ from each other as independent samples as large as the whole would. The
+        answer is the same every time.
 
         Parameters
         ----------
-        n_resamples : int, default=20
-            How often, at least twice.
+        n_resamples : int, default=8
+            How often, at least four times.
 
         Returns
         -------
         SelectionStability
-            By view the share of the resamples in which each feature is selected, and the stability
-            of Nogueira, Sechidis and Brown (2018): 1 if they select the same, about 0 if they agree
-            no more than by chance.
+            The share of the selected features that two draws have in common, in all and by view,
+            and the share of the draws in which each feature is selected.
         """
-        n_resamples, sizes = whole("n_resamples", n_resamples, least=2), self._sizes()
-        n, K = len(self._answers.state.sample), self._answers.clustering.n_clusters
-        if n < 2 * K:
-            raise TooFewRowsError(
-                f"Got {n:,} rows to draw from; expected at least {2 * K:,}, two for each cluster. "
-                "Learn from more rows, or with a larger sample."
-            )
-        order = [sizes[view] for view in self.schema_.names]
-        found = selections(self._answers, order, n_resamples, checked("criterion", self.criterion))
-        return SelectionStability.of(dict(zip(self.schema_.names, found, strict=True)))
+        n_resamples, by_view = whole("n_resamples", n_resamples, least=4), self._sizes()
+        answers, names, sizes = self._answers, self.schema_.names, list(by_view.values())
+        draws = self._draws(n_resamples, "to draw from", self._in_question(by_view))[:n_resamples]
+        masks = selections(draws, self.schema_.widths, sizes)
+        views, one, weight = {}, 0.0, max(sum(sizes), 1)
+        for v, (view, own) in enumerate(zip(names, masks, strict=True)):
+            ever = np.flatnonzero(own.any(axis=0))
+            groups = alike(answers.rows[v], ever)
+            one += sizes[v] / weight * float(as_one(own, ever, groups).mean())
+            often = own.mean(axis=0)
+            either = [ever[groups == group] for group in np.unique(groups)]
+            in_turn = [each for each in either if len(each) > 1 and (often[each] < 1).all()]
+            named = tuple(tuple(_name(self.schema_, v, int(j)) for j in each) for each in in_turn)
+            views[view] = ViewStability(Stays(*interval(overlaps(own))), often, named)
+        stays = Stays(*interval(overlaps(np.hstack(masks))))
+        clusters = agreement_of_clusters(draws)
+        return SelectionStability(stays, one, clusters, sum(sizes), views, n_resamples)
+
+    @on_one_thread
+    def verdict(self) -> Verdict:
+        """Return whether to trust what was found: which views carry it, what stays, what is noise.
+
+        Returns
+        -------
+        Verdict
+            Shown as sentences.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).random((300, 20))
+        >>> OMVFS(3, random_state=0).fit(X).verdict().holds
+        False
+        """
+        answers, names = self._answers, self.schema_.names
+        pairs = zip(answers.clustering.agreement.tolist(), ~answers.noise, strict=True)
+        told = [ViewVerdict(own, bool(holds)) for own, holds in pairs]
+        views, n = dict(zip(names, told, strict=True)), len(answers.state.sample)
+        if answers.noise.all():
+            return Verdict(False, views)
+        sampled = np.bincount(answers.clustering.labels, minlength=self.n_clusters_)
+        small = tuple(np.flatnonzero(sampled < FEWEST_SAMPLED).tolist())
+        try:
+            stability = self.stability()
+        except TooFewRowsError:
+            return Verdict(True, views, small=small, n_sampled=n)
+        sizes, criterion = list(self._sizes().values()), checked("criterion", self.criterion)
+        most = self._in_question(self._sizes())
+        first = self._draws(N_DRAWS, "to draw from", most)[0]
+        numbers = other_numbers(answers, first, sizes, criterion, most)
+        return Verdict(True, views, stability, numbers, self._enough(), small, n)
+
+    def _enough(self) -> str:
+        """Say how good the selection is and how many features would do; nothing if nobody can.
+
+        Nor if views differ in the number of their features that are selected, but for those that
+        have no more.
+        """
+        sizes = list(self._sizes().values())
+        in_all = self.n_features_to_select is not None
+        asked = sum(sizes) if in_all else max(sizes)
+        if not in_all and sizes != [min(asked, width) for width in self.schema_.widths]:
+            return ""
+        quality = self._judged()
+        enough, most = quality.levels_off_at, int(quality.sizes[-1])
+        best, there = (two_digits(quality.at(n)) for n in (asked, enough))
+        named = f"{asked:,} feature{'s' if asked > 1 else ''}"
+        if asked > most:
+            named = f"The best {most:,} of {named}"
+        verb = "foretells" if asked == 1 else "foretell"
+        of = "in all" if in_all else "a view"
+        told = f"{named} {of} {verb} the clusters of rows held out by {best}"
+        if enough < min(asked, most):
+            return f"{told}; {enough:,} would do for {there}."
+        return f"{told}; {enough:,} would for {there}." if enough > asked else f"{told}."
 
     @on_one_thread
     def _budget(self, total: int) -> list[int]:
@@ -525,7 +642,9 @@ class OMVFS(StreamSelector[FittedState]):
         """Return how many features are selected by view name, ``"auto"`` being what is enough."""
         names = self.schema_.names
         if self.n_features_to_select is not None:
-            total = total_of(self.n_features_to_select, self.schema_)
+            auto = isinstance(self.n_features_to_select, str)
+            asked = self.suggest_n_features() if auto else self.n_features_to_select
+            total = total_of(asked, self.schema_)
             return dict(zip(names, self._budget(total), strict=True))
         asked = checked("n_features_per_view", self.n_features_per_view, names)
         enough = self.suggest_n_features() if AUTO in asked else None
@@ -534,7 +653,7 @@ class OMVFS(StreamSelector[FittedState]):
 
     def report(
         self,
-        n_resamples: int | None = None,
+        name: str | None = None,
         *,
         examples: Mapping[int, Sequence[Mapping[str, Any]]] | None = None,
         run: Mapping[str, Any] | None = None,
@@ -545,10 +664,8 @@ class OMVFS(StreamSelector[FittedState]):
 
         Parameters
         ----------
-        n_resamples : int, default=None
-            How often rows are drawn anew to tell how much of the selection is chance, as
-            `stability` does; the dearest part. By default 5 times, and 2 where views times clusters
-            are more than 1,000. 0 leaves it out.
+        name : str, default=None
+            What the data are called: the title.
         examples : mapping of int to sequence of mapping, default=None
             A few rows of each cluster by what they are called, such as
             ``{0: [{"title": "..."}]}``: rows have no names in here.
@@ -567,7 +684,7 @@ class OMVFS(StreamSelector[FittedState]):
         >>> OMVFS(5, n_features_per_view=20, random_state=0).fit(planted.views).report()
         <Report on 300 rows in 5 clusters; save(path), open() or html() shows it>
         """
-        return report_on(self, n_resamples, examples=examples, run=run)
+        return report_on(self, name, examples=examples, run=run)
 
     # Merging, saving
 
@@ -884,6 +1001,12 @@ def _name(schema: Schema, v: int, j: int) -> str | int:
     """Return the name of a feature, or its number if it has none."""
     names = schema.feature_names[v]
     return j if names is None else names[j]
+
+
+def _called(feature: ClusterFeature) -> str:
+    """Return what a feature is called in the name of a cluster."""
+    name = feature.feature
+    return cut(name, 24) if isinstance(name, str) else f"{cut(feature.view, 16)} #{name}"
 
 
 def _is_number(value: Any, below: int | None = None) -> bool:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.parameters import whole
 
-__all__ = ["plot_agreement", "plot_clusters", "plot_scores", "plot_stream"]
+__all__ = ["plot_agreement", "plot_clusters", "plot_scores", "plot_stability"]
 
 # Of Okabe and Ito: told apart by everyone.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -24,7 +24,9 @@ _ROWS = 24
 
 
 def plot_scores(selector: Any, view: str | None = None, n: int = 20, ax: Any = None) -> Any:
-    """Draw the best features of a view and their scores; those not selected are grey.
+    """Draw the best features of a view; those not selected are grey.
+
+    Of `OMVFS` the share of their variance that the clusters explain (η²), of others their scores.
 
     Parameters
     ----------
@@ -48,19 +50,18 @@ def plot_scores(selector: Any, view: str | None = None, n: int = 20, ax: Any = N
     >>> ax.get_title(), [float(bar.get_width()) for bar in ax.patches]
     ('Best features of text', [4.0, 0.25])
     """
-    n, scores = whole("n", n, least=1), selector.view_scores_
-    schema = selector.schema_
+    n, schema = whole("n", n, least=1), selector.schema_
     view = schema.names[0] if view is None else schema.names[schema.number_of(view)]
     best = np.argsort(selector.view_ranking_[view])[:n]
-    selected, names = selector.view_support_[view][best], schema.names_of(view)
-    ax, label = axes(ax, len(best)), labeller()
-    places = np.arange(len(best))
-    colours = [COLOURS[0] if each else COLOURS[-1] for each in selected]
-    ax.barh(places, scores[view][best], color=colours)
-    ax.set_yticks(places, labels=[label(names[j]) for j in best.tolist()], **PLAIN)
-    ax.set_ylim(len(best) - 0.4, -0.6)
-    ax.set_xlabel("score" if selected.all() else "score; grey: not selected")
-    ax.set_title(f"Best features of {label(view)}", **PLAIN)
+    selected = selector.view_support_[view][best]
+    if tells := hasattr(selector, "feature_notes"):
+        values = selector.feature_notes()[view].explained
+    else:
+        values = selector.view_scores_[view]
+    ax = _bars(ax, values[best], selected, best, schema.names_of(view))
+    what = "share of variance explained by the clusters (η²)" if tells else "score"
+    ax.set_xlabel(what if selected.all() else f"{what}; grey: not selected")
+    ax.set_title(f"Best features of {labeller()(view)}", **PLAIN)
     return ax
 
 
@@ -149,16 +150,16 @@ def plot_agreement(selector: Any, ax: Any = None) -> Any:
     return ax
 
 
-def plot_stream(selector: Any, *, ax: Any = None) -> Any:
-    """Draw how well rows fit the clusters along the stream, chunk by chunk.
-
-    Dashed lines are changes of the stream, if `detect_drift` is on; squares are chunks after which
-    the sample was clustered anew.
+def plot_stability(selector: Any, view: str | None = None, n: int = 30, ax: Any = None) -> Any:
+    """Draw how often features of a view are selected if other rows are looked at.
 
     Parameters
     ----------
     selector : fitted OMVFS
-        Of whose chunks the last 10,000 are known.
+    view : str, default=None
+        Name of the view; by default the first.
+    n : int, default=30
+        Features at most, the best first; those that are not selected are grey.
     ax : matplotlib Axes, default=None
         To draw on; by default those of a new figure.
 
@@ -166,23 +167,25 @@ def plot_stream(selector: Any, *, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    infos, events, ax = list(selector.history_), selector.drift_, axes(ax)
-    sizes = np.array([info.n_rows for info in infos])
-    rows = selector.n_samples_seen_ - sizes.sum() + np.cumsum(sizes)
-    values = np.array([info.fit for info in infos])
-    style = "o-" if len(rows) == 1 else "-"
-    ax.plot(rows, values, style, color=COLOURS[0], linewidth=1, label="fit to the clusters")
-    anew = np.array([info.reclustered for info in infos])
-    if anew.any():
-        ax.plot(rows[anew], values[anew], "s", color=COLOURS[1], label="clustered anew")
-    for i, event in enumerate(each for each in events if each.row >= rows[0]):
-        name = "_" if i else "the stream changed"
-        ax.axvline(event.row, color=COLOURS[2], linestyle="--", linewidth=1.2, label=name)
-    ax.set_xlabel("rows")
-    ax.set_ylabel("fit to the clusters (cosine)")
-    ax.set_title("Along the stream")
-    count(ax)
-    legend(ax, fontsize="small")
+    n, found, schema = whole("n", n, least=1), selector.stability(), selector.schema_
+    view = schema.names[0] if view is None else schema.names[schema.number_of(view)]
+    best = np.argsort(selector.view_ranking_[view])[:n]
+    selected, own = selector.view_support_[view][best], found.views[view]
+    ax = _bars(ax, own.frequencies[best], selected, best, schema.names_of(view))
+    ax.set_xlim(0, 1)
+    ax.set_xlabel(f"share of {found.n_resamples} other samples that select it")
+    stay = f"{own.stays.share:.0%} of the selected stay"
+    ax.set_title(f"Stability of {labeller()(view)}: {stay}", **PLAIN)
+    return ax
+
+
+def _bars(ax: Any, values: Any, selected: Any, places: Any, names: Any) -> Any:
+    """Draw a bar a feature, the first above; those not selected are grey."""
+    ax, label = axes(ax, len(places)), labeller()
+    at = np.arange(len(places))
+    ax.barh(at, values, color=[COLOURS[0] if each else COLOURS[-1] for each in selected])
+    ax.set_yticks(at, labels=[label(names[j]) for j in places.tolist()], **PLAIN)
+    ax.set_ylim(len(places) - 0.4, -0.6)
     return ax
 
 

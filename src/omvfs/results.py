@@ -1,13 +1,11 @@
-"""What OMVFS tells of its selection: what it is worth, how much of it stays, and why."""
+"""What OMVFS tells of its selection: whether to trust it, what it is worth, what stays, and why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from omvfs.model.stability import StabilityIndex, stability_index
 
 # Numbers of features a view at which selections are judged.
 SIZES = (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)
@@ -143,69 +141,82 @@ class SelectionQuality(Curve):
     __repr__ = __str__
 
 
+class Stays(NamedTuple):
+    """Share of the selected features that another sample of the rows selects too.
+
+    Attributes
+    ----------
+    share : float
+        Mean over pairs of draws.
+    low, high : float
+        Within them, between 0 and 1, are 95 % of the pairs.
+    """
+
+    share: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, eq=False)
 class ViewStability:
     """How much of the selection of one view stays.
 
     Attributes
     ----------
-    index : StabilityIndex
-        1 if every resample selects the same features, about 0 if they have no more in common than
-        by chance; with its 95 % interval.
+    stays : Stays
     frequencies : array of shape (D,)
-        Of each feature, the share of the resamples in which it is selected.
+        Of each feature, the share of the draws in which it is selected.
+    either : tuple of tuple of (str or int)
+        Features of which draws select one or another: their correlations are at least .9.
     """
 
-    index: StabilityIndex
+    stays: Stays
     frequencies: NDArray[np.float64]
+    either: tuple[tuple[str | int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class SelectionStability:
-    """How much of the selection stays; shown as a table.
+    """How much of the selection stays if other rows are looked at; shown as a table.
 
     Attributes
     ----------
-    index : StabilityIndex
+    stays : Stays
         Of the features of all views together.
+    as_one : float
+        The share that stays if features whose correlation is at least .9 count as one.
+    clusters : float
+        How far the clusters of two draws agree: adjusted mutual information, 1 if they are the
+        same.
+    n_selected : int
+        Features that are selected.
     views : mapping of str to ViewStability
     n_resamples : int
-
-    Examples
-    --------
-    >>> masks = {"text": np.array([[True, False, False], [True, True, False]])}
-    >>> print(SelectionStability.of(masks))
-         view  features  selected  stability  95 % interval  always  never
-    all views         3       1.5       0.33   0.33 to 0.33       1      1
-         text         3       1.5       0.33   0.33 to 0.33       1      1
+        Draws: random halves of the sampled rows, clustered and ranked by themselves.
     """
 
-    index: StabilityIndex
+    stays: Stays
+    as_one: float
+    clusters: float
+    n_selected: int
     views: Mapping[str, ViewStability]
     n_resamples: int
 
-    @classmethod
-    def of(cls, selected: Mapping[str, NDArray[np.bool_]]) -> "SelectionStability":
-        """Return it from masks of shape (n_resamples, D) by view: what each resample selects."""
-        views = {
-            view: ViewStability(stability_index(masks), masks.mean(axis=0))
-            for view, masks in selected.items()
-        }
-        together = np.hstack(list(selected.values()))
-        return cls(stability_index(together), views, len(together))
-
     def __str__(self) -> str:
         whole = np.concatenate([own.frequencies for own in self.views.values()])
-        parts = {"all views": ViewStability(self.index, whole), **self.views}
-        heads = ["view", "features", "selected", "stability", "95 % interval", "always", "never"]
-        lines = [heads]
+        parts = {"all views": ViewStability(self.stays, whole, ()), **self.views}
+        lines = [["view", "features", "selected", "stay", "95 % of pairs", "always", "never"]]
         for name, own in parts.items():
-            shares, (value, low, high) = own.frequencies, own.index
-            chosen = f"{shares.sum():,.1f}".removesuffix(".0")
+            shares, (value, low, high) = own.frequencies, own.stays
             ends = (f"{np.count_nonzero(shares == end):,}" for end in (1, 0))
             middle = f"{value:.2f}", f"{low:.2f} to {high:.2f}"
+            chosen = f"{round(shares.sum()):,}"
             lines.append([name, f"{len(shares):,}", chosen, *middle, *ends])
-        return _aligned(lines)
+        one, agree = f"{self.as_one:.2f}", f"{self.clusters:.2f}"
+        more = [f"{one} stay if features of |r| ≥ .9 count as one; clusters agree by {agree}."]
+        for view, own in self.views.items():
+            more += [f"{view}: either of {', '.join(map(str, each))}" for each in own.either]
+        return "\n".join([_aligned(lines), *more])
 
     __repr__ = __str__
 
@@ -216,8 +227,144 @@ def _aligned(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(rows)
 
 
-# Clusters that a text names.
-_CLUSTERS = 4
+def cut(text: str, most: int = 64) -> str:
+    """Return the beginning of a text that is too long.
+
+    Examples
+    --------
+    >>> cut("word", 4), cut("words", 4)
+    ('word', 'wor…')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def percent(share: float) -> str:
+    """Return a share as it is read.
+
+    Examples
+    --------
+    >>> percent(0.256), percent(0.0123), percent(0.0001), percent(0.0)
+    ('26 %', '1.2 %', '< 0.1 %', '0 %')
+    """
+    if share == 0 or abs(share) >= 0.0995:
+        return f"{100 * share:.0f} %"
+    return f"{100 * share:.1f} %" if share >= 0.001 else "< 0.1 %"
+
+
+def two_digits(value: float) -> str:
+    """Return a number between -1 and 1 in two digits.
+
+    Examples
+    --------
+    >>> two_digits(0.934), two_digits(-0.5), two_digits(1.0)
+    ('.93', '-.50', '1.00')
+    """
+    return f"{value:.2f}".replace("0.", ".", 1)
+
+
+def figure(value: float) -> str:
+    """Return a number in a few digits.
+
+    Examples
+    --------
+    >>> figure(0.4867), figure(63.25), figure(48200.3)
+    ('0.487', '63.2', '48,200')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+@dataclass(frozen=True)
+class FeatureNotes:
+    """What is known of every feature of a view beside its rank; arrays of shape (D,).
+
+    Attributes
+    ----------
+    explained : array
+        Share of the feature's variance that the clusters explain, η², from 0 to 1, beyond what
+        chance gives.
+    spread : array
+        Standard deviation, over that of a typical feature of the view.
+    novelty : array
+        What is left of it as it repeats a better feature, from 0 to 1: (1 − r²)⁴.
+    score : array
+        explained × spread × novelty.
+    cluster : int array
+        Of the clusters above the mean, the one that carries most of the variance between clusters;
+        −1 if there is none.
+    share_of_rows, share_in, share_out : array
+        Of the sampled rows, of those in that cluster, and of the others, the share in which the
+        feature is not 0.
+    mean_in, mean_out : array
+        Means over the rows of that cluster and over all others, in the units of the feature.
+    repeats : int array
+        The better feature that it repeats most; −1 if there is none.
+    r : array
+        The correlation with that one.
+    steps : tuple of str
+        Steps after which the means are taken, as they cannot be undone.
+    """
+
+    explained: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    novelty: NDArray[np.float64]
+    score: NDArray[np.float64]
+    cluster: NDArray[np.intp]
+    share_of_rows: NDArray[np.float64]
+    share_in: NDArray[np.float64]
+    share_out: NDArray[np.float64]
+    mean_in: NDArray[np.float64]
+    mean_out: NDArray[np.float64]
+    repeats: NDArray[np.intp]
+    r: NDArray[np.float64]
+    steps: tuple[str, ...]
+
+    def is_repeat(self, j: int) -> bool:
+        """Tell whether a better feature tells at least half of the variance of this one."""
+        return bool(self.repeats[j] >= 0 and self.r[j] ** 2 >= _REPEATS)
+
+    def tells(self, j: int, clusters: Sequence[str]) -> str:
+        """Say which cluster a feature tells from the others, and by what.
+
+        Parameters
+        ----------
+        j : int
+        clusters : sequence of str
+            What clusters are called.
+        """
+        k = int(self.cluster[j])
+        if k < 0:
+            return "tells no cluster from the others"
+        named = f"cluster {k} ('{clusters[k]}')" if clusters[k] else f"cluster {k}"
+        if self.share_of_rows[j] < _NEARLY_ALL:
+            own, others = percent(self.share_in[j]), percent(self.share_out[j])
+            return f"is in {own} of the rows of {named} and in {others} of the others"
+        own, others = figure(self.mean_in[j]), figure(self.mean_out[j])
+        after = f" (after {', '.join(self.steps)})" if self.steps else ""
+        return f"averages {own} in {named} and {others} in the others{after}"
+
+    def why(self, j: int, rank: int, names: Sequence[str], clusters: Sequence[str]) -> str:
+        """Say in a sentence why a feature has its rank.
+
+        Parameters
+        ----------
+        j, rank : int
+        names : sequence of str
+            Of the features of the view.
+        clusters : sequence of str
+            What clusters are called.
+        """
+        place = f"rank {rank:,} of {len(names):,}"
+        repeats = ""
+        if self.is_repeat(j):
+            better = names[int(self.repeats[j])]
+            repeats = f"; it repeats `{better}` (r = {two_digits(self.r[j])})"
+        return f"`{names[j]}` {self.tells(j, clusters)}; {place}{repeats}."
+
+
+# Of this r², a better feature tells half of the variance of another.
+_REPEATS = 0.5
+# Of a feature that so many rows have, means tell more than how many have it.
+_NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True, repr=False)
@@ -234,20 +381,22 @@ class Explanation:
     selected : bool
     rank : int
         Its rank in the view, 1 = best.
+    why : str
+        The sentence, as in ``ranking.csv``.
     score : float
-        By ``criterion="separation"``: share × deviation × kept.
-    share : float
-        Share of its variance that the clusters explain, from 0 to 1, beyond what chance gives.
-    deviation : float
-        Its standard deviation.
-    kept : float
+        By ``criterion="separation"``: explained × spread × novelty.
+    explained : float
+        Share of its variance that the clusters explain, η², from 0 to 1, beyond what chance gives.
+    spread : float
+        Its standard deviation, over that of a typical feature of the view.
+    novelty : float
         What is left of it as it repeats a better feature, from 0 to 1: (1 − r²)⁴.
     repeats : str or int or None
         The better feature that it repeats most; None if there is none.
-    r_squared : float
-        With that one.
+    r : float
+        The correlation with that one.
     mean : float
-        Over all rows that have the view.
+        Over all rows that have the view, in the units of the feature.
     means : tuple of float
         Over the rows of every cluster, in the units of the feature.
     cluster : int or None
@@ -261,12 +410,13 @@ class Explanation:
     n_features: int
     selected: bool
     rank: int
+    why: str
     score: float
-    share: float
-    deviation: float
-    kept: float
+    explained: float
+    spread: float
+    novelty: float
     repeats: str | int | None
-    r_squared: float
+    r: float
     mean: float
     means: tuple[float, ...]
     cluster: int | None
@@ -274,30 +424,22 @@ class Explanation:
 
     def __str__(self) -> str:
         chosen = "selected" if self.selected else "not selected"
-        place = f"rank {self.rank:,} of {self.n_features:,}, {chosen}"
-        explained = f"{self.share:.1%} of its variance explained"
-        parts = f"standard deviation {self.deviation:.4g} × {self.kept:.3f} not repeated"
+        parts = f"{percent(self.explained)} of its variance explained by the clusters"
+        typical = f"{self.spread:.3g} × the spread of a typical feature"
+        novelty = f"{self.novelty:.3g} not repeated"
+        means = ", ".join(f"{k}: {figure(own)}" for k, own in enumerate(self.means))
         lines = [
-            f"Feature {self.feature!r} of view {self.view!r}: {place}",
-            f"  score       {self.score:.4g} = {explained} × {parts}",
-            f"  stands for  {self._clusters()}",
-            f"  found in    {self.share_of_rows:.1%} of the rows",
+            self.why,
+            f"  view      {self.view!r}, {chosen}",
+            f"  score     {self.score:.3g} = {parts} × {typical} × {novelty}",
+            f"  means     {figure(self.mean)} of all rows; by cluster {means}",
+            f"  found in  {percent(self.share_of_rows)} of the rows",
         ]
         if self.repeats is not None:
-            lines.append(f"  repeats     {self.repeats!r} most, r² = {self.r_squared:.2f}")
+            lines.append(f"  repeats   {self.repeats!r} most, r = {two_digits(self.r)}")
         return "\n".join(lines)
 
     __repr__ = __str__
-
-    def _clusters(self) -> str:
-        """Name the cluster it stands for most, and others above the mean."""
-        if self.cluster is None:
-            return "no cluster more than another"
-        others = [k for k, m in enumerate(self.means) if m > self.mean and k != self.cluster]
-        others.sort(key=lambda k: -self.means[k])
-        named = [self.cluster, *others][:_CLUSTERS]
-        told = ", ".join(f"cluster {k} (mean {self.means[k]:.3g})" for k in named)
-        return f"{told}; all rows {self.mean:.3g}"
 
 
 class ClusterFeature(NamedTuple):
@@ -320,13 +462,143 @@ class ClusterFeature(NamedTuple):
     part: float
 
 
-@dataclass(frozen=True)
-class FeatureNotes:
-    """What a table tells of every feature of a view beside its rank."""
+class ViewVerdict(NamedTuple):
+    """What a view has to do with the clusters.
 
-    # The cluster it stands for most, −1 if none, of shape (D,).
-    cluster: NDArray[np.intp]
-    # Of the sampled rows that have the view, those in which it is not 0, of shape (D,).
-    share_of_rows: NDArray[np.float64]
-    # The better feature that it repeats most, if r² is at least ½; else −1. Of shape (D,).
-    repeats: NDArray[np.intp]
+    Attributes
+    ----------
+    agreement : float
+        How well it alone foretells the clusters of rows held out: 0 by chance, 1 perfectly.
+    holds : bool
+        Whether it tells anything at all: its features agree with each other, or with other views,
+        on which rows are alike. What does not is noise.
+    """
+
+    agreement: float
+    holds: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Whether to trust what was found; shown as sentences.
+
+    Attributes
+    ----------
+    holds : bool
+        Whether there is structure that holds on rows held out. If not, the rows are noise.
+    views : mapping of str to ViewVerdict
+    stability : SelectionStability or None
+        None of too few rows, and of noise.
+    other_numbers : mapping of int to float
+        Share of the selection that stays with other numbers of clusters.
+    quality : str
+        How well the selected features foretell the clusters, and how many would do.
+    small : tuple of int
+        Clusters of which the sample has so few rows that they may be chance.
+    n_sampled : int
+        Rows of the sample.
+    """
+
+    holds: bool
+    views: Mapping[str, ViewVerdict]
+    stability: SelectionStability | None = None
+    other_numbers: Mapping[int, float] = field(default_factory=dict)
+    quality: str = ""
+    small: tuple[int, ...] = ()
+    n_sampled: int = 0
+
+    @property
+    def sentences(self) -> list[str]:
+        """What there is to say, most important first."""
+        if not self.holds:
+            return [_NOISE]
+        found = [self._views(), self._noise(), self._stays(), self._numbers(), self.quality]
+        return [each for each in [*found, self._small()] if each]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+    __repr__ = __str__
+
+    def _views(self) -> str:
+        """Say which views carry the clusters, and which add little."""
+        told = {view: own.agreement for view, own in self.views.items() if own.holds}
+        if len(self.views) == 1:
+            ((_, value),) = told.items()
+            return f"There is structure: rows held out fall into the same clusters ({_two(value)})."
+        best = max(told.values())
+        carry = [view for view, value in told.items() if value >= best / 2]
+        little = [view for view in told if view not in carry and told[view] >= _NOTHING]
+        nothing = [view for view in told if view not in carry and told[view] < _NOTHING]
+        shown = f"{_listed(carry, told)} {'carries' if len(carry) == 1 else 'carry'} the clusters"
+        parts = [shown if len(carry) > 1 or little or len(told) == 1 else f"{shown} alone"]
+        for names, what in ((little, "little"), (nothing, "nothing")):
+            if names:
+                parts.append(
+                    f"{_listed(names, told)} {'adds' if len(names) == 1 else 'add'} {what}"
+                )
+        return f"{'; '.join(parts)} (1: foretells the cluster of every row held out)."
+
+    def _noise(self) -> str:
+        noise = [view for view, own in self.views.items() if not own.holds]
+        if not noise:
+            return ""
+        few = noise[:_NAMED]
+        more = f" and {len(noise) - _NAMED:,} more views" if len(noise) > _NAMED else ""
+        drop = " ".join(f"--drop {view}" for view in few)
+        are, its, it = ("is", "its", "it") if len(noise) == 1 else ("are", "their", "them")
+        return (
+            f"{', '.join(few)}{more} {are} noise: {its} features agree neither with each other nor "
+            f"with another view on which rows are alike. Leave {it} out ({drop})."
+        )
+
+    def _stays(self) -> str:
+        if self.stability is None:
+            return ""
+        n, (share, low, high) = self.stability.n_selected, self.stability.stays
+        count, least, most, one = (round(n * x) for x in (share, low, high, self.stability.as_one))
+        together = f"; {one:,} if features of |r| ≥ .9 count as one" if one > count else ""
+        named = "1 selected feature" if n == 1 else f"{n:,} selected features"
+        return (
+            f"Of {named}, {count:,} stay under another sample of the rows ({least:,} to {most:,})"
+            f"{together}. Its clusters agree with these by {_two(self.stability.clusters)} of 1."
+        )
+
+    def _numbers(self) -> str:
+        if self.stability is None or not self.other_numbers:
+            return ""
+        n = self.stability.n_selected
+        named = " or ".join(f"{K:,}" for K in self.other_numbers)
+        stay = " and ".join(f"{round(n * share):,}" for share in self.other_numbers.values())
+        least = min(self.other_numbers.values())
+        matters = "hardly matters" if least >= self.stability.stays.low else "matters"
+        return f"With {named} clusters {stay} stay: the number of clusters {matters}."
+
+    def _small(self) -> str:
+        if not self.small:
+            return ""
+        few = ", ".join(map(str, self.small[:_NAMED]))
+        which = f"Cluster {few} has" if len(self.small) == 1 else f"Clusters {few} have"
+        return (
+            f"{which} fewer than {FEWEST} of the {self.n_sampled:,} sampled rows, and may be "
+            "chance: a larger sample_size (--sample-size) shows groups so small."
+        )
+
+
+# Rows of the sample that a group needs to be seen: as many as a row has neighbours.
+FEWEST = 20
+# Views that a sentence names, and agreement with the clusters that is nothing.
+_NAMED, _NOTHING = 4, 0.05
+_NOISE = (
+    "No structure that holds on held-out rows was found: features agree on which rows are alike "
+    "no more than by chance. Clusters and ranking are those of noise. Check what the features are, "
+    "and how they are prepared (--prepare)."
+)
+_two = two_digits
+
+
+def _listed(views: Sequence[str], values: Mapping[str, float]) -> str:
+    shown = [f"{view} ({_two(values[view])})" for view in views[:_NAMED]]
+    if len(views) > _NAMED:
+        return f"{', '.join(shown)} and {len(views) - _NAMED:,} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -286,17 +286,17 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         Returns
         -------
         frame
-            Columns ``view``, ``rank``, ``feature`` (its number in the view), ``name``, ``score``,
-            ``selected``, and what else the selector can tell; as in ``ranking.csv``.
+            Columns ``name``, ``view``, ``rank``, ``score``, ``selected``, ``feature`` (its number
+            in the view), and what else the selector can tell; as in ``ranking.csv``.
 
         Examples
         --------
         >>> from omvfs.baselines import Variance
         >>> X = {"text": [[1.0, 0.0], [5.0, 1.0]]}
         >>> Variance(n_features_per_view=1).fit(X).to_frame()
-           view  rank  feature name  score  selected
-        0  text     1        0    0   4.00      True
-        1  text     2        1    1   0.25     False
+          name  view  rank  score  selected  feature
+        0    0  text     1   4.00      True        0
+        1    1  text     2   0.25     False        1
         """
         check_is_fitted(self)
         return as_frame(self.ranking_table(), backend)
@@ -308,12 +308,12 @@ class MultiViewSelector(SelectorMixin, ReadsViews):  # type: ignore[misc]
         names = {view: schema.names_of(view) for view in schema.names}
         order = {view: np.argsort(each) for view, each in self.view_ranking_.items()}
         columns = {
+            "name": [names[view][j] for view in schema.names for j in order[view].tolist()],
             "view": [view for view in schema.names for _ in names[view]],
             "rank": np.concatenate([np.arange(1, width + 1) for width in schema.widths]),
-            "feature": np.concatenate(list(order.values())),
-            "name": [names[view][j] for view in schema.names for j in order[view].tolist()],
             "score": np.concatenate([scores[view][order[view]] for view in schema.names]),
             "selected": np.concatenate([support[view][order[view]] for view in schema.names]),
+            "feature": np.concatenate(list(order.values())),
         }
         return columns | self._more_columns(order)
 

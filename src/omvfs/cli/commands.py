@@ -31,6 +31,7 @@ from omvfs.cli.output import (
     figures,
     figures_of_columns,
     leaving_no_folder,
+    named,
     no_rows,
     remarked,
     remarks,
@@ -155,6 +156,8 @@ def select(
     tokenize: opt.Tokenize = None,
     vocabulary: opt.Vocabulary = None,
     layer: opt.Layer = None,
+    criterion: opt.CriterionOf = "separation",
+    sample_size: opt.SampleSize = 2000,
     batch_size: opt.BatchSize = 200,
     half_life: opt.HalfLife = None,
     detect_drift: opt.DetectDrift = False,
@@ -357,16 +360,6 @@ def report(
     out: opt.PageOut = PAGE,
     features: opt.Features = None,
     total: opt.Total = None,
-    resamples: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Draw rows N times to tell how much of the selection is chance; 0 for not at all; "
-            "by default 5 times, 2 of many views and clusters.",
-            show_default=False,
-        ),
-    ] = None,
     overwrite: opt.Overwrite = False,
 ) -> None:
     """Write a page on what a model has learned.
@@ -387,7 +380,8 @@ def report(
         page.check_writable()
         with locked(page.here):
             sweep(page.here)
-            found = selector.report(resamples, run=run_of(model, selector))
+            run = run_of(model, selector)
+            found = selector.report(named(run.get("read", ())), run=run)
             for each, text in ((page, found.html()), (values, found.json())):
                 with replacing_text(each.here) as file:
                     file.write(text)

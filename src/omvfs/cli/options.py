@@ -304,12 +304,16 @@ _TEXTS = {
     "many as the views foretell.",
     "features": "Features to select in each view: a number (200), a share (0.1), auto (as many "
     "as are enough), all, or by view (text=200,image=50).",
-    "total": "Features to select in all instead, the best of all views: a number (500), or a "
-    "share of all features (0.1).",
+    "total": "Features to select in all instead, the best of all views: a number (500), a share "
+    "of all features (0.1), or auto (as many as are enough).",
     "prepare": "Prepare the rows first: l2 (rows of length 1), log1p, tfidf, scale (columns of "
     "the same deviation), standardize, or hash:20 (names into 2**20 columns); text:l2 for one "
     "view. Give it again for more steps, done in this order. auto: what the first rows need, "
     "which the run says at its end; none: nothing.",
+    "criterion": "How features are scored: separation (how well they tell the clusters apart), "
+    "coverage (the best of every cluster, however small), or norm (as in the paper).",
+    "sample-size": "Rows of the sample in which clusters are found: more show smaller groups, and "
+    "cost more than in proportion.",
     "batch-size": "Rows to read and learn from at a time: a chunk.",
     "half-life": "Forget slowly: a row counts half after this many more rows. By default nothing "
     "is forgotten; rows whose groups change need it.",
@@ -412,6 +416,8 @@ Total = Annotated[
     Any, _option(None, "total", "N", parameter="n_features_to_select", parser=typed_size)
 ]
 Prepare = Annotated[Repeated, _option(None, "prepare", "STEP", parameter="prepare")]
+CriterionOf = Annotated[str, _option(LEARNING, "criterion", "NAME", parameter="criterion")]
+SampleSize = Annotated[int, _option(LEARNING, "sample-size", "N", parameter="sample_size")]
 BatchSize = Annotated[int, _option(LEARNING, "batch-size", "N", parameter="batch_size")]
 HalfLife = Annotated[float | None, _option(LEARNING, "half-life", "ROWS", parameter="half_life")]
 DetectDrift = Annotated[bool, _option(LEARNING, "detect-drift", parameter="detect_drift")]

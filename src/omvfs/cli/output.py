@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from itertools import takewhile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, Self
 
 import typer
@@ -48,6 +48,8 @@ _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "'")
 # Features of a view, views, letters of a name, and changes of the rows that are shown; the rest is
 # in the files.
 _FEATURES, _VIEWS, _LETTERS, _EVENTS = 10, 20, 40, 5
+# Files that the title of a report names.
+_NAMED = 4
 # Rows that are read again for examples of clusters, and bytes that are told of a run at most.
 _LOOKED_AT, _MOST_BYTES = 1000, 1 << 20
 # Parameters that are asked anew of a model, and options that make no difference to the results.
@@ -270,7 +272,8 @@ def summarise(
         Whether the selected features of all rows were written too.
     """
     from omvfs.report.page import count
-    from omvfs.report.summary import cut, in_order, preparation, verdict
+    from omvfs.report.summary import in_order, preparation
+    from omvfs.results import cut
 
     default = "" if asked_clusters else " (the default: -k sets another number)"
     if selector.n_clusters == "auto":
@@ -289,12 +292,14 @@ def summarise(
         say(f"and those of {len(chosen) - _VIEWS:,} more views.")
     steps = preparation(selector.prepared_)
     ordered = in_order(selector, selector._known)
-    for sentence in (verdict(selector), _changes(selector), ordered, steps, *warned):
+    for sentence in (_changes(selector), ordered, steps, *warned):
         if sentence:
             say(sentence)
     if wrote_data:
         say(f"Selected features of all rows: {out / 'data'}")
-    say(f"All features by rank: {out / 'ranking.csv'}")
+    say(f"All features by rank, and why: {out / 'ranking.csv'}")
+    for sentence in selector.verdict().sentences:
+        say(sentence)
 
 
 def _changes(selector: "OMVFS") -> str:
@@ -597,7 +602,7 @@ class PageOnTheWay:
         from omvfs.report import report_on
 
         assert self._path is not None
-        report_on(self._selector, 0, state=state).save(self._path)
+        report_on(self._selector, state=state).save(self._path)
 
 
 def write_report(out: Path, selector: "OMVFS", reading: Reading) -> None:
@@ -616,7 +621,25 @@ def write_report(out: Path, selector: "OMVFS", reading: Reading) -> None:
                 own["key"] = chunk.keys[i]
             own |= {name: column[i] for name, column in chunk.kept.items()}
             examples.setdefault(k, []).append(own)
-    selector.report(examples=examples, run=run_of(out / MODEL, selector)).save(out / PAGE)
+    name = named(reading.inputs)
+    selector.report(name, examples=examples, run=run_of(out / MODEL, selector)).save(out / PAGE)
+
+
+def named(inputs: Sequence[str]) -> str | None:
+    """Return what data are called: by the files, without their folders; None if there are none.
+
+    Examples
+    --------
+    >>> named(["data/tickets.csv"]), named(["text=a/text.npz", "image=a/image.npy"]), named(["-"])
+    ('tickets', 'text, image', 'standard input')
+    """
+    from omvfs.formats.files import without_secrets
+
+    if list(inputs) in ([], ["-"]):
+        return "standard input" if inputs else None
+    whole = [PurePosixPath(without_secrets(each).rpartition("=")[2]) for each in inputs]
+    names = list(dict.fromkeys(each.name.split(".")[0] or str(each) for each in whole))
+    return ", ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
 
 
 def remove_stale(out: Path) -> None:

@@ -66,6 +66,10 @@ class EmbeddedView:
     graph: sp.csr_array
     has: NDArray[np.bool_]
 
+    def on(self, rows: IntArray) -> "EmbeddedView":
+        """Return the same of some rows alone, linked as they were."""
+        return EmbeddedView(self.rows[rows], self.graph[rows][:, rows], self.has[rows])
+
 
 @dataclass(frozen=True)
 class Clustering:
@@ -171,6 +175,7 @@ def cluster(
     seed: int,
     weights: Sequence[float | str] = (),
     n_starts: int = N_STARTS,
+    noise: NDArray[np.bool_] | None = None,
 ) -> Clustering:
     """Return consensus clusters of the rows of all views.
 
@@ -186,7 +191,13 @@ def cluster(
         How much every view weighs, where it is given.
     n_starts : int
         Starts of k-means.
+    noise : bool array of shape (n_views,), optional
+        Views that weigh nothing unless it is given: the clusters of one foretell themselves well,
+        and would be those of the rows. Where all are noise, they count alike.
     """
+    if noise is not None and not noise.all():
+        given = zip(weights or ("auto",) * len(views), noise, strict=True)
+        weights = [0.0 if own and weight == "auto" else weight for weight, own in given]
     K, n = n_clusters, len(views[0].rows)
     if K == "auto":
         numbers = [K for K in NUMBERS if n >= K * ROWS_PER_CLUSTER] or [NUMBERS[0]]

@@ -1,12 +1,15 @@
-"""How far features of different views agree on which rows are alike, against chance."""
+"""How far features agree on which rows are alike, against chance; and whether they do at all."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from omvfs.model.arrays import Block, IntArray, dense, unit_rows
 
+FloatArray = NDArray[np.float64]
 # Rows that are compared, each with each, at most.
 _MOST_ROWS = 1000
 # With fewer, nothing is left of a likeness when means are taken from it.
@@ -15,6 +18,12 @@ _FEWEST_ROWS = 4
 _SPLITS = 2
 # Of a squared norm of 1, what rounding may leave.
 _NOTHING = 1e-9
+# Rows by which a view is tested for structure, and if they do not tell, at most; and columns of
+# which there are too few to take a direction from.
+_TESTED_ROWS, _FEW_COLUMNS = (500, 2000), 4
+# Standard deviations beyond which a correlation is no chance: the likeness of rows by a few columns
+# has long tails. Noise of 15 kinds reached 8, real views began at 15 (docs/method.md).
+EVIDENCE = 8.0
 
 
 def concordance(
@@ -51,16 +60,84 @@ def concordance(
         if present is None or present.all():
             return _across(X, chosen)
         return _across_some(X, chosen, present)
-    return float(np.mean([_across(*two) for two in _halved(X[0], chosen[0])]))
+    found = []
+    for two, halves in _halved(X[0]):
+        of_each = [np.flatnonzero(np.isin(half, chosen[0])) for half in halves]
+        found.append(_across(two, of_each))
+    return float(np.mean(found))
+
+
+def structured(X: Sequence[Block], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which views tell anything of the rows, and do not hold noise.
+
+    One does if a random half of its features and the other half agree on which rows are alike, or
+    if it agrees with another view: by `likeness_correlation`, which has a mean of 0 and a standard
+    deviation of √(2 / n(n − 3)) where they have nothing to do with each other. A view of fewer than
+    four rows is taken to tell something.
+
+    Parameters
+    ----------
+    X : sequence of array or CSR matrix of shape (n, D_v)
+    present : bool array of shape (n, n_views)
+        Which rows have which views.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> kinds = np.eye(3)[rng.integers(0, 3, 200)]
+    >>> X = [np.hstack([kinds, kinds]) + rng.random((200, 6)), rng.random((200, 6))]
+    >>> structured(X, np.ones((200, 2), bool)).tolist()
+    [True, False]
+    """
+    found = np.zeros(len(X), bool)
+    for n in _TESTED_ROWS:
+        for v in np.flatnonzero(~found).tolist():
+            # What cannot be tested is no noise.
+            found[v] = own_evidence(X[v], present[:, v], n) >= EVIDENCE
+        for v in np.flatnonzero(~found).tolist() if len(X) > 1 else ():
+            found[v] = shared_evidence(X, present, v, n) >= EVIDENCE
+    return found
+
+
+def own_evidence(X: Block, has: NDArray[np.bool_], n: int = _TESTED_ROWS[-1]) -> float:
+    """Return how far halves of the features of a view agree, in standard deviations of chance."""
+    rows = _tested(has, n)
+    if len(rows) < _FEWEST_ROWS:
+        return np.inf
+    if X.shape[1] < 2:
+        return 0.0
+    found = [likeness_correlation(*map(likeness, two)) for two, _ in _halved(X[rows])]
+    return _evidence(float(np.mean(found)), len(rows))
+
+
+def shared_evidence(
+    X: Sequence[Block], present: NDArray[np.bool_], v: int, n: int = _TESTED_ROWS[-1]
+) -> float:
+    """Return how far a view agrees with the others, in standard deviations of chance."""
+    rows = _tested(present[:, v] & np.delete(present, v, axis=1).any(axis=1), n)
+    if len(rows) < _FEWEST_ROWS:
+        return 0.0
+    theirs = np.sum([likeness(X[w][rows]) for w in range(len(X)) if w != v], axis=0)
+    return _evidence(likeness_correlation(likeness(X[v][rows]), theirs), len(rows))
+
+
+def _tested(has: NDArray[np.bool_], n: int) -> IntArray:
+    """Return which of the rows that have a view are looked at."""
+    return np.sort(np.random.default_rng(0).permutation(np.flatnonzero(has))[:n])
+
+
+def _evidence(correlation: float, n: int) -> float:
+    return float(correlation * np.sqrt(n * (n - 3) / 2))
 
 
 def likeness(X: Block) -> NDArray[np.float64]:
     """Return how alike rows are beside what all have in common, 0 for a row itself.
 
-    The cosine of what is left of two rows without their mean direction: how long rows are makes
-    none of them alike, nor that all have the frequent features. Rows that have nothing, or nothing
-    else, are like no other. From the result, means of rows and columns are taken, so that sums of
-    products with another likeness are without bias (U-centred).
+    The cosine of what is left of two rows without their mean direction, and that of long sparse
+    rows: how long rows are makes none of them alike, nor that all have the frequent features. Of at
+    most four columns nothing would be left: the cosine of two rows less the mean. Rows that have
+    nothing, or nothing else, are like no other. From the result, means of rows and columns are
+    taken, so that sums of products with another likeness are without bias (U-centred).
 
     Returns
     -------
@@ -75,16 +152,31 @@ def likeness(X: Block) -> NDArray[np.float64]:
            [-0.67, -0.67,  0.  ,  1.33],
            [-0.67, -0.67,  1.33,  0.  ]])
     """
-    rows = unit_rows(X.astype(np.float64))
+    few, X = X.shape[1] <= _FEW_COLUMNS, X.astype(np.float64)
+    rows = unit_rows(dense(X) - X.mean(axis=0) if few else X)
     cosines = dense(rows @ rows.T)
     has = np.diag(cosines) > 0
-    along = cosines @ has
-    in_common = float(has @ along)
-    if in_common > _NOTHING * np.count_nonzero(has) ** 2:
-        cosines = cosines - np.outer(along, along) / in_common
+    if not few:
+        cosines -= _in_common(cosines, X, has)
     left = np.diag(cosines)
     scales = np.where(has & (left > _NOTHING), left, np.inf) ** -0.5
     return _centred(cosines * np.outer(scales, scales))
+
+
+def _in_common(cosines: NDArray[Any], X: Block, has: NDArray[np.bool_]) -> FloatArray:
+    """Return what of the cosines is along the mean direction of rows, and along that of long ones.
+
+    Of sparse rows the long ones are alike, however their entries are scaled: they have the
+    frequent features, and less of each.
+    """
+    directions = [has.astype(float)]
+    if sp.issparse(X):
+        lengths = np.log1p(np.bincount(X.nonzero()[0], minlength=X.shape[0]))
+        directions.append(has * (lengths - lengths.mean()))
+    along = cosines @ np.array(directions).T
+    inner = np.array(directions) @ along
+    inner[np.abs(inner) <= _NOTHING * np.count_nonzero(has) ** 2] = 0
+    return np.asarray(along @ np.linalg.pinv(inner, hermitian=True) @ along.T)
 
 
 def likeness_correlation(K: NDArray[np.float64], L: NDArray[np.float64]) -> float:
@@ -129,13 +221,10 @@ def _across_some(
     return float(np.mean(found)) if found else 0.0
 
 
-def _halved(X: Block, chosen: IntArray) -> Iterator[tuple[list[Block], list[IntArray]]]:
-    """Yield two views with half of the features of one, and the chosen ones of each."""
+def _halved(X: Block) -> Iterator[tuple[list[Block], list[IntArray]]]:
+    """Yield random halves of the features of a view, and which these are."""
     rng = np.random.default_rng(0)
     for _ in range(_SPLITS):
         first = rng.permutation(X.shape[1]) < X.shape[1] // 2
-        halves = np.flatnonzero(first), np.flatnonzero(~first)
-        yield (
-            [X[:, half] for half in halves],
-            [np.flatnonzero(np.isin(half, chosen)) for half in halves],
-        )
+        halves = [np.flatnonzero(first), np.flatnonzero(~first)]
+        yield [X[:, half] for half in halves], halves

@@ -6,38 +6,54 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Block
+from omvfs.model.arrays import Block, dense
 from omvfs.model.learning import Answers
-from omvfs.model.separation import discounted, total_variance
-from omvfs.model.sums import ViewSums
+from omvfs.model.separation import discounted, spread, total_variance
+from omvfs.model.sums import ViewSums, indicator
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-def explained(answers: Answers, v: int, j: int) -> dict[str, Any]:
-    """Return the parts of the score of column j of view v, as `omvfs.results.Explanation` has them.
-
-    A feature it repeats is a column, and None stands for no such feature and no such cluster.
-    """
-    sums = answers.reclustered.views[v].on(np.array([j]))
-    scores, (r_squared, repeated) = answers.scores()[v], answers.repetitions[v]
-    deviation = float(np.sqrt(total_variance(sums)[0]))
-    rows = answers.rows[v][np.flatnonzero(answers.state.sample.present[:, v])]
-    mean, means = float(sums.mean[0]), means_by_cluster(sums)[0]
-    above = np.where(means > mean, carried(sums)[0], 0)
+def notes(answers: Answers, v: int) -> dict[str, Any]:
+    """Return what is known of every feature of a view, as `omvfs.results.FeatureNotes` has it."""
+    sums, (r, repeats) = answers.reclustered.views[v], answers.repetitions[v]
+    means, parts = means_by_cluster(sums), carried(sums)
+    above = np.where(means > sums.mean[:, np.newaxis], parts, 0)
+    cluster = np.where(above.any(axis=1), above.argmax(axis=1), -1)
+    each, n = np.arange(len(cluster)), sums.n.sum()
+    n_in, S_in = sums.n[cluster], sums.S[each, cluster]
+    has = np.flatnonzero(answers.state.sample.present[:, v])
+    counts, sizes = _counts(answers.rows[v][has], answers.clustering.labels[has], len(sums.n))
+    filled, own = counts.sum(axis=1), counts[each, cluster]
+    size = sizes[cluster]
+    separations, wide = answers.separations[v], spread(total_variance(answers.state.views[v]))
     return {
-        "score": float(scores[j]),
-        "share": float(answers.separations[v][j]) / deviation if deviation else 0.0,
-        "deviation": deviation,
-        "kept": float(discounted(1.0, r_squared[j])),
-        "repeats": int(repeated[j]) if repeated[j] >= 0 else None,
-        "r_squared": float(r_squared[j]),
-        "mean": mean,
-        "means": tuple(means.tolist()),
-        "cluster": int(above.argmax()) if above.any() else None,
-        "share_of_rows": float(shares_of_rows(rows[:, [j]])[0]),
+        "explained": _ratio(separations, wide),
+        "spread": wide,
+        "novelty": discounted(1.0, r),
+        "score": answers.scores()[v],
+        "cluster": cluster,
+        "share_of_rows": filled / max(len(has), 1),
+        "share_in": _ratio(own, size),
+        "share_out": _ratio(filled - own, sizes.sum() - size),
+        "mean_in": _ratio(S_in, n_in),
+        "mean_out": _ratio(sums.S.sum(axis=1) - S_in, n - n_in),
+        "repeats": repeats,
+        "r": r,
     }
+
+
+def _counts(X: Block, labels: IntArray, K: int) -> tuple[FloatArray, FloatArray]:
+    """Return in how many rows of each cluster each feature is not 0, and how many rows it has."""
+    filled = sp.csr_array((X.data != 0, X.indices, X.indptr), X.shape) if sp.issparse(X) else X != 0
+    members = indicator(labels, K)
+    return dense(filled.T @ members).astype(np.float64), members.sum(axis=0)
+
+
+def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
+    found: FloatArray = np.divide(a, b, out=np.zeros_like(b), where=b > 0)
+    return found
 
 
 def means_by_cluster(sums: ViewSums) -> FloatArray:
@@ -100,18 +116,3 @@ def standing_for(answers: Answers, v: int, k: int, n: int) -> tuple[IntArray, Fl
     best = np.argsort(-parts, kind="stable")[:n]
     best = best[parts[best] > 0]
     return best, parts[best]
-
-
-def shares_of_rows(X: Block) -> FloatArray:
-    """Return the share of rows in which every feature is not 0.
-
-    Examples
-    --------
-    >>> shares_of_rows(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [5.0, 0.0]]))
-    array([0.75, 0.25])
-    """
-    if sp.issparse(X):
-        counts = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
-    else:
-        counts = np.count_nonzero(X, axis=0)
-    return np.asarray(counts / max(X.shape[0], 1), np.float64)

@@ -16,15 +16,16 @@ from omvfs.model.clustering import (
     cluster,
     embedded,
 )
+from omvfs.model.concordance import structured
 from omvfs.model.sample import Sample
-from omvfs.model.separation import discounted, mean_separation, norm, repetition
+from omvfs.model.separation import coverage, discounted, mean_separation, norm, repetition
 from omvfs.model.sums import Columns, ViewSums, fit_to_clusters, on_filled
 
 Known = TypeVar("Known")
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Presence = NDArray[np.bool_] | None
-Criterion = Literal["separation", "norm"] | Callable[[Any, Any, Any], Any]
+Criterion = Literal["separation", "coverage", "norm"] | Callable[[Any, Any, Any], Any]
 # The sample is clustered when it is full, and anew when the stream is so many times as long.
 GROWTH = 8
 
@@ -308,10 +309,16 @@ class Answers:
         return [embedded(X, present[:, v]) for v, X in enumerate(self.rows)]
 
     @cached_property
+    def noise(self) -> NDArray[np.bool_]:
+        """Which views hold noise, see `structured`."""
+        return ~structured(self.rows, self.state.sample.present)
+
+    @cached_property
     def clustering(self) -> Clustering:
         """Clusters of the sample."""
-        own = self.settings
-        return cluster(self.embedded, own.n_clusters, own.seed, own.view_weights, self.n_starts)
+        own, noise = self.settings, self.noise if len(self.rows) > 1 else None
+        asked = own.n_clusters, own.seed, own.view_weights, self.n_starts, noise
+        return cluster(self.embedded, *asked)
 
     @property
     def weights(self) -> FloatArray:
@@ -356,22 +363,34 @@ class Answers:
 
     @cached_property
     def repetitions(self) -> list[tuple[FloatArray, IntArray]]:
-        """By how much every feature repeats a better one, and which, by view."""
-        views = zip(self.rows, self.state.sample.present.T, self.separations, strict=True)
-        return [repetition(X[np.flatnonzero(has)], scores) for X, has, scores in views]
+        """Correlation of every feature with a better one that it repeats, and which, by view."""
+        return self._repetitions(self.separations)
+
+    @cached_property
+    def coverages(self) -> list[FloatArray]:
+        """By `coverage`, discounted for repetition, by view."""
+        found = [coverage(view) for view in self.reclustered.views]
+        pairs = zip(found, self._repetitions(found), strict=True)
+        return [discounted(own, r) for own, (r, _) in pairs]
+
+    def _repetitions(self, scores: Sequence[FloatArray]) -> list[tuple[FloatArray, IntArray]]:
+        views = zip(self.rows, self.state.sample.present.T, scores, strict=True)
+        return [repetition(X[np.flatnonzero(has)], own) for X, has, own in views]
 
     def scores(self, criterion: Criterion = "separation") -> list[FloatArray]:
         """Return the scores of all features by view; larger is better.
 
         Parameters
         ----------
-        criterion : {"separation", "norm"} or callable
-            Separation, discounted for repetition; the paper's ‖B_j‖; or what ``f(S, Q, n)`` makes
-            of the sums of a view.
+        criterion : {"separation", "coverage", "norm"} or callable
+            Separation or coverage, discounted for repetition; the paper's ‖B_j‖; or what
+            ``f(S, Q, n)`` makes of the sums of a view.
         """
         if criterion == "separation":
             pairs = zip(self.separations, self.repetitions, strict=True)
-            return [discounted(s, r_squared) for s, (r_squared, _) in pairs]
+            return [discounted(s, r) for s, (r, _) in pairs]
+        if criterion == "coverage":
+            return self.coverages
         views = self.reclustered.views
         if criterion == "norm":
             return [norm(view) for view in views]

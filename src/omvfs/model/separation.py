@@ -38,13 +38,32 @@ def _weights(n: FloatArray) -> FloatArray:
     return found
 
 
-def separation(between: FloatArray, total: FloatArray) -> FloatArray:
-    """Return the variance between clusters over the standard deviation.
+def spread(total: FloatArray) -> FloatArray:
+    """Return the standard deviation of every feature over that of a typical one of its view.
 
-    That is the share of the variance that the clusters explain, times the standard deviation: a
-    feature must tell the clusters apart, and vary enough to be seen.
+    Typical is the root of the mean variance of the features that vary at all: what is measured by
+    it has no units, so that features of all views compare.
+
+    Examples
+    --------
+    >>> spread(np.array([16.0, 4.0, 0.0, 1.0])).round(2).tolist()
+    [1.51, 0.76, 0.0, 0.38]
     """
-    return np.divide(between, np.sqrt(total), out=np.zeros_like(total), where=total > 0)
+    varies = total[total > 0]
+    return np.sqrt(total / varies.mean()) if len(varies) else np.zeros_like(total)
+
+
+def separation(between: FloatArray, total: FloatArray) -> FloatArray:
+    """Return the share of the variance that the clusters explain, times the spread.
+
+    A feature must tell the clusters apart, and vary enough to be seen.
+    """
+    return spread(total) * explained(between, total)
+
+
+def explained(between: FloatArray, total: FloatArray) -> FloatArray:
+    """Return the share of the variance that the clusters explain, η², from 0 to 1."""
+    return np.divide(between, total, out=np.zeros_like(total), where=total > 0)
 
 
 def norm(view: ViewSums) -> FloatArray:
@@ -52,6 +71,35 @@ def norm(view: ViewSums) -> FloatArray:
     B = np.divide(view.S, np.sqrt(view.n), out=np.zeros_like(view.S), where=view.n > 0)
     found: FloatArray = np.linalg.norm(B, axis=1)
     return found
+
+
+def coverage(view: ViewSums) -> FloatArray:
+    """Return how well every feature tells its cluster from the others, beside the best that does.
+
+    For each cluster, what its membership explains of the variance of a feature that its rows have
+    more of, times the spread, over that of the best feature of the cluster; of the clusters, the
+    largest. So each cluster, however small, has a feature of score 1.
+
+    Examples
+    --------
+    >>> X = np.array([[4.0, 0.0], [4.0, 0.0], [4.0, 0.0], [0.0, 1.0]])
+    >>> coverage(ViewSums.from_rows(X, np.array([0, 0, 0, 1]), 2)).tolist()
+    [1.0, 1.0]
+    """
+    total, n = total_variance(view), view.n.sum()
+    rest = np.maximum(n - view.n, 0)
+    means, others = view.S * _inverse(view.n), (view.S.sum(axis=1, keepdims=True) - view.S)
+    above = np.maximum(means - others * _inverse(rest), 0)
+    between = view.n * rest / max(n, 1.0) ** 2 * above**2
+    chance = total[:, np.newaxis] / max(n - 1, 1.0)
+    scale = np.divide(spread(total), total, out=np.zeros_like(total), where=total > 0)
+    found = np.maximum(between - chance, 0) * scale[:, np.newaxis]
+    best: FloatArray = (found * _inverse(found.max(axis=0, initial=0))).max(axis=1)
+    return best
+
+
+def _inverse(values: FloatArray) -> FloatArray:
+    return np.divide(1, values, out=np.zeros_like(values), where=values > 0)
 
 
 def mean_separation(
@@ -74,7 +122,7 @@ def mean_separation(
     >>> labels = np.array([0, 0, 1, 1])
     >>> sums = ViewSums.from_rows(X, labels, 2)
     >>> mean_separation(sums, X, np.ones(4), labels, [labels], 2).round(2).tolist()
-    [1.33, 0.0]
+    [0.91, 0.0]
     """
     total = total_variance(view)
     moves = [view.moves(weights, before, labels, n_clusters) for labels in after]
@@ -99,7 +147,7 @@ def repetition(X: Block, score: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return by how much every feature repeats a better one, and which.
 
     Of the `COMPARED` best features those with a better score are looked at; repetition is the
-    largest r² with one of them, over the rows X of the sample.
+    correlation with the one of them that it is correlated with most, over the rows X of the sample.
 
     Parameters
     ----------
@@ -108,24 +156,24 @@ def repetition(X: Block, score: FloatArray) -> tuple[FloatArray, IntArray]:
 
     Returns
     -------
-    r_squared : array of shape (D,)
+    r : array of shape (D,)
     repeated : int array of shape (D,)
         Which feature it repeats most, −1 if none.
 
     Examples
     --------
     >>> X = np.array([[1.0, 2.0, 0.0], [2.0, 4.1, 5.0], [3.0, 6.0, 0.0]])
-    >>> r_squared, repeated = repetition(X, np.array([3.0, 2.0, 1.0]))
-    >>> r_squared.round(2).tolist(), repeated.tolist()
+    >>> r, repeated = repetition(X, np.array([3.0, 2.0, 1.0]))
+    >>> r.round(2).tolist(), repeated.tolist()
     ([0.0, 1.0, 0.0], [-1, 0, 1])
     """
-    r_squared, repeated = np.zeros(X.shape[1]), np.full(X.shape[1], -1, np.intp)
+    found, repeated = np.zeros(X.shape[1]), np.full(X.shape[1], -1, np.intp)
     # A column that is constant in the sample repeats nothing.
     scatter = _scatter(X)
     columns = np.flatnonzero(scatter > 0)
     columns = columns[np.argsort(-score[columns], kind="stable")]
     if not len(columns):
-        return r_squared, repeated
+        return found, repeated
     scale = 1 / np.sqrt(scatter[columns])
     rows = (
         X.tocsc()[:, columns] @ sp.diags_array(scale) if sp.issparse(X) else X[:, columns] * scale
@@ -136,14 +184,13 @@ def repetition(X: Block, score: FloatArray) -> tuple[FloatArray, IntArray]:
     for start in range(0, len(columns), _AT_ONCE):
         own = columns[start : start + _AT_ONCE]
         # The columns of `top` sum to 0, so that those of X need not be centred.
-        r = np.abs(dense(rows[:, start : start + _AT_ONCE].T @ top))
+        r = dense(rows[:, start : start + _AT_ONCE].T @ top)
         # Only with better ones, which stand before.
         r[np.arange(start, start + len(own))[:, np.newaxis] <= np.arange(top.shape[1])] = 0
-        strongest = r.argmax(axis=1)
-        found = r[np.arange(len(own)), strongest].astype(np.float64) ** 2
-        r_squared[own] = np.minimum(found, 1)
-        repeated[own] = np.where(found > 0, columns[strongest], -1)
-    return r_squared, repeated
+        strongest = np.abs(r).argmax(axis=1)
+        found[own] = np.clip(r[np.arange(len(own)), strongest].astype(np.float64), -1, 1)
+        repeated[own] = np.where(found[own] != 0, columns[strongest], -1)
+    return found, repeated
 
 
 def _scatter(X: Block) -> FloatArray:
@@ -153,6 +200,6 @@ def _scatter(X: Block) -> FloatArray:
     return np.where(found > X.shape[0] * np.finfo(float).eps * squared, found, 0)
 
 
-def discounted(score: Any, r_squared: Any) -> Any:
+def discounted(score: Any, r: Any) -> Any:
     """Return scores times (1 − r²)^DISCOUNT: a feature that repeats a better one loses its own."""
-    return score * (1 - r_squared) ** DISCOUNT
+    return score * (1 - r**2) ** DISCOUNT

@@ -18,16 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.schema import shown
 from omvfs.disk import replacing_text
-from omvfs.parameters import refusal, whole
-from omvfs.report.summary import KINDS, cut, summarise
+from omvfs.report.summary import KINDS, summarise
+from omvfs.results import cut, two_digits
+from omvfs.results import percent as share
 from omvfs.threads import on_one_thread
 
 # By what a page is known as one of these.
-TITLE = "<title>omvfs report: "
+TITLE = "omvfs report: "
 # Seconds after which the page of a run that goes on loads itself again.
 RELOAD = 3
-# How often rows are drawn to tell what is chance, and where views times clusters are many.
-_DRAWS, _MANY = (5, 2), 1000
 # Letters of a name where it leads; elsewhere there are fewer.
 _LETTERS = 48
 # A picture, and what is left free for its labels.
@@ -102,7 +101,7 @@ class Report:
 @on_one_thread
 def report_on(
     selector: Any,
-    n_resamples: int | None = None,
+    name: str | None = None,
     *,
     examples: Mapping[int, Sequence[Mapping[str, Any]]] | None = None,
     run: Mapping[str, Any] | None = None,
@@ -113,7 +112,7 @@ def report_on(
     Parameters
     ----------
     selector : OMVFS
-    n_resamples : int, default=None
+    name : str, default=None
     examples : mapping of int to sequence of mapping, default=None
     run : mapping of str to object, default=None
         As for `OMVFS.report`.
@@ -123,13 +122,7 @@ def report_on(
     """
     check_is_fitted(selector)
     check_can_be_made()
-    drawn = None if n_resamples is None else whole("n_resamples", n_resamples, least=0)
-    if drawn == 1:
-        raise refusal("n_resamples", drawn, "0 for none, or at least 2")
-    known, sizes = selector._known, selector._sizes()
-    if drawn is None:
-        drawn = _DRAWS[len(sizes) * selector.n_clusters_ > _MANY]
-    return Report(summarise(selector, known, sizes, drawn, examples, run, state))
+    return Report(summarise(selector, selector._known, name, examples, run, state))
 
 
 def check_can_be_made() -> None:
@@ -175,7 +168,9 @@ def page(summary: Mapping[str, Any]) -> str:
         name=name,
         feature=feature,
         text=lambda value: escape(shown(str(value))),
-        plain_name=lambda own: " · ".join(map(_plainly, own["name"])),
+        # Not `name`, which shows one.
+        title=summary["name"],
+        two_digits=two_digits,
         count=count,
         times=times,
         tint=tint,
@@ -215,12 +210,6 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _plainly(each: Mapping[str, Any]) -> str:
-    """Return what a feature is called where there is no room for more than letters."""
-    called = f"{each['view']} #{each['number']}" if each["name"] is None else each["name"]
-    return cut(shown(called), 20)
-
-
 def count(n: int, what: str) -> str:
     """Return a number of things.
 
@@ -257,20 +246,14 @@ def tint(value: float | None) -> int:
 
 
 def percent(value: float | None) -> str:
-    r"""Return a share as it is read.
+    r"""Return a share as it is read, with no line end between a number and its sign.
 
     Examples
     --------
-    >>> shares = 0.256, 0.0123, 0.0001, 0.0, None
-    >>> [percent(each).replace("\u00a0", " ") for each in shares]
-    ['26 %', '1.2 %', '< 0.1 %', '0 %', '–']
+    >>> percent(0.256).replace("\u00a0", " "), percent(None)
+    ('26 %', '–')
     """
-    if value is None:
-        return "–"
-    # No line ends between a number and its sign.
-    if value == 0 or abs(value) >= 0.0995:
-        return f"{100 * value:.0f}\u00a0%"
-    return f"{100 * value:.1f}\u00a0%" if value >= 0.001 else "<\u00a00.1\u00a0%"
+    return "–" if value is None else share(value).replace(" ", "\u00a0")
 
 
 def figure(value: float | None, digits: int = 3) -> str:

@@ -16,7 +16,7 @@ from omvfs.fitted import FittedState, digest
 from omvfs.model.arrays import squared_row_norms
 from omvfs.model.clustering import view_agreement
 from omvfs.model.explanation import means_by_cluster
-from omvfs.results import Curve, TooFewRowsError
+from omvfs.results import FEWEST, Curve, TooFewRowsError, cut
 
 # How much a report holds at most, whatever was learned from; what is left out, it says.
 # Views, clusters, and pairs of them that are described in full.
@@ -27,14 +27,12 @@ FEATURES, FEATURES_OF_VIEW, TELLING = 240, 200, 6
 POINTS, EVENTS, EXAMPLES = 160, 20, 3
 # Characters of a name, of what is said of a run, and how many things are said of it.
 LETTERS, COMMAND, LINES = 64, 2000, 20
-# Of the rows of the sample, those that a resample draws.
-_SHARE = 0.5
-# Features that fewer rows have than this name a cluster: what most rows have says little.
-_RARE = 0.5
 # Of the first and the last fifth of the rows, so many are told apart, if so large a share moved.
 _FIFTH, _SORTED = 20, 0.5
-# Features that a cluster is named by, and clusters that a feature is said to stand for.
-_IN_NAME, _STANDS_FOR = 3, 2
+# Features of a view that are named at first, and clusters whose means are drawn.
+_BEST, BARS = 10, 40
+# What a page on the way says of what is worked out at the end.
+_LATER = "It is worked out when all rows are read."
 # What a change is owed to, mostly.
 KINDS = {"shares": "other shares of clusters", "fit": "rows that fit the clusters otherwise"}
 
@@ -42,8 +40,7 @@ KINDS = {"shares": "other shares of clusters", "fit": "rows that fit the cluster
 def summarise(
     selector: Any,
     known: FittedState,
-    sizes: Mapping[str, int],
-    n_resamples: int,
+    name: str | None = None,
     examples: Mapping[int, Sequence[Mapping[str, Any]]] | None = None,
     run: Mapping[str, Any] | None = None,
     state: str = "finished",
@@ -56,79 +53,55 @@ def summarise(
         One that has learned.
     known : FittedState
         What it has learned.
-    sizes : mapping of str to int
-        How many features are selected, by view.
-    n_resamples : int
-        How often rows are drawn to tell how much of the selection stays; 0 for not at all.
+    name : str, default=None
+        What the data are called.
     examples : mapping of int to sequence of mapping, default=None
         Rows of clusters, by what they are called.
     run : mapping of str to object, default=None
         How it was made, if by a command.
     state : {"finished", "running", "stopped"}, default="finished"
-        Where the run stands. Unless it is finished, what takes long is left out: how good the
-        selection is, and how much of it stays.
+        Where the run stands. Unless it is finished, what takes long is left out: the verdict, how
+        good the selection is, and how much of it stays.
     """
-    schema = selector.schema_
-    views = schema.names[:VIEWS]
+    schema, done = selector.schema_, state == "finished"
+    views, sizes = schema.names[:VIEWS], selector._sizes()
     scores, notes = selector.view_scores_, selector.feature_notes()
     order = {view: np.argsort(-scores[view], kind="stable")[: sizes[view]] for view in views}
-    later = "It is worked out when all rows are read."
-    done = state == "finished"
-    stability, unstable = _stability(selector, n_resamples) if done else (None, later)
-    quality, unjudged = _quality(selector, views) if done else (None, later)
+    verdict = selector.verdict() if done else None
+    quality, why_not = _quality(selector, views) if done else (None, _LATER)
+    stability = None if verdict is None else verdict.stability
     return {
         "state": state,
+        "name": None if name is None else cut(name),
         "rows": selector.n_samples_seen_,
         "n_clusters": selector.n_clusters_,
         "counted": selector.get_params().get("n_clusters") == "auto",
         "n_views": len(schema.names),
         "n_features": int(sum(schema.widths)),
         "n_selected": int(sum(sizes.values())),
-        "verdict": verdict(selector) if done else "",
-        "views": _views(selector, known, views, notes, sizes, quality),
+        "verdict": [] if verdict is None else verdict.sentences,
+        "holds": None if verdict is None else verdict.holds,
+        "best": [
+            {"view": cut(view), "features": _names(selector, v, order[view][:_BEST])}
+            for v, view in enumerate(views)
+        ],
+        "views": _views(selector, known, views, notes, sizes, verdict),
         "columns": _columns(known),
         "agreement": _agreement(known, len(views)) if done else None,
-        "clusters": _clusters(selector, views, notes, order, examples),
+        "clusters": _clusters(selector, views, examples),
+        "smallest": plain(min(1.0, FEWEST / max(len(known.answers.state.sample), 1))),
         "features": _features(selector, known, views, notes, order, scores, stability),
         "quality": quality,
-        "unjudged": unjudged,
+        "unknown": why_not,
         "stability": _stable(stability, views),
-        "unstable": unstable,
         "stream": _stream(selector) | {"order": in_order(selector, known)},
         "made": _made(selector, known, scores, run),
     }
 
 
-def verdict(selector: Any) -> str:
-    """Say how good the selection is and how many features would do; nothing if nobody can.
-
-    Nor if views differ in the number of their features that are selected, but for those that have
-    no more.
-
-    Parameters
-    ----------
-    selector : OMVFS
-    """
-    sizes = [int(mask.sum()) for mask in selector.view_support_.values()]
-    in_all = selector.n_features_to_select is not None
-    asked = sum(sizes) if in_all else max(sizes)
-    alike = [min(asked, width) for width in selector.schema_.widths]
-    if sizes != alike and not in_all:
-        return ""
-    try:
-        quality = selector.selection_quality_
-    except TooFewRowsError:
-        return ""
-    enough, most = quality.levels_off_at, int(quality.sizes[-1])
-    best, there = (f"{100 * quality.at(n):.0f} %" for n in (asked, enough))
-    named = f"{asked:,} feature{'s' if asked > 1 else ''}"
-    if asked > most:
-        named = f"The best {most:,} of {named}"
-    of = "in all" if in_all else "a view"
-    sentence = f"{named} {of} reproduce{'s' if asked == 1 else ''} {best} of the clusters"
-    if enough < min(asked, most):
-        return f"{sentence}; {enough:,} would do for {there}."
-    return f"{sentence}; {enough:,} would reproduce {there}." if enough > asked else f"{sentence}."
+def _names(selector: Any, v: int, places: NDArray[np.intp]) -> list[str]:
+    names = selector.schema_.feature_names[v]
+    return [f"#{j}" if names is None else cut(names[j]) for j in places.tolist()]
 
 
 def in_order(selector: Any, known: FittedState) -> str:
@@ -179,17 +152,6 @@ def versions() -> dict[str, str]:
     }
 
 
-def cut(text: str, most: int = LETTERS) -> str:
-    """Return the beginning of a text that is too long.
-
-    Examples
-    --------
-    >>> cut("word", 4), cut("words", 4)
-    ('word', 'wor…')
-    """
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def plain(value: Any) -> float | None:
     """Return a number in six digits, None for what is none.
 
@@ -209,7 +171,7 @@ def _views(
     views: Sequence[str],
     notes: Mapping[str, Any],
     sizes: Mapping[str, int],
-    quality: Mapping[str, Any] | None,
+    verdict: Any,
 ) -> list[dict[str, Any]]:
     """Return what came in and what it contributes, view by view."""
     sample, weights = known.answers.state.sample, selector.view_weights_
@@ -217,6 +179,7 @@ def _views(
     for v, view in enumerate(views):
         shares, has = notes[view].share_of_rows, sample.present[:, v]
         lengths = squared_row_norms(known.answers.rows[v][np.flatnonzero(has)], np.float64)
+        own = None if verdict is None else verdict.views[view]
         found.append(
             {
                 "view": cut(view),
@@ -228,7 +191,8 @@ def _views(
                 "empty": plain(np.mean(lengths == 0)) if has.any() else None,
                 "steps": ", ".join(known.preparation.steps[v]),
                 "weight": plain(weights[view]),
-                "alone": None if quality is None else quality["views"][v]["at_selected"],
+                "agreement": None if own is None else plain(own.agreement),
+                "noise": own is not None and not own.holds,
             }
         )
     return found
@@ -261,48 +225,27 @@ def _agreement(known: FittedState, n: int) -> list[list[float | None]] | None:
 def _clusters(
     selector: Any,
     views: Sequence[str],
-    notes: Mapping[str, Any],
-    order: Mapping[str, NDArray[np.intp]],
     examples: Mapping[int, Sequence[Mapping[str, Any]]] | None,
 ) -> list[dict[str, Any]]:
     """Return what clusters are about, the largest first."""
     n = max(1, min(TELLING, 4 * TELLING // len(views)))
-    about = {view: _about(selector, view, max(n, _IN_NAME)) for view in views}
-    naming = _naming(views, notes, order)
-    shares, found = selector.cluster_shares_, []
+    about = {view: selector.cluster_features(n=n, view=view) for view in views}
+    shares, names, found = selector.cluster_shares_, selector.cluster_names_, []
     for place, k in enumerate(np.argsort(-shares, kind="stable")[:CLUSTERS].tolist()):
-        best = sorted((each for view in naming for each in about[view][k]), key=lambda e: -e.part)
-        own: dict[str, Any] = {
-            "cluster": k,
-            "name": [_called(each.view, each.feature) for each in best[:_IN_NAME]],
-            "share": plain(shares[k]),
-        }
+        own: dict[str, Any] = {"cluster": k, "name": names[k], "share": plain(shares[k])}
         if place < min(48, IN_FULL // len(views)):
+            # By few rows a feature may tell a cluster that has less of it than others.
             own["views"] = [
-                {"view": cut(view), "features": list(map(_telling, about[view][k][:n]))}
+                {
+                    "view": cut(view),
+                    "features": [_telling(each) for each in about[view][k] if each.strength > 1],
+                }
                 for view in views
             ]
             rows = (examples or {}).get(k, ())[:EXAMPLES]
             own["examples"] = [{cut(a): cut(str(b)) for a, b in row.items()} for row in rows]
         found.append(own)
     return found
-
-
-def _about(selector: Any, view: str, n: int) -> dict[int, list[Any]]:
-    """Return what a view says of clusters: the features that their rows have more of than all.
-
-    By few rows a feature may correlate with a cluster that has less of it than others.
-    """
-    found = selector.cluster_features(n=n, view=view)
-    return {k: [each for each in own if each.strength > 1] for k, own in found.items()}
-
-
-def _naming(
-    views: Sequence[str], notes: Mapping[str, Any], order: Mapping[str, NDArray[np.intp]]
-) -> list[str]:
-    """Return the views that clusters are named by: those of words, if there are any."""
-    shares = {view: np.median(notes[view].share_of_rows[order[view]]) for view in views}
-    return [view for view in views if shares[view] < _RARE] or list(views)
 
 
 def _telling(each: Any) -> dict[str, Any]:
@@ -330,35 +273,30 @@ def _features(
     stability: Any,
 ) -> list[dict[str, Any]]:
     """Return the best selected features of every view, and why they are."""
-    found = []
+    found, called = [], selector.cluster_names_
     shown = max(10, min(FEATURES_OF_VIEW, FEATURES // len(views)))
     for v, view in enumerate(views):
-        names, own = selector.schema_.feature_names[v], notes[view]
-        best = order[view][:shown]
-        sums = known.answers.reclustered.views[v].on(best)
-        mean = sums.S.sum(axis=1, keepdims=True) / max(sums.n.sum(), 1.0)
-        mean = known.in_units(v, best, mean.T).T
-        means = known.in_units(v, best, np.nan_to_num(means_by_cluster(sums)).T).T
-        strengths = np.divide(means, mean, out=np.zeros_like(means), where=mean != 0)
-        # The first of a view is what its others are compared with.
-        top = float(scores[view][best[0]]) if len(best) else 0.0
+        names, own, best = selector.schema_.feature_names[v], notes[view], order[view][:shown]
+        bars = _bars(known, v, best)
         rows = []
         for i, j in enumerate(best.tolist()):
-            shares, repeats = own.share_of_rows, int(own.repeats[j])
-            score = float(scores[view][j])
-            kept = None if stability is None else stability.views[view].frequencies[j]
+            repeats, often = int(own.repeats[j]) if own.is_repeat(j) else -1, None
+            if stability is not None:
+                often = plain(stability.views[view].frequencies[j])
             rows.append(
                 {
                     "rank": i + 1,
                     "number": j,
                     "name": _feature(names, j),
-                    "score": plain(score),
-                    "of_best": plain(score / top) if top > 0 else None,
-                    "clusters": _stands_for(int(own.cluster[j]), strengths[i]),
-                    "share_of_rows": plain(shares[j]),
+                    "score": plain(scores[view][j]),
+                    "explained": plain(own.explained[j]),
+                    "cluster": None if own.cluster[j] < 0 else int(own.cluster[j]),
+                    "tells": cut(own.tells(j, called), COMMAND),
+                    "bars": bars[i],
                     "repeats": None if repeats < 0 else _feature(names, repeats),
                     "repeats_number": None if repeats < 0 else repeats,
-                    "kept": plain(kept),
+                    "r": None if repeats < 0 else plain(own.r[j]),
+                    "often": often,
                 }
             )
         found.append(
@@ -372,17 +310,19 @@ def _features(
     return found
 
 
+def _bars(known: FittedState, v: int, best: NDArray[np.intp]) -> list[list[float | None]]:
+    """Return the means of some features by cluster, from 0, the least, to 1, the most."""
+    means = np.nan_to_num(means_by_cluster(known.answers.reclustered.views[v].on(best)))
+    if means.shape[1] > BARS:
+        return [[] for _ in best]
+    least = np.minimum(means.min(axis=1, initial=0), 0)[:, np.newaxis]
+    span = means.max(axis=1, initial=0)[:, np.newaxis] - least
+    parts = np.divide(means - least, span, out=np.zeros_like(means), where=span > 0)
+    return [[plain(each) for each in row] for row in parts.round(3).tolist()]
+
+
 def _feature(names: Sequence[str] | None, j: int) -> str | None:
     return None if names is None else cut(str(names[j]))
-
-
-def _stands_for(lead: int, strengths: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Return the clusters that a feature stands for, the one that it stands for most first."""
-    if lead < 0:
-        return []
-    others = [k for k in np.argsort(-strengths, kind="stable").tolist() if k != lead]
-    named = [lead, *(k for k in others if strengths[k] > 1)][:_STANDS_FOR]
-    return [{"cluster": k, "strength": plain(strengths[k])} for k in named]
 
 
 def _quality(selector: Any, views: Sequence[str]) -> tuple[dict[str, Any] | None, str]:
@@ -419,29 +359,24 @@ def _curve(curve: Curve, chosen: int, most: int) -> dict[str, Any]:
     }
 
 
-def _stability(selector: Any, n_resamples: int) -> tuple[Any, str]:
-    """Return how much of the selection stays, or why nobody knows."""
-    if not n_resamples:
-        return None, "Not asked for."
-    try:
-        return selector.stability(n_resamples), ""
-    except TooFewRowsError as error:
-        return None, cut(str(error), COMMAND)
-
-
 def _stable(found: Any, views: Sequence[str]) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
         "n_resamples": found.n_resamples,
-        "share_of_rows": _SHARE,
-        "index": [plain(each) for each in found.index],
+        "stays": [plain(each) for each in found.stays],
+        "as_one": plain(found.as_one),
+        "clusters": plain(found.clusters),
         "views": [
             {
                 "view": cut(view),
-                "index": [plain(value) for value in found.views[view].index],
+                "stays": [plain(value) for value in found.views[view].stays],
                 "always": int(np.count_nonzero(found.views[view].frequencies == 1)),
                 "ever": int(np.count_nonzero(found.views[view].frequencies)),
+                "either": [
+                    [cut(str(name)) for name in each[:TELLING]]
+                    for each in found.views[view].either[:TELLING]
+                ],
             }
             for view in views
         ],
