@@ -171,12 +171,14 @@ def _in_common(cosines: NDArray[Any], X: Block, has: NDArray[np.bool_]) -> Float
     """
     directions = [has.astype(float)]
     if sp.issparse(X):
-        lengths = np.log1p(np.bincount(X.nonzero()[0], minlength=X.shape[0]))
-        directions.append(has * (lengths - lengths.mean()))
+        lengths = np.log1p(np.bincount(X.nonzero()[0], minlength=X.shape[0]))[has]
+        if (varies := lengths.std()) > _NOTHING:
+            directions.append(np.zeros(len(has)))
+            directions[1][has] = (lengths - lengths.mean()) / varies
     along = cosines @ np.array(directions).T
-    inner = np.array(directions) @ along
-    inner[np.abs(inner) <= _NOTHING * np.count_nonzero(has) ** 2] = 0
-    return np.asarray(along @ np.linalg.pinv(inner, hermitian=True) @ along.T)
+    # Both are about √n long: what is far smaller than the other's part is rounding.
+    inner = np.linalg.pinv(np.array(directions) @ along, rcond=_NOTHING, hermitian=True)
+    return np.asarray(along @ inner @ along.T)
 
 
 def likeness_correlation(K: NDArray[np.float64], L: NDArray[np.float64]) -> float:
