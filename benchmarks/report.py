@@ -99,7 +99,7 @@ def take_pictures(models, to):
             if name not in models:
                 continue
             file = to / f"report-{name}.png"
-            models[name]().report(5).save(to / "page.html")
+            models[name]().report(name.capitalize()).save(to / "page.html")
             page = browser.page()
             page.resize(1100, height)
             page.prefer(scheme)

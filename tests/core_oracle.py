@@ -67,27 +67,51 @@ def _variances(X, labels):
 
 
 def separation(X, clusterings):
-    """Return the variance between clusters over the standard deviation, mean of clusterings."""
+    """Return η², mean of clusterings, times the deviation over that of a typical column."""
     between = np.mean([_variances(X, labels)[0] for labels in clusterings], axis=0)
-    pairs = zip(between, variances(X, clusterings[0])[1], strict=True)
-    return np.array([max(b, 0) / math.sqrt(t) if t > 0 else 0.0 for b, t in pairs])
+    total = variances(X, clusterings[0])[1]
+    varies = [t for t in total if t > 1e-15]
+    typical = math.sqrt(sum(varies) / len(varies)) if varies else 1.0
+    pairs = zip(between, total, strict=True)
+    shares = [(max(b, 0) / t, math.sqrt(t)) if t > 1e-15 else (0.0, 0.0) for b, t in pairs]
+    return np.array([share * deviation / typical for share, deviation in shares])
+
+
+def coverage(X, labels, n_clusters):
+    """Return the largest share of the best feature of a cluster, by cluster and column."""
+    n_rows, total = len(X), variances(X, labels)[1]
+    varies = [t for t in total if t > 1e-15]
+    typical = math.sqrt(sum(varies) / len(varies)) if varies else 1.0
+    found = np.zeros((len(total), n_clusters))
+    for j, column in enumerate(zip(*X, strict=True)):
+        for k in range(n_clusters):
+            own = [x for x, label in zip(column, labels, strict=True) if label == k]
+            rest = [x for x, label in zip(column, labels, strict=True) if label != k]
+            if not own or not rest or total[j] <= 1e-15:
+                continue
+            above = max(sum(own) / len(own) - sum(rest) / len(rest), 0)
+            between = len(own) * len(rest) / n_rows**2 * above**2
+            share = max(between / total[j] - 1 / (n_rows - 1), 0)
+            found[j, k] = share * math.sqrt(total[j]) / typical
+    best = found.max(axis=0)
+    return (found / np.where(best > 0, best, 1)).max(axis=1)
 
 
 def repetition(X, score, compared):
-    """Return the largest r² of every column with a better one of those that are compared."""
+    """Return the largest |r| of every column with a better one of those that are compared."""
     order = sorted(range(len(score)), key=lambda j: (-score[j], j))
     found = np.zeros(len(score))
     for place, j in enumerate(order):
         for better in order[: min(place, compared)]:
-            found[j] = max(found[j], _r_squared([x[j] for x in X], [x[better] for x in X]))
+            found[j] = max(found[j], abs(_r([x[j] for x in X], [x[better] for x in X])))
     return found
 
 
-def _r_squared(a, b):
+def _r(a, b):
     mean_a, mean_b = sum(a) / len(a), sum(b) / len(b)
     together = sum((x - mean_a) * (y - mean_b) for x, y in zip(a, b, strict=True))
     alone = sum((x - mean_a) ** 2 for x in a) * sum((y - mean_b) ** 2 for y in b)
-    return together**2 / alone if alone > 0 else 0.0
+    return together / math.sqrt(alone) if alone > 0 else 0.0
 
 
 def cosine(x, y):
@@ -142,7 +166,7 @@ def _unit(row):
 
 
 def holdout_agreement(X, labels, has, n_clusters, n_halves):
-    """Return the adjusted mutual information of clusters with those foretold, of one view."""
+    """Return the adjusted mutual information of clusters with those predicted, of one view."""
     n, found, rng = len(X), [], np.random.default_rng(0)
     for _ in range(n_halves):
         order = rng.permutation(n)
@@ -155,10 +179,10 @@ def holdout_agreement(X, labels, has, n_clusters, n_halves):
             sum((_unit(X[i]) for i in first if labels[i] == k), start=np.zeros(len(X[0])))
             for k in range(n_clusters)
         ]
-        foretold = [
+        predicted = [
             max(range(n_clusters), key=lambda k, i=i: X[i] @ _unit(means[k])) for i in second
         ]
-        found.append(adjusted_mutual_info_score([labels[i] for i in second], foretold))
+        found.append(adjusted_mutual_info_score([labels[i] for i in second], predicted))
     return max(sum(found) / n_halves, 0.0)
 
 

@@ -7,7 +7,6 @@ from omvfs import demo
 
 def test_the_demo_shows_what_it_promises(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(demo, "N_RESAMPLES", 0)
     demo.main(n_rows=2_000, page=tmp_path / "report.html")
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
 

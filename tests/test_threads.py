@@ -53,7 +53,8 @@ def test_learning_and_asking_have_one_thread_and_give_back_the_users(monkeypatch
         lambda model: model.cluster_features(),
         lambda model: model.feature_notes(),
         lambda model: model.selection_quality_,
-        lambda model: model.stability(2),
+        lambda model: model.stability(4),
+        lambda model: model.verdict(),
         lambda model: model.to_frame(),
     ):
         seen.clear()

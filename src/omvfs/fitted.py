@@ -16,9 +16,11 @@ from omvfs.data.table import Table
 from omvfs.data.views import Views
 from omvfs.model.columns import place_columns
 from omvfs.model.drift import FIRST, Change, Watch, watched
+from omvfs.model.explanation import notes
 from omvfs.model.learning import Answers, Settings, State, Update, step
 from omvfs.model.resampling import Draw
 from omvfs.prepare import Preparation, auto_steps, is_auto, units
+from omvfs.results import FeatureNotes
 
 # Bytes of a digest.
 KEY_SIZE = 16
@@ -75,7 +77,7 @@ class FittedState:
 
     def __getstate__(self) -> dict[str, Any]:
         # What was asked for once can be worked out again.
-        asked = "answers", "draws"
+        asked = "answers", "draws", "notes"
         return {name: value for name, value in vars(self).items() if name not in asked}
 
     @classmethod
@@ -110,6 +112,18 @@ class FittedState:
         state = self.state
         sample = state.sample.compact().grow(self.schema.widths)
         return Answers(replace(state, sample=sample), self.settings)
+
+    @cached_property
+    def notes(self) -> list[FeatureNotes]:
+        """What is known of the features of every view."""
+        found = []
+        for v, steps in enumerate(self.preparation.steps):
+            own = notes(self.answers, v)
+            for name in ("mean_in", "mean_out"):
+                own[name] = self.in_units(v, slice(None), own[name])
+            undone = steps[:-1] if steps[-1:] in (("scale",), ("standardize",)) else steps
+            found.append(FeatureNotes(**own, steps=undone))
+        return found
 
     @cached_property
     def draws(self) -> dict[Any, list[Draw]]:

@@ -25,7 +25,7 @@ from omvfs.data.table import Table
 from omvfs.data.views import Views
 from omvfs.fitted import FittedState
 from omvfs.model.drift import Change
-from omvfs.model.explanation import means_by_cluster, notes, standing_for
+from omvfs.model.explanation import means_by_cluster, standing_for
 from omvfs.model.learning import Answers, ChunkInfo, Criterion, Update
 from omvfs.model.resampling import (
     CANDIDATES,
@@ -38,13 +38,13 @@ from omvfs.model.resampling import (
     budget,
     draw,
     explained_variances,
-    foretold,
     interval,
     other_numbers,
     overlaps,
+    selection_agreement,
     selections,
 )
-from omvfs.parameters import check_not_gone, seed_of, whole
+from omvfs.parameters import check_not_gone, refusal, seed_of, whole
 from omvfs.parts import Part, merge_models
 from omvfs.prepare import FEWEST, Preparing, bits_of, check_views, hash_bits, hashed_views, steps_of
 from omvfs.report import Report, report_on
@@ -87,7 +87,7 @@ class OMVFS(StreamSelector[FittedState]):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of consensus clusters K. With "auto", the most that each view alone foretells on rows
+        Number of consensus clusters K. With "auto", the most that each view alone predicts on rows
         held out as well as the best number. Selections depend little on it.
     n_features_per_view : int, float, "auto", mapping of str to any of them, or None, default=100
         Features to select per view: at most so many, a share, as many as are enough (see
@@ -117,8 +117,8 @@ class OMVFS(StreamSelector[FittedState]):
         ``f(S, Q, n)`` gets the sums of a view by cluster (D × K), the sums of squares (D) and the
         rows by cluster (K), and returns D scores.
     view_weight : "auto", float or mapping of str to either, default="auto"
-        How much each view weighs in the clusters. With "auto", as much as it foretells the clusters
-        of rows held out; a view of noise, see `verdict`, does not count.
+        How much each view weighs in the clusters. With "auto", as much as it predicts the clusters
+        of held-out rows; a view of noise, see `verdict`, does not count.
     sample_size : int, default=2000
         Rows of the random sample that is kept: clusters are found in it. With a `half_life`, no
         more than about 1.44 times that.
@@ -359,7 +359,7 @@ class OMVFS(StreamSelector[FittedState]):
         Explanation
         """
         v = self.schema_.number_of(view)
-        j, own = _number_of_feature(self.schema_, v, feature), self._notes(v)
+        j, own = _number_of_feature(self.schema_, v, feature), self._known.notes[v]
         sums = self._answers.reclustered.views[v].on(np.array([j]))
         means = np.append(sums.mean, means_by_cluster(sums)[0])
         mean, *by_cluster = self._known.in_units(v, j, means).tolist()
@@ -432,14 +432,8 @@ class OMVFS(StreamSelector[FittedState]):
     @on_one_thread
     def feature_notes(self) -> dict[str, FeatureNotes]:
         """Return what is known of every feature beside its rank, by view name."""
-        return {name: self._notes(v) for v, name in enumerate(self.schema_.names)}
-
-    def _notes(self, v: int) -> FeatureNotes:
-        found, steps = notes(self._answers, v), self._known.preparation.steps[v]
-        for name in ("mean_in", "mean_out"):
-            found[name] = self._known.in_units(v, slice(None), found[name])
-        undone = steps[:-1] if steps[-1:] in (("scale",), ("standardize",)) else steps
-        return FeatureNotes(**found, steps=undone)
+        check_is_fitted(self)
+        return dict(zip(self.schema_.names, self._known.notes, strict=True))
 
     @property
     @on_one_thread
@@ -447,7 +441,7 @@ class OMVFS(StreamSelector[FittedState]):
         """What clusters are called: by the features that stand for them most, as words do best."""
         words = []
         for v, name in enumerate(self.schema_.names):
-            shares = self._notes(v).share_of_rows[self._answers.separations[v] > 0]
+            shares = self._known.notes[v].share_of_rows[self._answers.separations[v] > 0]
             if len(shares) and np.median(shares) < _RARE:
                 words.append(name)
         views, K = words or self.schema_.names, self.n_clusters_
@@ -458,7 +452,7 @@ class OMVFS(StreamSelector[FittedState]):
         found: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         called = self.cluster_names_
         for v, (view, places) in enumerate(order.items()):
-            own, names = self._notes(v), self.schema_.names_of(view)
+            own, names = self._known.notes[v], self.schema_.names_of(view)
             found["explained"] += own.explained[places].tolist()
             found["separation"] += (own.explained * own.spread)[places].tolist()
             found["share_of_rows"] += own.share_of_rows[places].tolist()
@@ -470,10 +464,10 @@ class OMVFS(StreamSelector[FittedState]):
 
     @property
     def selection_quality_(self) -> SelectionQuality:
-        """How well the best features alone foretell the clusters, by their number.
+        """How well the best features alone predict the clusters, by their number.
 
-        Features are ranked by half of the sampled rows; the clusters of the other half are foretold
-        by the best features alone. With `n_features_to_select` numbers are of all views.
+        Features are ranked by half of the sampled rows; the best of them alone predict the clusters
+        of the other half. With `n_features_to_select` numbers are of all views.
 
         Examples
         --------
@@ -495,7 +489,7 @@ class OMVFS(StreamSelector[FittedState]):
         sizes = sizes_to_judge(self.schema_.widths, in_all)
         draws = self._draws(N_JUDGED, "to judge a selection by", sizes[-1])
         by_view = [tuple(self._budget(size)) for size in sizes] if in_all else None
-        found = foretold(answers, draws, by_view or sizes)
+        found = selection_agreement(answers, draws, by_view or sizes)
         widths = dict(zip(self.schema_.names, self.schema_.widths, strict=True))
         return SelectionQuality.of(sizes, found, widths, by_view)
 
@@ -509,14 +503,14 @@ class OMVFS(StreamSelector[FittedState]):
                 "n_features_per_view=100 (--features 100)."
             )
         criterion, known = checked("criterion", self.criterion), self._known.draws
-        n, asked = max(n, N_DRAWS), (criterion, max(most, CANDIDATES))
-        if len(known.get(asked, ())) >= n and isinstance(criterion, str):
+        asked = criterion, max(most, CANDIDATES)
+        if len(known.get(asked, ())) >= n:
             return known[asked][:n]
-        found = draw(self._answers, n, criterion, most)
+        found = draw(self._answers, max(n, N_DRAWS), criterion, most)
         # A callable may give other scores the next time.
         if isinstance(criterion, str):
             known[asked] = found
-        return found
+        return found[:n]
 
     def suggest_n_features(self, view: str | None = None) -> int:
         """Return how many features are enough: where `selection_quality_` levels off.
@@ -625,12 +619,13 @@ class OMVFS(StreamSelector[FittedState]):
         named = f"{asked:,} feature{'s' if asked > 1 else ''}"
         if asked > most:
             named = f"The best {most:,} of {named}"
-        verb = "foretells" if asked == 1 else "foretell"
-        of = "in all" if in_all else "a view"
-        told = f"{named} {of} {verb} the clusters of rows held out by {best}"
-        if enough < min(asked, most):
-            return f"{told}; {enough:,} would do for {there}."
-        return f"{told}; {enough:,} would for {there}." if enough > asked else f"{told}."
+        verb = "predicts" if asked == 1 else "predict"
+        of = "in all" if in_all else "per view"
+        told = f"{named} {of} {verb} the clusters of held-out rows with agreement {best}"
+        if enough == asked or enough >= most < asked:
+            return f"{told}."
+        reach = "are enough for" if enough < asked else "reach"
+        return f"{told}; {enough:,} {reach} {there}."
 
     @on_one_thread
     def _budget(self, total: int) -> list[int]:
@@ -684,6 +679,8 @@ class OMVFS(StreamSelector[FittedState]):
         >>> OMVFS(5, n_features_per_view=20, random_state=0).fit(planted.views).report()
         <Report on 300 rows in 5 clusters; save(path), open() or html() shows it>
         """
+        if name is not None and not isinstance(name, str):
+            raise refusal("name", name, "what the data are called, as in report('Tickets')")
         return report_on(self, name, examples=examples, run=run)
 
     # Merging, saving

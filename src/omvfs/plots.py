@@ -50,6 +50,7 @@ def plot_scores(selector: Any, view: str | None = None, n: int = 20, ax: Any = N
     >>> ax.get_title(), [float(bar.get_width()) for bar in ax.patches]
     ('Best features of text', [4.0, 0.25])
     """
+    check_is_fitted(selector)
     n, schema = whole("n", n, least=1), selector.schema_
     view = schema.names[0] if view is None else schema.names[schema.number_of(view)]
     best = np.argsort(selector.view_ranking_[view])[:n]
@@ -111,7 +112,7 @@ def plot_clusters(selector: Any, n: int | None = None, ax: Any = None) -> Any:
 
 
 def plot_agreement(selector: Any, ax: Any = None) -> Any:
-    """Draw how well the best features alone foretell the clusters, by their number.
+    """Draw how well the best features alone predict the clusters, by their number.
 
     Of all views together, with a band of a standard deviation to either side, and of each view
     alone; the dashed line is at the number that is enough.
@@ -167,6 +168,7 @@ def plot_stability(selector: Any, view: str | None = None, n: int = 30, ax: Any 
     -------
     matplotlib Axes
     """
+    check_is_fitted(selector)
     n, found, schema = whole("n", n, least=1), selector.stability(), selector.schema_
     view = schema.names[0] if view is None else schema.names[schema.number_of(view)]
     best = np.argsort(selector.view_ranking_[view])[:n]

@@ -36,7 +36,7 @@ def sizes_to_judge(widths: Sequence[int], in_all: bool = False) -> tuple[int, ..
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """How well selected features foretell the clusters, by their number.
+    """How well selected features predict the clusters, by their number.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Curve:
         Numbers of features.
     agreement : array of shape (n,)
         Between 0 and 1: adjusted mutual information of the clusters with those that the features
-        alone foretell, on rows held out.
+        alone predict, on held-out rows.
     spread : array of shape (n,)
         Standard deviation of the judgements whose mean is the agreement.
 
@@ -468,7 +468,7 @@ class ViewVerdict(NamedTuple):
     Attributes
     ----------
     agreement : float
-        How well it alone foretells the clusters of rows held out: 0 by chance, 1 perfectly.
+        How well it alone predicts the clusters of held-out rows: 0 by chance, 1 perfectly.
     holds : bool
         Whether it tells anything at all: its features agree with each other, or with other views,
         on which rows are alike. What does not is noise.
@@ -485,14 +485,14 @@ class Verdict:
     Attributes
     ----------
     holds : bool
-        Whether there is structure that holds on rows held out. If not, the rows are noise.
+        Whether there is structure that holds on held-out rows. If not, the rows are noise.
     views : mapping of str to ViewVerdict
     stability : SelectionStability or None
         None of too few rows, and of noise.
     other_numbers : mapping of int to float
         Share of the selection that stays with other numbers of clusters.
     quality : str
-        How well the selected features foretell the clusters, and how many would do.
+        How well the selected features predict the clusters, and how many would do.
     small : tuple of int
         Clusters of which the sample has so few rows that they may be chance.
     n_sampled : int
@@ -525,7 +525,8 @@ class Verdict:
         told = {view: own.agreement for view, own in self.views.items() if own.holds}
         if len(self.views) == 1:
             ((_, value),) = told.items()
-            return f"There is structure: rows held out fall into the same clusters ({_two(value)})."
+            same = f"({_two(value)}; 0 is chance, 1 perfect)"
+            return f"There is structure: held-out rows fall into the same clusters {same}."
         best = max(told.values())
         carry = [view for view, value in told.items() if value >= best / 2]
         little = [view for view in told if view not in carry and told[view] >= _NOTHING]
@@ -537,7 +538,7 @@ class Verdict:
                 parts.append(
                     f"{_listed(names, told)} {'adds' if len(names) == 1 else 'add'} {what}"
                 )
-        return f"{'; '.join(parts)} (1: foretells the cluster of every row held out)."
+        return f"{'; '.join(parts)} (agreement on held-out rows: 0 is chance, 1 perfect)."
 
     def _noise(self) -> str:
         noise = [view for view, own in self.views.items() if not own.holds]
@@ -557,11 +558,12 @@ class Verdict:
             return ""
         n, (share, low, high) = self.stability.n_selected, self.stability.stays
         count, least, most, one = (round(n * x) for x in (share, low, high, self.stability.as_one))
-        together = f"; {one:,} if features of |r| ≥ .9 count as one" if one > count else ""
-        named = "1 selected feature" if n == 1 else f"{n:,} selected features"
+        together = f"; {one:,} if features with |r| ≥ .9 count as one" if one > count else ""
+        named = "the 1 selected feature" if n == 1 else f"{n:,} selected features"
+        agree = f"The clusters of two samples agree by {_two(self.stability.clusters)} of 1."
         return (
-            f"Of {named}, {count:,} stay under another sample of the rows ({least:,} to {most:,})"
-            f"{together}. Its clusters agree with these by {_two(self.stability.clusters)} of 1."
+            f"{count:,} of {named} stay the same with another sample of rows ({least:,} to {most:,}"
+            f"{together}). {agree}"
         )
 
     def _numbers(self) -> str:
@@ -572,7 +574,7 @@ class Verdict:
         stay = " and ".join(f"{round(n * share):,}" for share in self.other_numbers.values())
         least = min(self.other_numbers.values())
         matters = "hardly matters" if least >= self.stability.stays.low else "matters"
-        return f"With {named} clusters {stay} stay: the number of clusters {matters}."
+        return f"With {named} clusters, {stay} stay: the number of clusters {matters}."
 
     def _small(self) -> str:
         if not self.small:
@@ -580,8 +582,8 @@ class Verdict:
         few = ", ".join(map(str, self.small[:_NAMED]))
         which = f"Cluster {few} has" if len(self.small) == 1 else f"Clusters {few} have"
         return (
-            f"{which} fewer than {FEWEST} of the {self.n_sampled:,} sampled rows, and may be "
-            "chance: a larger sample_size (--sample-size) shows groups so small."
+            f"{which} fewer than {FEWEST} of the {self.n_sampled:,} sampled rows and may be "
+            "chance: a larger sample_size (--sample-size) shows such small groups."
         )
 
 
@@ -591,8 +593,8 @@ FEWEST = 20
 _NAMED, _NOTHING = 4, 0.05
 _NOISE = (
     "No structure that holds on held-out rows was found: features agree on which rows are alike "
-    "no more than by chance. Clusters and ranking are those of noise. Check what the features are, "
-    "and how they are prepared (--prepare)."
+    "no more than by chance. Clusters and ranking are those of noise. Learn from more rows, or "
+    "check what the features are and how they are prepared (--prepare)."
 )
 _two = two_digits
 

@@ -27,7 +27,7 @@ def pages(tmp_path_factory):
     browser = Browser()  # to pass over before anything is learned
     try:
         for name, model in models.items():
-            report = model().report(2)
+            report = model().report("Words <and> tags")
             report.save(folder / f"{name}.html")
             found[name] = folder / f"{name}.html", report
         yield browser, found

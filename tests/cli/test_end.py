@@ -32,7 +32,8 @@ def test_the_ten_best_features_of_every_view_are_shown(folder, n, capsys):
     assert said[0] == "120 rows in 3 clusters."
     assert said[2] == "  text: " + ", ".join(WORDS[j] for j in best["text"])
     assert said[3] == "  image: columns " + ", ".join(map(str, best["image"]))
-    assert said[-1] == f"All features by rank: {os.path.join('out', 'ranking.csv')}"
+    where = said.index(f"All features by rank, and why: {os.path.join('out', 'ranking.csv')}")
+    assert said[where + 1 :] == model.verdict().sentences
 
 
 def test_clusters_that_nobody_asked_for_are_told(folder, tmp_path, capsys):

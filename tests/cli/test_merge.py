@@ -60,7 +60,9 @@ def test_a_merged_model_is_ranked_by_and_transforms(parts, runs, tmp_path, capsy
     assert run_app(["rank", str(out), "-n", "2", "-o", str(ranked)]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("180 rows in 3 clusters.\n")
-    assert said.out.endswith(f"All features by rank: {ranked / 'ranking.csv'}\n")
+    where = f"All features by rank, and why: {ranked / 'ranking.csv'}\n"
+    verdict = OMVFS.load(out).set_params(n_features_per_view=2).verdict()
+    assert said.out.endswith(f"{where}{verdict}\n")
     assert sorted(os.listdir(ranked)) == ["ranking.csv", "ranking.json", "run.json"]
     rows = list(csv.DictReader((ranked / "ranking.csv").read_text().splitlines()))
     best = [int(row["feature"]) for row in rows if row["selected"] == "True"]

@@ -64,7 +64,7 @@ def test_how_another_model_was_made_is_not_told(run, tmp_path):
     ):
         (tmp_path / "run.json").write_text(spoilt)
         command = ["report", str(tmp_path / "model.omvfs"), "-o", str(tmp_path / "a.html")]
-        assert run_app([*command, "--resamples", "0", "--overwrite"]) == 0
+        assert run_app([*command, "--overwrite"]) == 0
         made = json.loads((tmp_path / "a.json").read_text())["made"]["run"]
         assert "command" not in made
         assert len(made["SHA-256"]) == 64
@@ -104,8 +104,6 @@ def test_what_stands_in_the_way_is_told_before_anything_is_done(run, tmp_path, c
     refused(2, "expected a file that ends in .html", model, "-o", tmp_path / "page")
     (tmp_path / "folder.html").mkdir()
     refused(2, "is a folder", model, "-o", tmp_path / "folder.html")
-    refused(2, "--resamples", model, "-o", out, "--resamples", "-1")
-    refused(3, "Got n_resamples=1", model, "-o", out, "--resamples", "1")
     assert not out.exists()
     for there in (out, out.with_suffix(".json")):
         there.write_text("mine")
@@ -113,7 +111,7 @@ def test_what_stands_in_the_way_is_told_before_anything_is_done(run, tmp_path, c
         assert there.read_text() == "mine"
         there.unlink()
     out.write_text("mine")
-    assert run_app(["report", model, "-o", str(out), "--overwrite", "--resamples", "0"]) == 0
+    assert run_app(["report", model, "-o", str(out), "--overwrite"]) == 0
     assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 

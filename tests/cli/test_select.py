@@ -15,23 +15,29 @@ from omvfs.cli.commands import run_app
 from omvfs.cli.output import Bar
 from omvfs.datasets import load_folder
 from omvfs.pipeline import Status
+from streams import two_views
 from support import clustered, write_words
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return write_words(tmp_path / "data", 300)
+    path = write_words(tmp_path / "data", 300)
+    told = two_views(1, 300, widths=(20, 8))
+    sp.save_npz(path / "view_0_text.npz", sp.csr_array(told["text"]))
+    np.save(path / "view_1_image.npy", told["image"])
+    return path
 
 
 def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     out = tmp_path / "out"
     assert run_app(["select", str(folder), "-k", "3", "-n", "5", "-o", str(out)]) == 0
     said = capsys.readouterr()
-    *_, worth, steps, where = said.out.splitlines()
-    assert where == f"All features by rank: {out / 'ranking.csv'}"
-    expected = r"5 features a view reproduce \d+ % of the clusters; \d+ would .* \d+ %\."
-    assert re.fullmatch(expected, worth)
-    assert steps == "Steps before learning: text: none; image: l2 (--prepare sets others)."
+    verdict = str(OMVFS.load(out / "model.omvfs").verdict())
+    *_, steps, where = said.out.removesuffix(verdict + "\n").splitlines()
+    assert where == f"All features by rank, and why: {out / 'ranking.csv'}"
+    expected = r"5 features per view predict .* agreement \.\d\d; \d+ reach \.\d\d\.$"
+    assert re.search(expected, verdict)
+    assert steps == "Steps before learning: text: none; image: none (--prepare sets others)."
     assert said.err == ""
     text = sp.load_npz(folder / "view_0_text.npz")
     views = {"text": text, "image": np.load(folder / "view_1_image.npy")}
@@ -46,22 +52,26 @@ def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     assert all(name.startswith("wörd") for name in chosen["text"])
     noted = json.loads((out / "ranking.json").read_text(encoding="utf-8"))["features"]
     assert len(noted) == len(rows)
-    for row, same in zip(rows, noted, strict=True):
+    named = OMVFS.load(out / "model.omvfs").to_frame()
+    for place, (row, same) in enumerate(zip(rows, noted, strict=True)):
         number = int(row["feature"])
         why = expected.explain(row["view"], number)
         name = str(number) if row["view"] == "image" else f"wörd {number}"
-        told = why.repeats is not None and why.r_squared >= 0.5
+        told = why.repeats is not None and why.r**2 >= 0.5
         repeats = str(why.repeats) if row["view"] == "image" else f"wörd {why.repeats}"
         assert same == {
+            "name": name,
             "view": why.view,
             "rank": why.rank,
-            "feature": number,
-            "name": name,
             "score": why.score,
             "selected": why.selected,
-            "cluster": why.cluster,
+            "feature": number,
+            "explained": why.explained,
+            "separation": why.explained * why.spread,
             "share_of_rows": why.share_of_rows,
+            "cluster": why.cluster,
             "repeats": repeats if told else None,
+            "why": named.why.iloc[place],
         }
         assert row == {key: "" if each is None else str(each) for key, each in same.items()}
     about = json.loads((out / "run.json").read_text())
@@ -83,7 +93,7 @@ def test_the_data_can_tell_how_many_features_are_enough(folder, tmp_path, capsys
         n = OMVFS.load(out / "model.omvfs").suggest_n_features()
         assert [len(names) for names in selected.values()] == [n, min(n, 8)]
     assert said[0] == said[1]
-    assert f"\n{n} features a view reproduce " in said[0]
+    assert f"\n{n} features per view predict " in said[0]
     target = tmp_path / "selected"
     where = [str(out / "model.omvfs"), str(folder), "-o", str(target)]
     assert run_app(["transform", *where, "-n", "auto"]) == 0

@@ -76,15 +76,25 @@ def test_what_cannot_be_shared_is_refused():
     with pytest.raises(ValueError, match="n_features_to_select=2 for 3 views; expected at least 3"):
         fitted(rows(), n_features_to_select=2).get_support()
     with pytest.raises(ValueError, match="a whole number of at least 1"):
-        fitted(rows(), n_features_to_select="auto")
+        fitted(rows(), n_features_to_select="all")
+
+
+def test_enough_in_all_are_those_where_the_quality_levels_off():
+    X = rows(n=240)
+    model = fitted(X, n_features_to_select="auto")
+    enough = model.suggest_n_features()
+    assert model.get_support().sum() == enough == model.selection_quality_.levels_off_at
+    assert fitted(X, n_features_to_select=enough).get_support().tolist() == (
+        model.get_support().tolist()
+    )
 
 
 def test_the_command_line_selects_so_many_in_all(tmp_path, capsys):
-    for v, (view, X) in enumerate(rows().items()):
+    for v, (view, X) in enumerate(rows(n=1000).items()):
         np.save(tmp_path / f"view_{v}_{view}.npy", X)
     given = ["select", str(tmp_path), "-k", "3", "-o", str(tmp_path / "out")]
     assert run_app([*given, "--total", "9"]) == 0
-    assert "9 features in all reproduce" in capsys.readouterr().out
+    assert "9 features in all predict" in capsys.readouterr().out
     again = ["rank", str(tmp_path / "out" / "model.omvfs"), "--total", "0.5", "-o"]
     assert run_app([*again, str(tmp_path / "again")]) == 0
     for folder, n in (("out", 9), ("again", 17)):

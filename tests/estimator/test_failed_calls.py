@@ -98,7 +98,7 @@ def test_values_that_overflow_only_together_with_others_do_not_poison_the_model(
 def test_values_beyond_single_precision_are_ranked_as_others(power):
     X = np.random.default_rng(0).random((40, 5))
     plain, other = (OMVFS(2, random_state=0).fit(c * X) for c in (1.0, 2.0**power))
-    np.testing.assert_allclose(other.scores_, 2.0**power * plain.scores_, rtol=1e-5)
+    np.testing.assert_allclose(other.scores_, plain.scores_, rtol=1e-5)
 
 
 def test_a_refused_first_chunk_draws_nothing():

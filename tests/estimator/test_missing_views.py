@@ -163,4 +163,4 @@ def test_features_repeat_others_on_the_rows_that_have_the_view_alone():
     for j in range(6):
         found = model.explain("a", j)
         if found.repeats is not None:
-            assert found.r_squared == pytest.approx(alone[j, found.repeats] ** 2, abs=1e-6)
+            assert found.r == pytest.approx(alone[j, found.repeats], abs=1e-6)

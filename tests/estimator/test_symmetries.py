@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from omvfs import OMVFS
 from streams import two_views
 
-few = settings(max_examples=3, deadline=None)
+few = settings(max_examples=5, deadline=None)
 
 
 def fitted(rows, **params):
@@ -74,7 +74,7 @@ def test_rounding_decides_no_ties(kind):
 
 @given(seed=st.integers(0, 100), powers=st.tuples(st.integers(-12, 12), st.integers(-12, 12)))
 @few
-def test_scaling_a_view_scales_its_scores_and_nothing_else(seed, powers):
+def test_scaling_a_view_changes_nothing(seed, powers):
     # Powers of 4 scale every number, and the root of every number, without rounding.
     blocks = two_views(seed, 60)
     factors = {view: 4.0**p for view, p in zip(blocks, powers, strict=True)}
@@ -85,7 +85,7 @@ def test_scaling_a_view_scales_its_scores_and_nothing_else(seed, powers):
     np.testing.assert_array_equal(scaled.labels_, model.labels_)
     assert scaled.view_weights_ == model.view_weights_
     for view, scores in model.view_scores_.items():
-        np.testing.assert_allclose(scaled.view_scores_[view], factors[view] * scores, rtol=1e-6)
+        np.testing.assert_allclose(scaled.view_scores_[view], scores, rtol=1e-6)
 
 
 @given(seed=st.integers(0, 100))

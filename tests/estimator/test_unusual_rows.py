@@ -178,7 +178,7 @@ def test_a_file_that_is_sorted_by_its_clusters_is_told(tmp_path, capsys):
         rows.to_csv(path, index=False)
         assert run_app(["select", str(path), "-k", "3", "--overwrite", "-o", str(out)]) == 0
         assert (said in capsys.readouterr().out) == told
-        page = OMVFS.load(out / "model.omvfs").report(0).html()
+        page = OMVFS.load(out / "model.omvfs").report().html()
         assert (said in page) == told
     # Who asks for changes, or forgets, knows that rows have an order.
     options = ["-k", "3", "--overwrite", "--detect-drift", "-o", str(out)]

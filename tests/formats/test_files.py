@@ -230,7 +230,7 @@ def stored(address):
 def test_a_run_leaves_at_an_address_what_it_leaves_in_a_folder(tmp_path, rows, afar, capsys):
     for out in (str(tmp_path / "out"), afar):
         assert run_app(["select", rows, *OPTIONS, "--write-data", "-o", out]) == 0
-    assert "by rank: memory://out/ranking.csv" in capsys.readouterr().out
+    assert "by rank, and why: memory://out/ranking.csv" in capsys.readouterr().out
     got, here = stored(afar), stored(str(tmp_path / "out"))
     assert set(got) == set(here) - {"model.omvfs.1"}
     for name in ("ranking.csv", "ranking.json", "run.json", "data/x.npy"):

@@ -13,9 +13,11 @@ from omvfs.model.learning import Answers, Settings, State, step
 from omvfs.model.separation import (
     COMPARED,
     DISCOUNT,
+    coverage,
     discounted,
     mean_separation,
     repetition,
+    spread,
     total_variance,
 )
 from omvfs.model.sums import ViewSums, fit_to_clusters
@@ -50,7 +52,9 @@ def test_sums_and_variances(kind, seed):
     between, total = oracle.variances(X.tolist(), labels)
     np.testing.assert_allclose(total_variance(sums), total, atol=1e-12)
     found = mean_separation(sums, kind(X), np.ones(len(X)), labels, [labels], K)
-    np.testing.assert_allclose(found * np.sqrt(total), between, atol=1e-12)
+    np.testing.assert_allclose(found * spread(total) * total[total > 0].mean(), between, atol=1e-12)
+    expected = oracle.coverage(X.tolist(), labels, K)
+    np.testing.assert_allclose(coverage(sums), expected, atol=1e-9)
 
 
 @every_kind
@@ -84,22 +88,29 @@ def test_separation_over_clusterings_and_repetition(kind, seed):
     expected = oracle.separation(X.tolist(), others)
     np.testing.assert_allclose(found, expected, atol=1e-9)
     tells = expected > 1e-9  # others are constant, or no better than chance
-    r_squared, repeated = repetition(kind(X), expected)
+    found, repeated = repetition(kind(X), expected)
     r = oracle.repetition(X.tolist(), expected, COMPARED)
-    np.testing.assert_allclose(r_squared[tells], r[tells], atol=1e-5)
+    np.testing.assert_allclose(abs(found[tells]), r[tells], atol=1e-5)
     assert all(
         expected[j] >= s for j, s in zip(repeated[tells], expected[tells], strict=True) if j >= 0
     )
     np.testing.assert_allclose(
-        discounted(expected, r_squared)[tells], (expected * (1 - r) ** DISCOUNT)[tells], atol=1e-4
+        discounted(expected, found)[tells], (expected * (1 - r**2) ** DISCOUNT)[tells], atol=1e-4
     )
 
 
 def test_a_constant_column_repeats_nothing():
     X = np.random.default_rng(0).random((30, 3))
     X[:, 2] = 0.1
-    r_squared, repeated = repetition(X, np.array([2.0, 1.0, 0.0]))
-    assert (r_squared[2], repeated[2]) == (0, -1)
+    r, repeated = repetition(X, np.array([2.0, 1.0, 0.0]))
+    assert (r[2], repeated[2]) == (0, -1)
+
+
+def test_repetition_has_the_sign_of_the_correlation():
+    x = np.random.default_rng(0).random(50)
+    r, repeated = repetition(np.column_stack([x, -x, 3 * x]), np.array([3.0, 2.0, 1.0]))
+    np.testing.assert_allclose(r, [0, -1, 1], atol=1e-6)
+    assert repeated.tolist() == [-1, 0, 0]
 
 
 @every_kind
@@ -191,7 +202,7 @@ def test_scores_of_a_stream_are_those_of_its_rows_if_all_are_in_the_sample(kind,
         expected = oracle.separation(X[v][has].tolist(), [each[has] for each in others])
         np.testing.assert_allclose(answers.separations[v], expected, atol=1e-9)
         r = oracle.repetition(X[v][has].tolist(), expected, COMPARED)
-        np.testing.assert_allclose(scores, expected * (1 - r) ** DISCOUNT, atol=1e-4)
+        np.testing.assert_allclose(scores, expected * (1 - r**2) ** DISCOUNT, atol=1e-4)
 
 
 def test_sparse_rows_stay_sparse_in_the_sample():

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from changing import chunks_of, stream, watching
+from changing import chunks_of
 from omvfs import OMVFS, plots
 from streams import two_views
 
@@ -63,7 +63,9 @@ def test_scores_are_those_of_the_best_and_grey_if_not_selected(model):
     ax = plots.plot_scores(model, "text", n=7)
     assert ticks(ax.yaxis) == model.top_features("text", 7)
     widths = [bar.get_width() for bar in ax.patches]
-    assert_array_equal(widths, np.sort(model.view_scores_["text"])[::-1][:7])
+    best = np.argsort(model.view_ranking_["text"])[:7]
+    assert_array_equal(widths, model.feature_notes()["text"].explained[best])
+    assert "η²" in ax.get_xlabel()
     colours = [bar.get_facecolor() for bar in ax.patches]
     assert len(set(colours[:4])) == len(set(colours[4:])) == 1
     assert colours[0] != colours[4]
@@ -106,19 +108,14 @@ def test_agreement_is_the_quality_and_what_is_enough(model):
     assert texts == ["all views", "text", "image", f"{model.suggest_n_features():,} are enough"]
 
 
-def test_the_stream_is_its_chunks_and_changes():
-    watched = watching()
-    for chunk in chunks_of(stream("meaning")):
-        watched.partial_fit(chunk)
-    assert watched.drift_
-    ax = plots.plot_stream(watched)
-    fit, anew, *events = ax.lines
-    infos = watched.history_
-    rows = np.cumsum([info.n_rows for info in infos])
-    assert_array_equal(fit.get_xdata(), rows)
-    assert_array_equal(fit.get_ydata(), [info.fit for info in infos])
-    assert_array_equal(anew.get_xdata(), rows[[info.reclustered for info in infos]])
-    assert [line.get_xdata()[0] for line in events] == [event.row for event in watched.drift_]
+def test_stability_is_how_often_features_are_selected(model):
+    ax, found = plots.plot_stability(model, "text", n=12), model.stability()
+    best = np.argsort(model.view_ranking_["text"])
+    widths = [bar.get_width() for bar in ax.patches]
+    assert_array_equal(widths, found.views["text"].frequencies[best])
+    assert ax.get_title() == (
+        f"Stability of text: {found.views['text'].stays.share:.0%} of the selected stay"
+    )
 
 
 @every_plot
@@ -141,7 +138,7 @@ def test_hostile_names_are_drawn_as_they_are(plot, hostile):
     ax = plot(hostile)
     ax.figure.canvas.draw()  # where a glyph that lacks, or mathematics that is none, would show
     texts = ax.figure.findobj(mpl.text.Text)
-    assert all(len(text.get_text()) < 60 for text in texts)
+    assert all(len(text.get_text()) < 80 for text in texts)
     shown = [text for text in texts if "$" in text.get_text()]
     assert not any(text.get_parse_math() for text in shown)
     if plot is plots.plot_scores:

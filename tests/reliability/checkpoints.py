@@ -289,7 +289,7 @@ def _use(path: Path) -> None:
         lambda: model.get_feature_names_out(),
         lambda: model.explain(schema.names[0], 0),
         lambda: model.suggest_n_features(),
-        lambda: model.report(0).html(),
+        lambda: model.report().html(),
         lambda: pickle.dumps(model),
         lambda: model.partial_fit(chunk).view_ranking_,
         lambda: model.save(path.with_name("again")),

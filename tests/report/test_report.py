@@ -20,7 +20,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def summary(model):
-    return model.report(3).summary
+    return model.report("Planted").summary
 
 
 def test_features_are_those_of_the_ranking(model, summary):
@@ -33,14 +33,16 @@ def test_features_are_those_of_the_ranking(model, summary):
         assert [each["name"] for each in rows] == own["name"].tolist()
         assert [each["number"] for each in rows] == own["feature"].tolist()
         np.testing.assert_allclose([each["score"] for each in rows], own["score"], rtol=1e-5)
-        shares = [each["share_of_rows"] for each in rows]
-        np.testing.assert_allclose(shares, own["share_of_rows"], atol=1e-6)
+        np.testing.assert_allclose(
+            [each["explained"] for each in rows], own["explained"], rtol=1e-5
+        )
         for each, cluster, repeats in zip(rows, own["cluster"], own["repeats"], strict=True):
             why = model.explain(view["view"], each["name"])
-            assert [own["cluster"] for own in each["clusters"][:1]] == [int(cluster)]
-            for own in each["clusters"]:
-                strength = why.means[own["cluster"]] / why.mean
-                assert own["strength"] == pytest.approx(strength, rel=1e-5)
+            assert each["cluster"] == int(cluster) == why.cluster
+            assert each["tells"] in why.why
+            # The bars are means by cluster; of features that are not negative, from 0 to the most.
+            expected = np.array(why.means) / max(why.means)
+            np.testing.assert_allclose(each["bars"], expected, atol=2e-3)
             assert each["repeats"] == (repeats if isinstance(repeats, str) else None)
 
 
@@ -49,23 +51,28 @@ def test_clusters_are_the_largest_first_and_named_by_what_tells_them(model, summ
     assert shares == sorted(shares, reverse=True)
     np.testing.assert_allclose(sorted(shares), sorted(model.cluster_shares_), rtol=1e-5)
     for own in summary["clusters"]:
-        best = model.cluster_features(own["cluster"], n=3)
-        assert [each["name"] for each in own["name"]] == [each.feature for each in best]
+        assert own["name"] == model.cluster_names_[own["cluster"]]
         for view in own["views"]:
             told = model.cluster_features(own["cluster"], n=6, view=view["view"])
-            assert [each["name"] for each in view["features"]] == [each.feature for each in told]
+            clearly = [each.feature for each in told if each.strength > 1.05]
+            assert [each["name"] for each in view["features"]] == clearly
 
 
 def test_judgements_are_those_of_the_model(model, summary):
-    quality, stability = model.selection_quality_, model.stability(3)
+    quality, stability, verdict = model.selection_quality_, model.stability(), model.verdict()
+    assert summary["name"] == "Planted"
+    assert summary["verdict"] == verdict.sentences
+    assert summary["holds"] is verdict.holds is True
     told = summary["quality"]
     np.testing.assert_allclose(told["agreement"], quality.agreement, rtol=1e-5)
     assert (told["enough"], told["selected"]) == (model.suggest_n_features(), 60)
     assert told["levels_off"]  # all features are judged
-    assert summary["stability"]["n_resamples"] == 3
-    np.testing.assert_allclose(summary["stability"]["index"], stability.index, rtol=1e-5)
+    assert summary["stability"]["n_resamples"] == 8
+    np.testing.assert_allclose(summary["stability"]["stays"], stability.stays, rtol=1e-5)
+    # One number, wherever it stands.
+    assert f"{round(120 * stability.stays.share)} of 120 selected features stay" in str(verdict)
     for view in summary["features"]:
-        kept = [each["kept"] for each in view["features"]]
+        kept = [each["often"] for each in view["features"]]
         numbers = [each["number"] for each in view["features"]]
         expected = stability.views[view["view"]].frequencies[numbers]
         np.testing.assert_allclose(kept, expected, rtol=1e-5)
@@ -82,17 +89,17 @@ def test_the_stream_is_told_chunk_by_chunk(model, summary):
     np.testing.assert_allclose(told["fit"]["fit"], expected, rtol=1e-5)
     assert told["fit"]["rows"] == list(range(75, 601, 75))
     assert told["events"] == []
-    assert model.set_params(detect_drift=False).report(0).summary["stream"]["events"] is None
+    assert model.set_params(detect_drift=False).report().summary["stream"]["events"] is None
     model.set_params(detect_drift=True)
 
 
 def test_a_report_changes_nothing_and_is_the_same_again():
     model = OMVFS(3, n_features_per_view=4, **QUICK).fit(two_views(0, 60))
     before = fingerprint(model)
-    text = model.report(2).html()
+    text = model.report().html()
     assert fingerprint(model) == before
-    assert model.report(2).html() == text
-    assert OMVFS.from_bytes(model.to_bytes()).report(2).html() == text
+    assert model.report().html() == text
+    assert OMVFS.from_bytes(model.to_bytes()).report().html() == text
 
 
 def models():
@@ -116,16 +123,17 @@ def models():
 
 def test_there_is_a_report_of_any_model():
     for name, model in models().items():
-        text = model.report(0).html()
+        text = model.report().html()
         assert "How it was made" in text, name
         if name in ("sample of one", "one row"):
-            assert "Not known." in text.partition('id="enough"')[2].partition("</section>")[0]
-            assert "Not known." in model.report(2).html().partition('id="stability"')[2]
+            for section in ("enough", "stability"):
+                after = text.partition(f'id="{section}"')[2].partition("</section>")[0]
+                assert "Not known." in after, name
 
 
 def test_rows_are_shown_by_what_they_are_called(model):
     examples = {0: [{"key": f"page {i}", "title": "<b>News"} for i in range(9)]}
-    text = model.report(0, examples=examples).html()
+    text = model.report(examples=examples).html()
     assert text.count("<bdi>page ") == 3
     assert "&lt;b&gt;News" in text
 
@@ -134,7 +142,7 @@ def test_how_it_was_made_is_shown_as_text_whatever_is_in_it(model):
     harm = "<script>1</script>\x1b[2J\u202e"
     run = {"command": harm, harm: [harm, {harm: 1}], "long": "x" * 10**6}
     run |= {str(i): i for i in range(1000)}
-    text = model.report(0, run=run).html()
+    text = model.report(run=run).html()
     assert "<script>1" not in text
     assert "\x1b" not in text
     assert "&lt;script&gt;1&lt;/script&gt;\\x1b[2J\\u202e" in text
@@ -142,7 +150,7 @@ def test_how_it_was_made_is_shown_as_text_whatever_is_in_it(model):
 
 
 def test_page_and_values_are_saved_beside_each_other(tmp_path):
-    report = hostile_model()[0].report(0)
+    report = hostile_model()[0].report()
     report.save(tmp_path / "deep" / "fox.html")
     assert (tmp_path / "deep" / "fox.html").read_text(encoding="utf-8") == report.html()
     assert json.loads((tmp_path / "deep" / "fox.json").read_text()) == report.summary
@@ -154,12 +162,11 @@ def test_page_and_values_are_saved_beside_each_other(tmp_path):
 def test_what_has_learned_nothing_has_no_report(model):
     with pytest.raises(NotFittedError):
         OMVFS().report()
-    for few in (-1, 1):
-        with pytest.raises(ValueError, match=f"Got n_resamples={few}"):
-            model.report(few)
+    with pytest.raises(ValueError, match="Got name=3; expected what the data are called"):
+        model.report(3)
 
 
 def test_without_jinja2_one_sentence_tells_the_remedy(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ModuleNotFoundError, match=r"^A report needs jinja2: pip install 'omvfs\["):
-        model.report(0)
+        model.report()

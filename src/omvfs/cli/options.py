@@ -301,7 +301,7 @@ _TEXTS = {
     "vocabulary": "Words of a view to count, one a line, and no others; repeat it for more.",
     "layer": "Layer to read instead of X, of .h5ad and .h5mu.",
     "clusters": "Groups of rows to look for; features that tell them apart rank first. auto: as "
-    "many as the views foretell.",
+    "many as the views predict.",
     "features": "Features to select in each view: a number (200), a share (0.1), auto (as many "
     "as are enough), all, or by view (text=200,image=50).",
     "total": "Features to select in all instead, the best of all views: a number (500), a share "

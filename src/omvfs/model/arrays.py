@@ -44,6 +44,11 @@ def dense(X: Block) -> Array:
     return np.asarray(X.toarray() if sp.issparse(X) else np.asarray(X))
 
 
+def part_of(X: Block, rows: IntArray, columns: IntArray) -> Block:
+    """Return some rows and columns of a block."""
+    return X[:, columns][rows] if sp.issparse(X) else X[np.ix_(rows, columns)]
+
+
 def in_faster_kind(X: Block) -> Block:
     """Return a block as an array, if it is sparse and its products are faster so."""
     cells = X.shape[0] * X.shape[1]

@@ -24,7 +24,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import randomized_svd
 
-from omvfs.model.arrays import Block, dense, in_faster_kind
+from omvfs.model.arrays import Block, dense, in_faster_kind, significant
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
@@ -192,7 +192,7 @@ def cluster(
     n_starts : int
         Starts of k-means.
     noise : bool array of shape (n_views,), optional
-        Views that weigh nothing unless it is given: the clusters of one foretell themselves well,
+        Views that weigh nothing unless it is given: the clusters of one predict themselves well,
         and would be those of the rows. Where all are noise, they count alike.
     """
     if noise is not None and not noise.all():
@@ -203,7 +203,7 @@ def cluster(
         numbers = [K for K in NUMBERS if n >= K * ROWS_PER_CLUSTER] or [NUMBERS[0]]
         tried = [_clustered(views, min(K, n), seed, weights, 1) for K in numbers]
         best = max(tried, key=lambda found: found.quality)
-        # Where classes are clear, unions of them are foretold as well: the most that is no worse.
+        # Where classes are clear, unions of them are predicted as well: the most that is no worse.
         K = max(found.n_clusters for found in tried if found.quality >= best.quality - TIED)
     return _clustered(views, min(int(K), n), seed, weights, n_starts)
 
@@ -250,14 +250,15 @@ def k_means(F: NDArray[Any], n_clusters: int, seed: int, n_starts: int) -> list[
             # Rows may be fewer, or less different, than clusters: some are empty then.
             warnings.simplefilter("ignore", ConvergenceWarning)
             found.append(model.fit(F.astype(np.float64)))
-    found.sort(key=lambda model: model.inertia_)
+    # Starts that find the same clusters differ by rounding: the first of them is the best.
+    found.sort(key=lambda model: float(significant(np.array(model.inertia_, np.float32))))
     return [model.labels_.astype(np.intp) for model in found]
 
 
 def holdout_agreement(
     rows: Sequence[Block], labels: IntArray, n_clusters: int, views: Sequence[EmbeddedView]
 ) -> FloatArray:
-    """Return how well the clusters of half of the rows are foretold by the others, by each view.
+    """Return how well the clusters of half of the rows are predicted by the others, by each view.
 
     A row is put where it lies along the mean of the other half's rows of a cluster most, by one
     view alone. The agreement with its cluster is the adjusted mutual information: 0 is chance,
@@ -267,7 +268,7 @@ def holdout_agreement(
     Parameters
     ----------
     rows : sequence of array or CSR matrix of shape (n, D_v)
-        What foretells: embeddings of views, or selected features.
+        What predicts: embeddings of views, or selected features.
     labels : int array of shape (n,)
     n_clusters : int
     views : sequence of EmbeddedView
@@ -285,8 +286,8 @@ def holdout_agreement(
                 (np.ones(len(a)), (labels[a], np.arange(len(a)))), shape=(n_clusters, len(a))
             )
             means = normalize(dense(of_cluster @ normalize(X[a])))
-            foretold = dense(X[b] @ means.T).argmax(axis=1)
-            found[half, v] = adjusted_mutual_information(labels[b], foretold)
+            predicted = dense(X[b] @ means.T).argmax(axis=1)
+            found[half, v] = adjusted_mutual_information(labels[b], predicted)
     agreement: FloatArray = np.maximum(found.mean(axis=0), 0)
     return agreement
 

@@ -4,10 +4,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Block, IntArray, dense, unit_rows
+from omvfs.model.arrays import (
+    Block,
+    IntArray,
+    column_sums,
+    dense,
+    significant,
+    squared_entries,
+    unit_rows,
+)
 
 FloatArray = NDArray[np.float64]
 # Rows that are compared, each with each, at most.
@@ -22,7 +29,7 @@ _NOTHING = 1e-9
 # which there are too few to take a direction from.
 _TESTED_ROWS, _FEW_COLUMNS = (500, 2000), 4
 # Standard deviations beyond which a correlation is no chance: the likeness of rows by a few columns
-# has long tails. Noise of 15 kinds reached 8, real views began at 15 (docs/method.md).
+# has long tails. Noise of five kinds reached 7, real views began at 14 (docs/method.md).
 EVIDENCE = 8.0
 
 
@@ -73,7 +80,7 @@ def structured(X: Sequence[Block], present: NDArray[np.bool_]) -> NDArray[np.boo
     One does if a random half of its features and the other half agree on which rows are alike, or
     if it agrees with another view: by `likeness_correlation`, which has a mean of 0 and a standard
     deviation of √(2 / n(n − 3)) where they have nothing to do with each other. A view of fewer than
-    four rows is taken to tell something.
+    four rows is taken to tell something, and so is one view alone of fewer than four features.
 
     Parameters
     ----------
@@ -89,7 +96,8 @@ def structured(X: Sequence[Block], present: NDArray[np.bool_]) -> NDArray[np.boo
     >>> structured(X, np.ones((200, 2), bool)).tolist()
     [True, False]
     """
-    found = np.zeros(len(X), bool)
+    # One view of so few features cannot be tested.
+    found = np.full(len(X), len(X) == 1 and X[0].shape[1] < _FEW_COLUMNS)
     for n in _TESTED_ROWS:
         for v in np.flatnonzero(~found).tolist():
             # What cannot be tested is no noise.
@@ -133,11 +141,12 @@ def _evidence(correlation: float, n: int) -> float:
 def likeness(X: Block) -> NDArray[np.float64]:
     """Return how alike rows are beside what all have in common, 0 for a row itself.
 
-    The cosine of what is left of two rows without their mean direction, and that of long sparse
-    rows: how long rows are makes none of them alike, nor that all have the frequent features. Of at
-    most four columns nothing would be left: the cosine of two rows less the mean. Rows that have
-    nothing, or nothing else, are like no other. From the result, means of rows and columns are
-    taken, so that sums of products with another likeness are without bias (U-centred).
+    The cosine of what is left of two rows without their mean direction, and that of rows with many
+    entries that are not 0: how many a row has makes none alike, nor that all have the frequent
+    features. Of at most four columns nothing would be left: the cosine of two rows less the mean,
+    of unit rows if some entries are 0. Rows that have nothing, or nothing else, are like no other.
+    From the result, means of rows and columns are taken, so that sums of products with another
+    likeness are without bias (U-centred).
 
     Returns
     -------
@@ -146,14 +155,19 @@ def likeness(X: Block) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> likeness(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]])).round(2)
+    >>> likeness(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])).round(2)
     array([[ 0.  ,  1.33, -0.67, -0.67],
            [ 1.33,  0.  , -0.67, -0.67],
            [-0.67, -0.67,  0.  ,  1.33],
            [-0.67, -0.67,  1.33,  0.  ]])
     """
     few, X = X.shape[1] <= _FEW_COLUMNS, X.astype(np.float64)
-    rows = unit_rows(dense(X) - X.mean(axis=0) if few else X)
+    rows = unit_rows(X)
+    if few:
+        # Where there are zeros, lengths of rows tell which other features they have.
+        whole = X.shape[1] == 1 or (X != 0).sum() == np.prod(X.shape)
+        rows = dense(X if whole else rows)
+        rows = unit_rows(rows - rows.mean(axis=0))
     cosines = dense(rows @ rows.T)
     has = np.diag(cosines) > 0
     if not few:
@@ -164,17 +178,16 @@ def likeness(X: Block) -> NDArray[np.float64]:
 
 
 def _in_common(cosines: NDArray[Any], X: Block, has: NDArray[np.bool_]) -> FloatArray:
-    """Return what of the cosines is along the mean direction of rows, and along that of long ones.
+    """Return what of the cosines is along the mean direction of rows, and along that of full ones.
 
-    Of sparse rows the long ones are alike, however their entries are scaled: they have the
+    Of rows with zeros the full ones are alike, however their entries are scaled: they have the
     frequent features, and less of each.
     """
     directions = [has.astype(float)]
-    if sp.issparse(X):
-        lengths = np.log1p(np.bincount(X.nonzero()[0], minlength=X.shape[0]))[has]
-        if (varies := lengths.std()) > _NOTHING:
-            directions.append(np.zeros(len(has)))
-            directions[1][has] = (lengths - lengths.mean()) / varies
+    lengths = np.log1p(np.asarray((X != 0).sum(axis=1)).ravel()[has])
+    if len(lengths) and (varies := lengths.std()) > _NOTHING:
+        directions.append(np.zeros(len(has)))
+        directions[1][has] = (lengths - lengths.mean()) / varies
     along = cosines @ np.array(directions).T
     # Both are about √n long: what is far smaller than the other's part is rounding.
     inner = np.linalg.pinv(np.array(directions) @ along, rcond=_NOTHING, hermitian=True)
@@ -224,9 +237,14 @@ def _across_some(
 
 
 def _halved(X: Block) -> Iterator[tuple[list[Block], list[IntArray]]]:
-    """Yield random halves of the features of a view, and which these are."""
+    """Yield random halves of the features of a view, and which these are.
+
+    They are drawn by the place of a feature among all by size: in whatever order columns come,
+    halves are the same.
+    """
+    order = np.argsort(-significant(column_sums(squared_entries(X))), kind="stable")
     rng = np.random.default_rng(0)
     for _ in range(_SPLITS):
-        first = rng.permutation(X.shape[1]) < X.shape[1] // 2
-        halves = [np.flatnonzero(first), np.flatnonzero(~first)]
+        first = rng.permutation(len(order)) < len(order) // 2
+        halves = [np.sort(order[first]), np.sort(order[~first])]
         yield [X[:, half] for half in halves], halves

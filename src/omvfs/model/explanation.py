@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from omvfs.model.arrays import Block, dense
 from omvfs.model.learning import Answers
@@ -13,6 +13,8 @@ from omvfs.model.sums import ViewSums, indicator
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+# Rows whose entries are held once more at a time.
+_AT_ONCE = 256
 
 
 def notes(answers: Answers, v: int) -> dict[str, Any]:
@@ -46,9 +48,12 @@ def notes(answers: Answers, v: int) -> dict[str, Any]:
 
 def _counts(X: Block, labels: IntArray, K: int) -> tuple[FloatArray, FloatArray]:
     """Return in how many rows of each cluster each feature is not 0, and how many rows it has."""
-    filled = sp.csr_array((X.data != 0, X.indices, X.indptr), X.shape) if sp.issparse(X) else X != 0
-    members = indicator(labels, K)
-    return dense(filled.T @ members).astype(np.float64), members.sum(axis=0)
+    # In single precision, which counts the rows of a sample exactly: products of bool have no BLAS.
+    members, counts = indicator(labels, K), np.zeros((X.shape[1], K))
+    for some in gen_batches(X.shape[0], _AT_ONCE):
+        filled = (X[some] != 0).astype(np.float32)
+        counts += dense(filled.T @ members[some].astype(np.float32))
+    return counts, members.sum(axis=0)
 
 
 def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:

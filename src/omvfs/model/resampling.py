@@ -1,4 +1,4 @@
-"""What other samples of the rows would give: which features stay, and what these foretell.
+"""What other samples of the rows would give: which features stay, and what these predict.
 
 Random halves of the sample differ from each other as much as independent samples of its size do
 (the delete-half jackknife). Each is clustered and ranked as if it were all, in the embedding of the
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.isotonic import isotonic_regression
 
-from omvfs.model.arrays import Block, IntArray, dense, significant, squared_row_norms
+from omvfs.model.arrays import Block, IntArray, dense, part_of, significant, squared_row_norms
 from omvfs.model.clustering import adjusted_mutual_information
 from omvfs.model.learning import Answers, Criterion
 from omvfs.model.separation import spread, total_variance
@@ -69,9 +69,10 @@ def draw(
         Features of a view that come into question, if more than `CANDIDATES`.
     """
     in_question, found = candidates(answers, criterion, most), []
+    blocks = _columns(answers, in_question)
     pairs = halves(len(answers.state.sample), -(-n // 2), answers.settings.seed)
     for i, (rows, others) in enumerate(islice(pairs, n)):
-        half = on_rows(answers, rows, in_question, answers.settings.seed + i)
+        half = on_rows(answers, rows, blocks, answers.settings.seed + i)
         best = _best(half, in_question, criterion)
         found.append(Draw(rows, others, half.clustering.labels, best))
     return found
@@ -106,15 +107,28 @@ def halves(n_rows: int, n: int, seed: int) -> Iterator[tuple[IntArray, IntArray]
         yield second, first
 
 
+def _columns(answers: Answers, columns: Sequence[IntArray]) -> list[Block]:
+    return [X[:, own] for X, own in zip(answers.rows, columns, strict=True)]
+
+
 def on_rows(
-    answers: Answers, rows: IntArray, columns: Sequence[IntArray], seed: int, factor: float = 1.0
+    answers: Answers, rows: IntArray, columns: Sequence[Block], seed: int, factor: float = 1.0
 ) -> Answers:
     """Return the answers of some rows of the sample, and some columns, as if there were no others.
 
     They are clustered anew, into as many clusters, or `factor` times as many.
+
+    Parameters
+    ----------
+    answers : Answers
+    rows : int array
+    columns : sequence of array or CSR matrix
+        The sample by view, in the columns that are looked at.
+    seed : int
+    factor : float
     """
     sample = answers.state.sample
-    blocks = tuple(X[rows][:, own] for X, own in zip(answers.rows, columns, strict=True))
+    blocks = tuple(X[rows] for X in columns)
     drawn = replace(
         sample,
         pieces=(blocks,),
@@ -174,8 +188,8 @@ def interval(shares: FloatArray) -> tuple[float, float, float]:
 
     Examples
     --------
-    >>> interval(np.array([0.9, 1.0, 0.95, 0.95]))
-    (0.95, 0.8799826..., 1.0)
+    >>> [round(end, 3) for end in interval(np.array([0.9, 1.0, 0.95, 0.95]))]
+    [0.95, 0.87, 1.0]
     """
     mean, half = float(shares.mean()), _WITHIN * float(shares.std(ddof=min(1, len(shares) - 1)))
     return mean, max(mean - half, 0.0), min(mean + half, 1.0)
@@ -232,8 +246,9 @@ def other_numbers(
     Of one draw, so that the rows are the same.
     """
     in_question, found = candidates(answers, criterion, most), {}
+    blocks = _columns(answers, in_question)
     for factor in (0.5, 2.0):
-        other = on_rows(answers, first.rows, in_question, answers.settings.seed, factor)
+        other = on_rows(answers, first.rows, blocks, answers.settings.seed, factor)
         best = _best(other, in_question, criterion)
         trios = zip(first.best, best, sizes, strict=True)
         common = sum(len(np.intersect1d(a[:size], b[:size])) for a, b, size in trios)
@@ -242,15 +257,15 @@ def other_numbers(
     return found
 
 
-def foretold(
+def selection_agreement(
     answers: Answers, draws: Sequence[Draw], sizes: Sequence[int | Sequence[int]]
 ) -> FloatArray:
-    """Return how well the best features of each draw foretell clusters, by how many they are.
+    """Return how well the best features of each draw predict clusters, by how many they are.
 
     Features are ranked by half of the sampled rows, as if they were all. Rows of the other half are
     put into the cluster of the first half's rows along whose sum they lie most, by the best
     features alone, as `Answers.place` does by all. The adjusted mutual information with their
-    clusters is 0 for chance and 1 if every row is foretold.
+    clusters is 0 for chance and 1 if every row is predicted.
 
     Parameters
     ----------
@@ -276,8 +291,8 @@ def _judged(answers: Answers, drawn: Draw, sizes: IntArray) -> FloatArray:
         best = drawn.best[v][: sizes[:, v].max()]
         has = drawn.rows[present[drawn.rows, v]]
         members = indicator(found.labels[has], found.n_clusters)
-        S = dense(X[has][:, best]).astype(np.float64).T @ members
-        fits.append(_cosines(dense(X[drawn.others][:, best]), S, sizes[:, v]))
+        S = dense(part_of(X, has, best)).astype(np.float64).T @ members
+        fits.append(_cosines(dense(part_of(X, drawn.others, best)), S, sizes[:, v]))
     agreement = np.zeros((1 + len(fits), len(sizes)))
     for s in range(len(sizes)):
         together = sum(weight * fit[s] for weight, fit in zip(answers.weights, fits, strict=True))
@@ -304,7 +319,7 @@ def _cosines(X: NDArray[Any], S: FloatArray, sizes: IntArray) -> list[FloatArray
 
 
 def _agreement(fit: FloatArray, labels: IntArray) -> float:
-    """Return the agreement of clusters with those foretold; rows without a feature are apart."""
+    """Return the agreement of clusters with those predicted; rows without a feature are apart."""
     if not len(labels):
         return 0.0
     given = np.where(fit.any(axis=1), fit.argmax(axis=1), fit.shape[1])
@@ -320,8 +335,8 @@ def explained_variances(answers: Answers) -> list[FloatArray]:
     found = []
     for view, score in zip(answers.state.views, answers.scores(), strict=True):
         total = total_variance(view)
-        # Separation is the share of variance explained times the spread.
-        found.append(score * spread(total) ** 2 / max(total.sum(), np.finfo(float).tiny))
+        # Scores are shares of variance times the spread, the root of the variance over its mean.
+        found.append(score * spread(total) / max(int((total > 0).sum()), 1))
     return found
 
 

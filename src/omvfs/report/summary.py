@@ -31,6 +31,8 @@ LETTERS, COMMAND, LINES = 64, 2000, 20
 _FIFTH, _SORTED = 20, 0.5
 # Features of a view that are named at first, and clusters whose means are drawn.
 _BEST, BARS = 10, 40
+# So many times as much of a feature has a cluster, at least, that is described by it.
+_MORE = 1.05
 # What a page on the way says of what is worked out at the end.
 _LATER = "It is worked out when all rows are read."
 # What a change is owed to, mostly.
@@ -238,7 +240,9 @@ def _clusters(
             own["views"] = [
                 {
                     "view": cut(view),
-                    "features": [_telling(each) for each in about[view][k] if each.strength > 1],
+                    "features": [
+                        _telling(each) for each in about[view][k] if each.strength > _MORE
+                    ],
                 }
                 for view in views
             ]
