@@ -446,7 +446,7 @@ class OMVFS(StreamSelector[FittedState]):
                 words.append(name)
         views, K = words or self.schema_.names, self.n_clusters_
         about = (self._about(k, _IN_NAME, views) for k in range(K))
-        return [" · ".join(_called(each) for each in own) for own in about]
+        return [" · ".join(dict.fromkeys(map(_called, own))) for own in about]
 
     def _more_columns(self, order: Mapping[str, NDArray[np.intp]]) -> dict[str, Any]:
         found: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
@@ -548,26 +548,30 @@ class OMVFS(StreamSelector[FittedState]):
         Returns
         -------
         SelectionStability
-            The share of the selected features that two draws have in common, in all and by view,
-            and the share of the draws in which each feature is selected.
+            The share of the selected features that two draws have in common, of all views that
+            are not noise and by view, and the share of the draws in which each feature is selected.
         """
         n_resamples, by_view = whole("n_resamples", n_resamples, least=4), self._sizes()
         answers, names, sizes = self._answers, self.schema_.names, list(by_view.values())
         draws = self._draws(n_resamples, "to draw from", self._in_question(by_view))[:n_resamples]
         masks = selections(draws, self.schema_.widths, sizes)
-        views, one, weight = {}, 0.0, max(sum(sizes), 1)
+        # What is chosen of noise is chance, and counts only where there is nothing else.
+        counts = answers.noise.all() | ~answers.noise
+        weight = sum(size for size, own in zip(sizes, counts, strict=True) if own)
+        views, one = {}, 0.0
         for v, (view, own) in enumerate(zip(names, masks, strict=True)):
             ever = np.flatnonzero(own.any(axis=0))
             groups = alike(answers.rows[v], ever)
-            one += sizes[v] / weight * float(as_one(own, ever, groups).mean())
+            one += counts[v] * sizes[v] / max(weight, 1) * float(as_one(own, ever, groups).mean())
             often = own.mean(axis=0)
             either = [ever[groups == group] for group in np.unique(groups)]
             in_turn = [each for each in either if len(each) > 1 and (often[each] < 1).all()]
             named = tuple(tuple(_name(self.schema_, v, int(j)) for j in each) for each in in_turn)
             views[view] = ViewStability(Stays(*interval(overlaps(own))), often, named)
-        stays = Stays(*interval(overlaps(np.hstack(masks))))
+        counted = [own for own, tells in zip(masks, counts, strict=True) if tells]
+        stays = Stays(*interval(overlaps(np.hstack(counted))))
         clusters = agreement_of_clusters(draws)
-        return SelectionStability(stays, one, clusters, sum(sizes), views, n_resamples)
+        return SelectionStability(stays, one, clusters, weight, views, n_resamples)
 
     @on_one_thread
     def verdict(self) -> Verdict:
@@ -596,7 +600,10 @@ class OMVFS(StreamSelector[FittedState]):
             stability = self.stability()
         except TooFewRowsError:
             return Verdict(True, views, small=small, n_sampled=n)
-        sizes, criterion = list(self._sizes().values()), checked("criterion", self.criterion)
+        criterion = checked("criterion", self.criterion)
+        sizes = [
+            own * holds for own, holds in zip(self._sizes().values(), ~answers.noise, strict=True)
+        ]
         most = self._in_question(self._sizes())
         first = self._draws(N_DRAWS, "to draw from", most)[0]
         numbers = other_numbers(answers, first, sizes, criterion, most)
@@ -621,11 +628,11 @@ class OMVFS(StreamSelector[FittedState]):
             named = f"The best {most:,} of {named}"
         verb = "predicts" if asked == 1 else "predict"
         of = "in all" if in_all else "per view"
-        told = f"{named} {of} {verb} the clusters of held-out rows with agreement {best}"
+        told = f"{named} {of} {verb} the clusters of held-out rows by {best}"
         if enough == asked or enough >= most < asked:
             return f"{told}."
         reach = "are enough for" if enough < asked else "reach"
-        return f"{told}; {enough:,} {reach} {there}."
+        return f"{told}; {enough:,} {reach} {there}, and more gain little."
 
     @on_one_thread
     def _budget(self, total: int) -> list[int]:

@@ -525,8 +525,8 @@ class Verdict:
         told = {view: own.agreement for view, own in self.views.items() if own.holds}
         if len(self.views) == 1:
             ((_, value),) = told.items()
-            same = f"({_two(value)}; 0 is chance, 1 perfect)"
-            return f"There is structure: held-out rows fall into the same clusters {same}."
+            found = f"There is structure: clusters of held-out rows are predicted by {_two(value)}"
+            return f"{found} (0 is chance, 1 perfect)."
         best = max(told.values())
         carry = [view for view, value in told.items() if value >= best / 2]
         little = [view for view in told if view not in carry and told[view] >= _NOTHING]
@@ -538,7 +538,8 @@ class Verdict:
                 parts.append(
                     f"{_listed(names, told)} {'adds' if len(names) == 1 else 'add'} {what}"
                 )
-        return f"{'; '.join(parts)} (agreement on held-out rows: 0 is chance, 1 perfect)."
+        how = "how well a view alone predicts the clusters of held-out rows; 0 is chance, 1 perfect"
+        return f"{'; '.join(parts)} ({how})."
 
     def _noise(self) -> str:
         noise = [view for view, own in self.views.items() if not own.holds]
@@ -558,12 +559,12 @@ class Verdict:
             return ""
         n, (share, low, high) = self.stability.n_selected, self.stability.stays
         count, least, most, one = (round(n * x) for x in (share, low, high, self.stability.as_one))
-        together = f"; {one:,} if features with |r| ≥ .9 count as one" if one > count else ""
-        named = "the 1 selected feature" if n == 1 else f"{n:,} selected features"
-        agree = f"The clusters of two samples agree by {_two(self.stability.clusters)} of 1."
+        together = f"; {one:,} if near-duplicates count as one" if one > count else ""
+        named = "1 selected feature" if n == 1 else f"{n:,} selected features"
+        agree = f"Clusters of two samples agree by {_two(self.stability.clusters)}."
         return (
-            f"{count:,} of {named} stay the same with another sample of rows ({least:,} to {most:,}"
-            f"{together}). {agree}"
+            f"{count:,} of {named} are chosen again with another sample of rows (95 % of the time "
+            f"{least:,} to {most:,}{together}). {agree}"
         )
 
     def _numbers(self) -> str:
@@ -571,10 +572,10 @@ class Verdict:
             return ""
         n = self.stability.n_selected
         named = " or ".join(f"{K:,}" for K in self.other_numbers)
-        stay = " and ".join(f"{round(n * share):,}" for share in self.other_numbers.values())
+        stay = " or ".join(f"{round(n * share):,}" for share in self.other_numbers.values())
         least = min(self.other_numbers.values())
         matters = "hardly matters" if least >= self.stability.stays.low else "matters"
-        return f"With {named} clusters, {stay} stay: the number of clusters {matters}."
+        return f"With {named} clusters {stay} are still chosen: the number of clusters {matters}."
 
     def _small(self) -> str:
         if not self.small:

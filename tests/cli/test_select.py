@@ -35,7 +35,9 @@ def test_select_writes_the_ranking_of_a_fit(folder, tmp_path, capsys):
     verdict = str(OMVFS.load(out / "model.omvfs").verdict())
     *_, steps, where = said.out.removesuffix(verdict + "\n").splitlines()
     assert where == f"All features by rank, and why: {out / 'ranking.csv'}"
-    expected = r"5 features per view predict .* agreement \.\d\d; \d+ reach \.\d\d\.$"
+    expected = (
+        r"5 features per view predict .* by \.\d\d; \d+ reach \.\d\d, and more gain little\.$"
+    )
     assert re.search(expected, verdict)
     assert steps == "Steps before learning: text: none; image: none (--prepare sets others)."
     assert said.err == ""

@@ -87,7 +87,7 @@ def test_there_is_a_verdict_by_every_criterion_with_the_same_number(criterion):
     assert said.holds
     assert said.stability.stays == found.stays
     assert 0 <= found.stays.low <= found.stays.share <= found.stays.high <= 1
-    counts = f"{round(8 * found.stays.share)} of 8 selected features stay"
+    counts = f"{round(8 * found.stays.share)} of 8 selected features are chosen again"
     assert counts in str(said)
     assert all(0 <= share <= 1 for share in said.other_numbers.values())
 

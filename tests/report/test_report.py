@@ -70,7 +70,9 @@ def test_judgements_are_those_of_the_model(model, summary):
     assert summary["stability"]["n_resamples"] == 8
     np.testing.assert_allclose(summary["stability"]["stays"], stability.stays, rtol=1e-5)
     # One number, wherever it stands.
-    assert f"{round(120 * stability.stays.share)} of 120 selected features stay" in str(verdict)
+    assert f"{round(120 * stability.stays.share)} of 120 selected features are chosen again" in str(
+        verdict
+    )
     for view in summary["features"]:
         kept = [each["often"] for each in view["features"]]
         numbers = [each["number"] for each in view["features"]]

@@ -84,7 +84,11 @@ def summarise(
         "verdict": [] if verdict is None else verdict.sentences,
         "holds": None if verdict is None else verdict.holds,
         "best": [
-            {"view": cut(view), "features": _names(selector, v, order[view][:_BEST])}
+            {
+                "view": cut(view),
+                "features": _names(selector, v, order[view][:_BEST]),
+                "noise": verdict is not None and not verdict.views[view].holds,
+            }
             for v, view in enumerate(views)
         ],
         "views": _views(selector, known, views, notes, sizes, verdict),
