@@ -27,13 +27,14 @@ WAYS = [
 ]
 
 
-def two_views(seed, n_rows, dtype=np.float64, kind=np.asarray, widths=(12, 7)):
+def two_views(seed, n_rows, dtype=np.float64, kind=np.asarray, widths=(12, 7), rest=0.2):
+    """Return rows of three kinds; of features of other kinds they have the `rest`."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(3, size=n_rows)
     blocks = {}
     for name, width in zip(("text", "image"), widths, strict=True):
         own = np.arange(width) % 3 == labels[:, np.newaxis]
-        X = (0.2 + own) * counts(rng, n_rows, width)
+        X = (rest + own) * counts(rng, n_rows, width)
         blocks[name] = kind(X.astype(dtype))
     return blocks
 

@@ -34,7 +34,8 @@ def assert_same_scores(model, other):
 @given(seed=st.integers(0, 1000), random=st.randoms(use_true_random=False))
 @few
 def test_the_order_of_columns_and_of_views_and_sparse_or_dense_do_not_matter(params, seed, random):
-    blocks = two_views(seed, 60)
+    # Clear groups: a row between two of them may fall to either by rounding.
+    blocks = two_views(seed, 60, rest=0.02)
     orders = {name: random.sample(range(X.shape[1]), X.shape[1]) for name, X in blocks.items()}
     names = random.sample(list(blocks), 2)
     model = fitted(blocks, **params)

@@ -46,7 +46,7 @@ class Labels(NamedTuple):
 def labels_of(X: Any) -> Labels:
     """Return what the columns and rows of a block are called, without a look at its values."""
     if _is_annotated(X):
-        return Labels(checked_names(tuple(X.var_names)), X.obs_names)
+        return Labels(checked_names(tuple(X.var_names.tolist())), X.obs_names)
     if (frame := frame_of(X)) is None:
         return Labels()
     return Labels(checked_names(tuple(frame.columns)), nw.maybe_get_index(frame))

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.model.arrays import Block, column_sums, dense, squared_entries
+from omvfs.model.arrays import Block, column_sums, dense, in_faster_kind, squared_entries
 from omvfs.model.sums import ViewSums, indicator
 
 FloatArray = NDArray[np.float64]
@@ -133,7 +133,8 @@ def mean_separation(
     # Rows of the sample leave their clusters in the old proportions, and enter the new ones.
     enter = weights[:, np.newaxis] * (is_in - indicator(before, view.n_clusters) @ shares)
     mean, between = view.mean, np.empty_like(total)
-    columns = X.tocsc() if sp.issparse(X) else X
+    fast = in_faster_kind(X)
+    columns, enter = (fast.tocsc(), enter) if sp.issparse(fast) else (fast, enter.astype(X.dtype))
     for start in range(0, len(total), _AT_ONCE):
         own = slice(start, start + _AT_ONCE)
         # Σ n_k / N (mean_k − mean)² = Σ mean_k² n_k / N − mean²
