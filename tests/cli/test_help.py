@@ -69,7 +69,7 @@ def test_options_are_by_default_what_the_parameters_are():
     own = OMVFS().get_params()
     options = {_OTHERWISE.get(each.name, each.name): each for each in COMMANDS["select"].params}
     shared = options.keys() & own.keys()
-    assert len(shared) == 10
+    assert len(shared) == 11
     assert options["random_state"].default == 0
     assert options["prepare"].default == [own["prepare"]]
     for name in shared - {"random_state", "prepare"}:

@@ -33,6 +33,7 @@ def place(tmp_path, monkeypatch):
     Path("odd.jsonl").write_text(json.dumps({"text": ["a"], "label": True}) + "\n")
     scipy.io.savemat("uneven.mat", {"a": np.eye(5), "b": np.eye(4)})
     np.save("narrow.npy", np.zeros((5, 0)))
+    Path("wide.csv").write_text("a,b_c\n1,2\n2,4\n")
     Path("words.txt").write_text("cat\n")
     Path("folder").mkdir()
     np.save("folder/view_0_x.npy", X)
@@ -90,6 +91,13 @@ CASES = {
     "info mixed.parquet --key id --join left": "left",
     "info x.npy --layer raw": "No input has a layer 'raw': only .h5ad and .h5mu have layers.",
     "info uneven.mat": "a 5, b 4.",
+    "info x.npy --views prefix:_": "No input has columns to split by views='prefix:_'",
+    "info folder --views prefix:_": "No input has columns to split by views='prefix:_'",
+    "info wide.csv --views suffix": "Got views='suffix'; expected 'prefix', 'prefix:_'",
+    "info wide.csv --views prefix:_": "has columns called 'view_feature' and others: 'a'. Leave",
+    "info wide.csv --views prefix:_:2": "has no columns called 'view_part_feature', but",
+    "info wide.csv --drop z*": "No input has 'z*' to leave out",
+    "list done/model.omvfs --at-least 2": "--at-least: Got 2; expected at most 1",
     "info narrow.npy": "has no columns.",
     "info text.parquet --drop class --drop other": "'other'",
     "select x.npy -k 4 -o done --resume": "n_clusters=3",

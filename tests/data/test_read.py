@@ -63,7 +63,10 @@ def test_a_bad_split_is_refused():
         ({"a": lambda X: [X.shape[1]]}, r"View 'a' has columns \[5\], but X has 5 features"),
         ({"a": lambda X: []}, r"View 'a' has columns \[\]; expected at least one index"),
         ("prefix", 'views="prefix", but X has no column names.*set_output'),
-        ("suffix", "Got views='suffix'; expected 'prefix', widths, or columns by view name"),
+        *(
+            (odd, f"Got views='{odd}'; expected 'prefix', 'prefix:_' or 'prefix:_:2'.*, widths, or")
+            for odd in ("suffix", "prefix:", "prefix:_:", "prefix:_:0", "prefix:_:two", "prefix_2")
+        ),
     ]:
         with pytest.raises(ValueError, match=message):
             as_views(np.ones((2, 5)), views=views)
@@ -119,6 +122,29 @@ def test_columns_without_a_prefix_are_named():
         said = rf"not called \"view__feature\": '{odd}'\. Leave them out"
         with pytest.raises(ValueError, match=said):
             as_views(named([*NAMES, odd]), views="prefix")
+
+
+PROFILE = ["Cells_AreaShape_Area", "Nuclei_Texture_Contrast_DNA_3_0", "Cells_Texture_Gabor_ER"]
+
+
+def test_a_split_may_say_what_stands_between_and_of_how_many_parts_a_view_is():
+    for split, expected in [
+        ("prefix:_", {"Cells": [0, 2], "Nuclei": [1]}),
+        ("prefix:_:2", {"Cells_AreaShape": [0], "Nuclei_Texture": [1], "Cells_Texture": [2]}),
+        ("prefix:Area", {"Cells_": [0]}),
+    ]:
+        frame = named(PROFILE[: 1 if split == "prefix:Area" else 3])
+        views = as_views(frame, views=split)
+        # Names stay whole: they are those of the columns.
+        assert {view: list(own) for view, own in views.feature_names.items()} == {
+            view: [PROFILE[j] for j in own] for view, own in expected.items()
+        }
+    with pytest.raises(
+        ValueError, match=r"not called \"view_part_feature\": 'Cells_Count'\. Leave"
+    ):
+        as_views(named([*PROFILE, "Cells_Count"]), views="prefix:_:2")
+    split = ColumnSum(views="prefix:_", n_features_per_view=1).fit(named(PROFILE))
+    assert set(split.get_feature_names_out()) < set(PROFILE)
 
 
 BY_TYPE = {

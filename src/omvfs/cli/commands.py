@@ -3,9 +3,10 @@
 import contextlib
 import logging
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,7 @@ from omvfs.cli.output import (
     figures,
     figures_of_columns,
     leaving_no_folder,
+    list_selected,
     named,
     no_rows,
     remarked,
@@ -107,6 +109,7 @@ def info(
         int, typer.Option(min=1, metavar="N", help="Look at the first N rows only.")
     ] = 10_000,
     view: opt.View = None,
+    views: opt.SplitBy = None,
     drop: opt.Drop = None,
     key: opt.Key = None,
     join: opt.Join = None,
@@ -121,15 +124,17 @@ def info(
 
     with _opened(Reading.of(context)) as source:
         total = source.n_rows
-        views = mark_missing(next(chunks_of(source, inputs, rows)).views)
+        found = mark_missing(next(chunks_of(source, inputs, rows)).views)
     if source.table is not None:
         show_table(figures_of_columns(source.table), ["column", *COLUMNS_OF_TABLE])
-    show_table(figures(views), COLUMNS)
+    show_table(figures(found), COLUMNS)
     known = "unknown" if total is None else f"{total:,}"
-    say(f"{known} rows; figures of the first {len(views):,}.")
-    for sentence in remarks(views):
+    say(f"{known} rows; figures of the first {len(found):,}.")
+    for sentence in remarks(found):
         say(sentence)
     options = [part for each in column or () for part in ("--column", each)]
+    options += [part for each in drop or () for part in ("--drop", each)]
+    options += ["--views", views] if views else []
     options += ["--delimiter", delimiter] if delimiter else []
     say(f"Next: {shlex.join(['omvfs', 'select', *inputs, *options, '-o', 'out'])}")
 
@@ -147,6 +152,7 @@ def select(
     write_data: opt.WriteData = False,
     with_report: opt.WithReport = False,
     view: opt.View = None,
+    views: opt.SplitBy = None,
     drop: opt.Drop = None,
     key: opt.Key = None,
     join: opt.Join = None,
@@ -169,6 +175,7 @@ def select(
     checkpoint_every: opt.CheckpointEvery = 50,
     resume: opt.Resume = False,
     overwrite: opt.Overwrite = False,
+    listed: opt.Listed = False,
     status: opt.StatusPath = None,
     config: opt.Config = None,
 ) -> None:
@@ -236,9 +243,12 @@ def select(
     for each in about.get("damaged", ()):
         say(f"Left out {each['part']}: {each['why']}", err=True)
     asked = is_given(context, "clusters")
-    summarise(result.selector, chosen, to, warned, asked_clusters=asked, wrote_data=write_data)
-    if with_report:
-        say(f"Report: {to / PAGE}")
+    with redirect_stdout(sys.stderr) if listed else nullcontext():
+        summarise(result.selector, chosen, to, warned, asked_clusters=asked, wrote_data=write_data)
+        if with_report:
+            say(f"Report: {to / PAGE}")
+    if listed:
+        list_selected([result.selector])
 
 
 @app.command(cls=Grouped)
@@ -250,6 +260,7 @@ def transform(
     features: opt.Features = None,
     total: opt.Total = None,
     view: opt.View = None,
+    views: opt.SplitBy = None,
     drop: opt.Drop = None,
     key: opt.Key = None,
     join: opt.Join = None,
@@ -325,6 +336,7 @@ def rank(
     total: opt.Total = None,
     out: opt.ResultsOut = Path("out"),
     overwrite: opt.Overwrite = False,
+    listed: opt.Listed = False,
 ) -> None:
     """Write the ranking of a model, as a run does at its end.
 
@@ -350,7 +362,37 @@ def rank(
             if overwrite:
                 remove_stale(here)
             to.publish(*WRITTEN)
-    summarise(selector, chosen, to)
+    with redirect_stdout(sys.stderr) if listed else nullcontext():
+        summarise(selector, chosen, to)
+    if listed:
+        list_selected([selector])
+
+
+@app.command("list", cls=Grouped)
+def list_features(
+    context: typer.Context,
+    models: Annotated[
+        list[Path], typer.Argument(metavar="MODEL", help="Files model.omvfs of runs, or merged.")
+    ],
+    features: opt.Features = None,
+    total: opt.Total = None,
+    at_least: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Features that so many models select are enough."),
+    ] = None,
+) -> None:
+    """Print the names of the selected features.
+
+    Of several models, such as one a plate, these are the features that all of them select. How
+    many of each view they are is said on standard error. A model selects as many features as its
+    run was asked for, or as -n or --total say.
+    """
+    if at_least is not None and at_least > len(models):
+        raise typer.BadParameter(
+            f"Got {at_least}; expected at most {len(models)}, the number of models.",
+            param_hint="--at-least",
+        )
+    list_selected([_loaded(context, model) for model in models], at_least)
 
 
 @app.command(cls=Grouped)
@@ -395,6 +437,7 @@ def convert(
     inputs: opt.Inputs,
     out: opt.Out,
     view: opt.View = None,
+    views: opt.SplitBy = None,
     drop: opt.Drop = None,
     key: opt.Key = None,
     join: opt.Join = None,

@@ -182,6 +182,7 @@ class Reading:
 
     inputs: Sequence[str]
     view: Sequence[str] | None = None
+    views: str | None = None
     key: str | None = None
     join: str | None = None
     drop: Sequence[str] | None = None
@@ -246,6 +247,7 @@ class Reading:
             "new_features": new_features,
             "columns": kinds_of(self.column or ()),
             "delimiter": self.delimiter,
+            "split_by": self.views or "prefix",
         }
 
 
@@ -288,12 +290,14 @@ def known_words(given: Sequence[str]) -> "Schema":
 # What `--help` says of the options.
 _TEXTS = {
     "view": "Read this view only; repeat it for more.",
+    "views": "How columns of a table tell their view: prefix (view__feature, the default), "
+    "prefix:_ (view_feature) or prefix:_:2 (a view of two parts, as in Cells_Texture_Contrast).",
     "key": "Column by which the rows of several files are matched; a file that is not sorted by "
     "it is held in memory. A row missing from one file lacks the views of that file.",
     "join": "With --key: outer, rows that any file has; or inner, rows that all files have.",
-    "drop": "Column to leave out, such as a label; repeat it for more.",
+    "drop": "Column to leave out, such as a label; of a table also 'pattern*'; repeat it for more.",
     "keep": "Column that is not learned from but written with the rows, such as a label or an "
-    "id; repeat it for more.",
+    "id; of a table also 'pattern*'; repeat it for more.",
     "column": "What a column of a table is, if not what it looks like: zip=category; or number, "
     "text, parts (of a date), drop. Repeat it for more.",
     "delimiter": "What stands between the values of CSV, if not what it looks like: ';', tab.",
@@ -329,6 +333,7 @@ _TEXTS = {
     "resume": "Go on with the run that was stopped in this folder; if there is none, begin.",
     "overwrite": "Replace the results that are in this place.",
     "write-data": "Also write all rows with the selected features only, to FOLDER/data.",
+    "list": "Print the names of the selected features, one a line, and all else to standard error.",
     "report": "Also write a page on what was learned, to FOLDER/report.html, at every checkpoint "
     "and at the end; an open one reloads itself until then.",
     "status": "Tell programs where the run stands: a small JSON file that is replaced as it goes.",
@@ -397,6 +402,7 @@ PageOut = Annotated[
 ]
 Repeated = list[str] | None
 View = Annotated[Repeated, _option(DATA, "view", "NAME")]
+SplitBy = Annotated[str | None, _option(DATA, "views", "HOW")]
 Key = Annotated[str | None, _option(DATA, "key", "NAME")]
 Join = Annotated[str | None, _option(DATA, "join", "HOW")]
 Drop = Annotated[Repeated, _option(DATA, "drop", "NAME")]
@@ -430,6 +436,7 @@ CheckpointEvery = Annotated[int, _option(RUNS, "checkpoint-every", "N", min=1)]
 Resume = Annotated[bool, _option(RUNS, "resume")]
 Overwrite = Annotated[bool, _option(RUNS, "overwrite")]
 WriteData = Annotated[bool, _option(RUNS, "write-data")]
+Listed = Annotated[bool, _option(RUNS, "list")]
 WithReport = Annotated[bool, _option(RUNS, "report")]
 StatusPath = Annotated[Path | None, _option(RUNS, "status", "FILE")]
 Config = Annotated[

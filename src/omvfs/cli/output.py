@@ -10,6 +10,7 @@ import shlex
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -300,6 +301,29 @@ def summarise(
     say(f"All features by rank, and why: {out / 'ranking.csv'}")
     for sentence in selector.verdict().sentences:
         say(sentence)
+
+
+def list_selected(selectors: Sequence["OMVFS"], at_least: int | None = None) -> None:
+    """Print the names of the features that all selectors select, or some; say how many there are.
+
+    The best of the first selector come first. Names that several views have are told with theirs.
+    """
+    from omvfs.data.schema import shown
+
+    there: dict[str, dict[str, None]] = {}
+    times: Counter[tuple[str, str]] = Counter()
+    for each in selectors:
+        for view, support in each.view_support_.items():
+            there.setdefault(view, {}).update(dict.fromkeys(each.schema_.names_of(view)))
+            times.update((view, name) for name in each.top_features(view, int(support.sum())))
+    views_of = Counter(name for names in there.values() for name in names)
+    needed = len(selectors) if at_least is None else at_least
+    kept = [pair for pair, n in times.items() if n >= needed]
+    for view, name in kept:
+        typer.echo(shown(name if views_of[name] == 1 else f"{view}__{name}"))
+    counted = Counter(view for view, _ in kept)
+    for view, names in there.items():
+        say(f"{view}: {counted[view] or 'none'} of {len(names):,} kept", err=True)
 
 
 def _changes(selector: "OMVFS") -> str:

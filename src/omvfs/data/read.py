@@ -36,6 +36,7 @@ from omvfs.data.schema import (
     Names,
     NewFeatures,
     Schema,
+    by_prefix,
     check_view_names,
     listed,
     own_names,
@@ -79,10 +80,12 @@ def as_views(
         list of mappings, ``[{"cat": 2.0}, {}, None]``: the second has nothing in it, the
         third lacks the view. They are one X, or a view among others.
     views : "prefix", sequence of int, or mapping of str to columns, default=None
-        How to split one 2-D X: by column names ``view__feature``, by the widths of consecutive
-        views, or by view name the columns as indices, slice, boolean mask, column names, or a
-        callable that finds them in X, such as scikit-learn's `make_column_selector`. By default X
-        is one view, named ``X``. Every column must be in one view.
+        How to split one 2-D X: by column names ``view__feature`` (``"prefix:_"`` by
+        ``view_feature``, ``"prefix:_:2"`` by the first two parts of names, which stay whole); by
+        the widths of consecutive views; or by view name the columns as indices, slice, boolean
+        mask, column names, or a callable that finds them in X, such as scikit-learn's
+        `make_column_selector`. By default X is one view, named ``X``. Every column must be in one
+        view.
         A ``view__`` that all features of a view begin with is no part of their names.
     like : Schema, default=None
         Schema of an earlier batch, which this one must match. Views of the same names in another
@@ -330,22 +333,19 @@ def depends_on_x(views: Columns | None) -> bool:
 
 def _by_prefix(views: str, X: Any) -> dict[str, Any]:
     """Return the columns of each view by what they are called."""
-    if views != "prefix":
-        raise ValueError(
-            f"Got views={views!r}; expected 'prefix', widths, or columns by view name."
-        )
+    _, example = by_prefix(views)
     if (names := labels_of(X).names) is None:
         raise ValueError(
-            'Got views="prefix", but X has no column names; expected names "view__feature". '
+            f'Got views="{views}", but X has no column names; expected names "{example}". '
             'Pass a data frame, as ColumnTransformer gives by set_output(transform="pandas").'
         )
     found: dict[str | None, list[int]] = {}
     for column, name in enumerate(names):
-        found.setdefault(view_of(name), []).append(column)
+        found.setdefault(view_of(name, views), []).append(column)
     if odd := [names[j] for j in found.pop(None, [])]:
         more = f" and {len(odd) - 5:,} more" if len(odd) > 5 else ""
         raise ValueError(
-            f'Got views="prefix", but X has columns that are not called "view__feature": '
+            f'Got views="{views}", but X has columns that are not called "{example}": '
             f"{listed(odd[:5])}{more}. Leave them out or rename them; of a ColumnTransformer, "
             "keep verbose_feature_names_out=True."
         )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,20 +17,41 @@ def as_names(names: Iterable[str]) -> Names:
     return np.array(list(names), dtype=object)
 
 
-Columns: TypeAlias = Literal["prefix"] | Sequence[int] | Mapping[str, Any]
+# "prefix", with what stands between, and of how many parts a view is: "prefix:_:2".
+Columns: TypeAlias = str | Sequence[int] | Mapping[str, Any]
 
-_CALLED = re.compile("(.+?)__(.+)", re.DOTALL)
+
+@cache
+def by_prefix(views: str) -> tuple[re.Pattern[str], str]:
+    """Return how columns are called that begin with their view: what they match, and an example.
+
+    Examples
+    --------
+    >>> by_prefix("prefix")[1], by_prefix("prefix:_:2")[1]
+    ('view__feature', 'view_part_feature')
+    """
+    asked = re.fullmatch("prefix(?::([^:]+)(?::([1-9]))?)?", views)
+    if asked is None:
+        raise ValueError(
+            f"Got views={views!r}; expected 'prefix', 'prefix:_' or 'prefix:_:2' (what stands "
+            "between, and of how many parts a view is), widths, or columns by view name."
+        )
+    sign, more = asked[1] or "__", int(asked[2] or 1) - 1
+    pattern = f"(.+?(?:{re.escape(sign)}.+?){{{more}}}){re.escape(sign)}(.+)"
+    return re.compile(pattern, re.DOTALL), sign.join(["view", *["part"] * more, "feature"])
 
 
-def view_of(name: str) -> str | None:
+def view_of(name: str, views: str = "prefix") -> str | None:
     """Return the view of a column that is called ``view__feature``, None if it is not.
 
     Examples
     --------
     >>> view_of("text__cat"), view_of("text__cat__s"), view_of("cat"), view_of("__cat")
     ('text', 'text', None, None)
+    >>> view_of("Cells_Texture_Gabor_ER", "prefix:_:2"), view_of("Cells_Count", "prefix:_:2")
+    ('Cells_Texture', None)
     """
-    called = _CALLED.fullmatch(name)
+    called = by_prefix(views)[0].fullmatch(name)
     return called[1] if called else None
 
 

@@ -20,7 +20,7 @@ from omvfs.formats.combined import Appended, Join, Joined, SideBySide
 from omvfs.formats.files import File, errors_of_storage, without_secrets
 from omvfs.formats.numpy_files import FolderSource, FolderWriter
 from omvfs.formats.registry import FORMATS, load
-from omvfs.formats.source import NOTHING, ReadOptions, Source, SourceError, is_text
+from omvfs.formats.source import NOTHING, ReadOptions, Source, SourceError, is_text, matching
 from omvfs.formats.text_files import (
     STANDARD_INPUT,
     JsonStream,
@@ -171,6 +171,7 @@ def open_source(
     new_features: NewFeatures = "error",
     columns: Any = None,
     delimiter: str | None = None,
+    split_by: str = "prefix",
 ) -> Source:
     """Open files for reading by chunks.
 
@@ -198,10 +199,12 @@ def open_source(
         With a key: rows whose keys any of them has, which lack the views of the others; or only
         those that all have, whatever views are read.
     drop : sequence of str, default=()
-        Columns of tables, values of JSON Lines and MATLAB variables to leave out, such as labels.
+        Columns of tables, values of JSON Lines and MATLAB variables to leave out, such as labels;
+        of tables also patterns, such as ``Metadata_*``.
     keep : sequence of str, default=()
         Columns of tables and values of JSON Lines that are no features and go along with the rows,
-        such as labels: `Chunk.kept`. Those of CSV are text, as it is written.
+        such as labels: `Chunk.kept`. Those of CSV are text, as it is written. Of tables also
+        patterns.
     tokenize : sequence of str, default=()
         Views of JSON Lines that are texts, whose words are counted: lower-cased runs of two or more
         letters, digits or underscores, as scikit-learn's `CountVectorizer` has them.
@@ -219,6 +222,8 @@ def open_source(
         Kinds of columns of tables, see `omvfs.data.table`; or the table that a model has learned.
     delimiter : str, default=None
         What stands between the values of CSV: one sign, or "tab"; by default the first lines tell.
+    split_by : str, default="prefix"
+        How columns of tables begin that tell their view: as `views` of `as_views`, if that is text.
 
     Returns
     -------
@@ -249,6 +254,7 @@ def open_source(
         new_features,
         columns or None,
         delimiter,
+        split_by,
     )
     given = [read_input(each) for each in inputs]
     files = [file for each in given for file in each.files]
@@ -256,6 +262,10 @@ def open_source(
         raise SourceError(f"No input has a layer {layer!r}: only .h5ad and .h5mu have layers.")
     if delimiter is not None and not any(file.ending in (".csv", ".tsv", "") for file in files):
         raise SourceError(f"No input has a delimiter {delimiter!r}: only .csv and .tsv have one.")
+    if split_by != "prefix" and not any(
+        f.text == "-" or f.format.module == "tables" for f in files
+    ):
+        raise SourceError(f"No input has columns to split by views={split_by!r}: only tables have.")
     if len(given) == 1 and given[0].folder is not None:
         if key is not None:
             raise SourceError(f"Folder {given[0].folder} has no column {key!r} to align rows by.")
@@ -345,7 +355,7 @@ def _check_columns(parts: Iterable[Source], given: Any) -> None:
 def _check_dropped(parts: Iterable[Source], drop: Sequence[str]) -> None:
     """Refuse to leave out what is nowhere."""
     there = frozenset[str]().union(*(part.dropped for part in parts))
-    if unknown := [name for name in drop if name not in there]:
+    if unknown := [name for name in drop if not matching([name], there)]:
         raise SourceError(
             f"No input has {listed(unknown)} to leave out; expected columns of tables, values of "
             "JSON Lines or MATLAB variables. Correct the names: drop=[...] (--drop NAME)."
@@ -354,7 +364,7 @@ def _check_dropped(parts: Iterable[Source], drop: Sequence[str]) -> None:
 
 def _check_kept(source: Source, options: ReadOptions) -> None:
     """Refuse to keep what no row has, and to take for texts what no view is."""
-    if unknown := [name for name in options.keep if name not in source.kept]:
+    if unknown := [name for name in options.keep if not matching([name], source.kept)]:
         raise SourceError(
             f"No input that is read has {listed(unknown)} to keep; expected columns of tables or "
             "values of JSON Lines. Correct the names: keep=[...] (--keep NAME)."

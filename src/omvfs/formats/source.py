@@ -1,8 +1,10 @@
 """Sources: rows of named views, read in order, from wherever a cursor says."""
 
+import fnmatch
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from omvfs.data.blocks import Block
 from omvfs.data.read import as_views, rechunk
-from omvfs.data.schema import NewFeatures, Schema, listed
+from omvfs.data.schema import NewFeatures, Schema, by_prefix, listed
 from omvfs.data.views import Views
 from omvfs.parameters import whole
 
@@ -45,8 +47,11 @@ class ReadOptions:
     columns: Any = None
     # What stands between the values of CSV; by default its first lines tell.
     delimiter: str | None = None
+    # How columns of a table begin that tell their view, as `as_views` has it.
+    split_by: str = "prefix"
 
     def __post_init__(self) -> None:
+        by_prefix(self.split_by)
         if twice := [name for name in self.keep if name in self.drop]:
             raise SourceError(
                 f"Got {listed(twice)} to leave out and to keep; expected one of these."
@@ -396,6 +401,18 @@ def objects(values: Sequence[Any]) -> NDArray[Any]:
     for i, value in enumerate(values):
         found[i] = value
     return found
+
+
+def matching(given: Iterable[str], there: Collection[str]) -> list[str]:
+    """Return the names that are there of those that are given, also by patterns: ``Metadata_*``.
+
+    Examples
+    --------
+    >>> matching(["b", "a*"], ["a1", "a2", "b", "c"])
+    ['b', 'a1', 'a2']
+    """
+    found = ([each] if each in there else fnmatch.filter(there, each) for each in given)
+    return list(dict.fromkeys(chain.from_iterable(found)))
 
 
 def some(names: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pyarrow import csv, ipc, parquet
 
 from omvfs.data.blocks import Block
-from omvfs.data.schema import Schema, listed, view_of
+from omvfs.data.schema import Schema, by_prefix, listed, view_of
 from omvfs.data.table import LOOKED_AT, USED
 from omvfs.data.table import Table as Columns
 from omvfs.data.views import Views
@@ -32,6 +32,7 @@ from omvfs.formats.source import (
     Source,
     SourceError,
     fewer_rows,
+    matching,
     named,
     objects,
     row_of,
@@ -532,8 +533,8 @@ def is_long(names: Iterable[str]) -> bool:
 class TableSource(FileSource):
     r"""Views in one table, a column a feature.
 
-    A column called ``view__feature`` belongs to that view; if none is called so, all columns are
-    one view. The index of a pandas frame is no feature.
+    A column called ``view__feature``, or as `split_by` says, belongs to that view; if none is
+    called so, all columns are one view. The index of a pandas frame is no feature.
 
     Parameters
     ----------
@@ -557,10 +558,14 @@ class TableSource(FileSource):
         # Of a table with columns that are no numbers, those that are read as they are written.
         self._as_written: list[str] = []
         with reading(self._file):
-            there = frozenset(self._table.columns.names)
+            there = self._table.columns.names
             self.may_be_keys = frozenset(c.name for c in self._table.columns if is_key(c.type))
-            self.dropped = frozenset(options.drop) & there
-            self.kept = {name: self._table.type_of(name) for name in options.keep if name in there}
+            self.dropped = frozenset(matching(options.drop, there))
+            self.kept = {
+                name: self._table.type_of(name)
+                for name in matching(options.keep, there)
+                if name not in self._keys
+            }
             self._columns = self._by_view(view)
         features = tuple(
             tuple(name.removeprefix(f"{view}__") for name in names)
@@ -679,7 +684,9 @@ class TableSource(FileSource):
 
     def as_table(self) -> Any:
         """Take the columns for those of a table, whatever they are; see `Source.as_table`."""
-        if self.table is None and not any(map(view_of, self.header or ())):
+        if self.table is None and not any(
+            view_of(c, self._options.split_by) for c in self.header or ()
+        ):
             self._columns = self._look_at(sorted(self.header or ()))
         return self.table
 
@@ -691,6 +698,7 @@ class TableSource(FileSource):
     def _by_view(self, view: str) -> dict[str, list[str]]:
         """Return the columns of every view that is to be read."""
         arrow, options = self._table.columns, self._options
+        split_by, plain = options.split_by, options.split_by == "prefix"
         if len(set(arrow.names)) < len(arrow.names):
             raise SourceError(f"{self._file} has two columns of the same name.")
         for key in self._keys:
@@ -703,7 +711,7 @@ class TableSource(FileSource):
                 )
         aside = {*self._keys, *self.dropped, *self.kept, *index_of(arrow)}
         names = [name for name in arrow.names if name not in aside]
-        called = {name: own for name in names if (own := view_of(name)) is not None}
+        called = {name: own for name in names if (own := view_of(name, split_by)) is not None}
         odd = [name for name in names if name not in called]
         asked = options.views is not None and not set(options.views).isdisjoint(called.values())
         mixed = any(not is_number(arrow.field(name).type) for name in names)
@@ -714,11 +722,12 @@ class TableSource(FileSource):
             self._options = options = replace(options, columns=known)
         elif known is not None:
             known = known.keys() & {*names}
-        if known or (mixed and not called and not learned):
+        if plain and (known or (mixed and not called and not learned)):
             return self._look_at(names)
-        if called and odd and options.schema is None and not asked:
+        if odd and (called or not plain) and options.schema is None and not asked:
+            has = "columns called {!r} and" if called else "no columns called {!r}, but"
             raise SourceError(
-                f"{self._file} has columns called 'view__feature' and others: {some(odd)}. Leave "
+                f"{self._file} has {has.format(by_prefix(split_by)[1])} others: {some(odd)}. Leave "
                 "those out by their names: drop=[...] (--drop NAME); or carry them along: "
                 "keep=[...] (--keep NAME); or name the key of the rows: key=... (--key NAME)."
             )
@@ -969,11 +978,12 @@ def open_reader(file: File, view: str, options: ReadOptions) -> Source:
     table = open_table(file, options.delimiter)
     with reading(file):
         names = set(table.columns.names)
-        data = names - index_of(table.columns) - {*options.drop, *options.keep}
+        aside = matching((*options.drop, *options.keep), names)
+        data = names - index_of(table.columns) - {*aside}
     if options.key is not None or not is_long(data):
         return TableSource(table, view, options)
     source = LongSource(table, view, schema=options.schema)
-    source.dropped = frozenset(options.drop) & names
+    source.dropped = frozenset(matching(options.drop, names))
     return source
 
 
