@@ -132,7 +132,7 @@ $(SCVERSE_STAMP): pyproject.toml constraints.txt constraints-scverse.txt
 	rm -rf .venv-scverse
 	$(PYTHON12) -m venv .venv-scverse
 	.venv-scverse/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-scverse.txt hatchling editables
-	.venv-scverse/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-scverse.txt --no-build-isolation -e '.[scverse,files,test]' scanpy xarray dask
+	.venv-scverse/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-scverse.txt --no-build-isolation -e '.[scverse,files,test]' scanpy scikit-misc xarray dask
 	touch $@
 
 $(MINIMUM_STAMP): pyproject.toml constraints.txt constraints-minimum.txt

@@ -69,7 +69,7 @@ def test_a_mudata_is_ranked_as_its_arrays_are(backed, shuffled, tmp_path):
     mdata = planted(shuffled)
     model = expected(mdata)
     own = opened(mdata, tmp_path) if backed else mdata
-    scverse.select(own, n_top=[5, 12], **FEW)
+    scverse.select(own, n_top=[5, 12], clusters=True, **FEW)
     for view, scores in model.view_scores_.items():
         var = own[view].var
         np.testing.assert_array_equal(var["omvfs_score"], scores)
@@ -93,11 +93,14 @@ def test_an_anndata_is_one_view(backed, form, tmp_path):
     if backed:
         adata.write_h5ad(tmp_path / "cells.h5ad")
         own = ad.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    if backed and form is sp.csc_matrix:
-        with pytest.raises(ValueError, match=r"'X' is stored as csc on disk.*tocsr"):
-            scverse.select(own, n_top=5, **FEW)
-        return
-    found = scverse.select(own, n_top=5, **FEW)
+    by_columns = backed and form is sp.csc_matrix
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = scverse.select(own, n_top=5, clusters=True, **FEW)
+    told = [str(each.message) for each in told if "by columns" in str(each.message)]
+    assert [each.startswith("Modality 'X' is stored by columns (csc)") for each in told] == (
+        [True] if by_columns else []
+    )
     np.testing.assert_array_equal(own.var["omvfs_score"], model.scores_)
     np.testing.assert_array_equal(own.obs["omvfs_cluster"].astype(int), model.labels_)
     # What is returned goes on with AnnData.
@@ -122,7 +125,7 @@ def test_no_matrix_is_loaded(tmp_path, monkeypatch):
     monkeypatch.setattr(kind, "__getitem__", lambda X, at: read.append(at) or taken(X, at))
     monkeypatch.setattr(kind, "to_memory", lambda X: pytest.fail("All of it was read."))
     scverse.select(own, n_top=5, **FEW)
-    assert len(read) == 2 * N / 50
+    assert len(read) == N / 50
     assert max(at.stop - at.start for at in read) == 50
 
 
@@ -142,13 +145,71 @@ def test_a_layer_is_read_in_the_place_of_x(tmp_path):
 
 def test_what_tells_is_ranked_first():
     mdata = planted()
-    scverse.select(mdata, n_top={"rna": 9, "protein": 3}, key_added="mine", **FEW)
-    assert set(mdata["rna"].var) == {"mine_rank", "mine_score", "mine_selected"}
+    scverse.select(mdata, n_top={"rna": 9, "protein": 3}, key_added="mine", clusters=True, **FEW)
+    assert set(mdata["rna"].var) == {"mine_rank", "mine_score", "mine_selected", "mine_why"}
     assert mdata["rna"].var["mine_selected"].to_numpy().nonzero()[0].tolist() == list(range(9))
     assert mdata["protein"].var["mine_selected"].to_numpy().nonzero()[0].tolist() == [0, 1, 2]
     assert "mine" in mdata.uns
     table = pd.crosstab(mdata.obs["kind"], mdata.obs["mine_cluster"])
     assert table.max(axis=1).sum() > 0.95 * N
+
+
+def test_every_form_of_the_same_cells_has_the_same_selection(tmp_path):
+    dense = planted()["rna"].X.toarray()
+    names = [f"cell{i}" for i in range(N)]
+    made = {kind.__name__: kind(dense) for kind in (np.asarray, sp.csr_matrix, sp.csc_matrix)}
+    made |= {"csr_array": sp.csr_array(dense), "csc_array": sp.csc_array(dense)}
+    columns = {}
+    for name, X in made.items():
+        cells = annotated(X, names, "g")
+        columns[name] = scverse.select(cells, n_top_genes=9, inplace=False, **FEW)
+        assert cells.var.empty
+        assert not cells.uns
+        cells.write_h5ad(tmp_path / f"{name}.h5ad")
+        own = ad.read_h5ad(tmp_path / f"{name}.h5ad", backed="r")
+        columns[f"{name}, backed"] = scverse.select(own, n_top_genes=9, inplace=False, **FEW)
+    first, *others = columns.values()
+    for other in others:
+        pd.testing.assert_frame_equal(other, first, rtol=1e-4)
+    ranks = [each["omvfs_rank"].tolist() for each in columns.values()]
+    assert all(each == ranks[0] for each in ranks)
+
+
+def test_a_model_that_read_files_annotates_what_is_analysed():
+    adata = planted()["rna"]
+    model = OMVFS(**FEW)
+    for start in range(0, N, 100):
+        model.partial_fit(adata[start : start + 100].copy())
+    scverse.annotate(adata, model, n_top=9, highly_variable=True)
+    assert adata.var["highly_variable"].to_numpy().nonzero()[0].tolist() == list(range(9))
+    assert sorted(adata.var["highly_variable_rank"]) == list(range(1, GENES + 1))
+    # In another order of cells: the same selection.
+    one = scverse.select(adata[::-1].copy(), n_top=9, inplace=False, **FEW)
+    assert one["omvfs_selected"].tolist() == adata.var["omvfs_selected"].tolist()
+    with pytest.raises(ValueError, match="Modality 'X' has other features than the model"):
+        scverse.annotate(adata[:, ::-1].copy(), model)
+    with pytest.raises(ValueError, match="Modality 'rna' has other features than the model"):
+        scverse.annotate(planted(), model)
+
+
+def test_a_sentence_tells_why_a_gene_is_selected():
+    mdata = planted()
+    model = scverse.select(mdata, n_top=5, **FEW)
+    var = mdata["rna"].var.sort_values("omvfs_rank")
+    for rank_of, (gene, why) in enumerate(var["omvfs_why"].head(5).items(), start=1):
+        assert why == model.explain("rna", gene).why
+        assert why.startswith(f"`{gene}` ")
+        assert f"rank {rank_of} of 40" in why
+    assert (var["omvfs_why"].iloc[5:] == "").all()
+
+
+def test_a_dict_of_anndata_is_as_good_as_mudata():
+    mdata, parts = planted(), {name: each.copy() for name, each in planted().mod.items()}
+    model = scverse.select(mdata, n_top=5, **FEW)
+    other = scverse.select(parts, n_top=5, **FEW)
+    for view, each in parts.items():
+        np.testing.assert_array_equal(each.var["omvfs_rank"], mdata[view].var["omvfs_rank"])
+    assert other.n_samples_seen_ == model.n_samples_seen_ == N
 
 
 def with_batches():
@@ -166,7 +227,7 @@ def with_batches():
 
 def test_batches_are_ranked_by_themselves_and_put_together():
     mdata = with_batches()
-    model = scverse.select(mdata, n_top=9, batch_key="lane", **FEW)
+    model = scverse.select(mdata, n_top=9, batch_key="lane", clusters=True, **FEW)
     in_a = mdata.obs["lane"] == "a"
     parts = [expected(mdata[rows].copy()) for rows in (in_a, ~in_a)]
     ranks = np.stack([rank(part.view_scores_["rna"]) for part in parts])
@@ -184,7 +245,9 @@ def test_batches_are_ranked_by_themselves_and_put_together():
 
 def test_what_was_found_is_kept_in_files(tmp_path):
     mdata = with_batches()
-    scverse.select(mdata, n_top=[5, 9], batch_key="lane", layer={"rna": "doubled"}, **FEW)
+    scverse.select(
+        mdata, n_top=[5, 9], batch_key="lane", layer={"rna": "doubled"}, clusters=True, **FEW
+    )
     mdata.write_h5mu(tmp_path / "cells.h5mu")
     again = md.read_h5mu(tmp_path / "cells.h5mu")
     pd.testing.assert_frame_equal(again["rna"].var, mdata["rna"].var)

@@ -1,5 +1,6 @@
 """Selection for AnnData and MuData, in the manner of ``scanpy.pp.highly_variable_genes``."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -14,10 +15,9 @@ from omvfs.data.schema import listed
 from omvfs.data.views import Views, fitting
 from omvfs.omvfs import OMVFS
 from omvfs.parameters import whole
-from omvfs.parts import merge
 from omvfs.selector import rank
 
-__all__ = ["select"]
+__all__ = ["annotate", "select"]
 
 Layer = str | Mapping[str, str | None] | None
 
@@ -29,8 +29,12 @@ class Cells:
     """
 
     def __init__(self, data: Any, layer: Layer = None) -> None:
+        if isinstance(data, Mapping):
+            from mudata import MuData
+
+            data = MuData(dict(data))
         found = modalities_of(data)
-        self._whole, self._is_one = data, found is None
+        self.whole, self.is_one = data, found is None
         self.modalities: dict[str, Any] = {"X": data} if found is None else dict(found)
         if not all(hasattr(type(each), "layers") for each in self.modalities.values()):
             raise TypeError(f"Got {type(data).__name__}; expected AnnData or MuData.")
@@ -54,10 +58,10 @@ class Cells:
             name: list(map(str, each.var_names)) for name, each in self.modalities.items()
         }
         # Where the cells are in each modality; -1 if it lacks them.
-        self._places = {} if self._is_one else self._maps()
+        self._places = {} if self.is_one else self._maps()
 
     def __len__(self) -> int:
-        return int(self._whole.n_obs)
+        return int(self.whole.n_obs)
 
     def chunks(self, size: int, which: NDArray[np.bool_] | None = None) -> Iterator[Any]:
         """Yield all cells, or some of them, as batches of so many rows at most."""
@@ -69,11 +73,11 @@ class Cells:
 
     def read(self, rows: NDArray[np.intp]) -> Any:
         """Return cells by their rising numbers: AnnData of AnnData, else `Views`."""
-        if self._is_one:
-            return type(self._whole)(
+        if self.is_one:
+            return type(self.whole)(
                 X=_rows(self._matrices["X"], rows),
-                obs=pd.DataFrame(index=self._whole.obs_names[rows]),
-                var=pd.DataFrame(index=self._whole.var_names),
+                obs=pd.DataFrame(index=self.whole.obs_names[rows]),
+                var=pd.DataFrame(index=self.whole.var_names),
             )
         blocks, present = {}, {}
         for name, matrix in self._matrices.items():
@@ -87,21 +91,18 @@ class Cells:
         return Views(
             fitting(blocks),
             feature_names=self._names,
-            index=self._whole.obs_names[rows],
+            index=self.whole.obs_names[rows],
             present=present or None,
         )
 
-    def present_in(self, which: NDArray[np.bool_]) -> dict[str, bool]:
-        """Tell by view whether any of some cells has it."""
-        places = self._places
-        return {
-            name: self._is_one or bool((places[name][which] >= 0).any()) for name in self.modalities
-        }
+    def has(self, view: str, which: NDArray[np.bool_]) -> bool:
+        """Tell whether any of some cells has a modality."""
+        return self.is_one or bool((self._places[view][which] >= 0).any())
 
     def _maps(self) -> dict[str, NDArray[np.intp]]:
         maps = {}
         for name, each in self.modalities.items():
-            own = np.asarray(self._whole.obsmap[name]).ravel().astype(np.intp) - 1
+            own = np.asarray(self.whole.obsmap[name]).ravel().astype(np.intp) - 1
             if len(own) != len(self) or np.count_nonzero(own >= 0) != each.n_obs:
                 raise ValueError(
                     f"MuData does not tell where the cells of modality {name!r} are, which was "
@@ -124,10 +125,14 @@ def _matrix(name: str, adata: Any, layer: str | None) -> Any:
     if sp.issparse(X):
         return X.tocsr()
     if getattr(X, "format", "csr") != "csr":
-        raise ValueError(
-            f"Modality {name!r} is stored as {X.format} on disk; expected csr, which has the rows "
-            "together. Write it so: adata.X = adata.X.tocsr()."
+        # Its rows are apart: to read them by chunks would read all of it for each.
+        warnings.warn(
+            f"Modality {name!r} is stored by columns ({X.format}) on disk, and read as a whole. "
+            "Write it as csr to read it in chunks: adata.X = adata.X.tocsr().",
+            stacklevel=4,
         )
+        whole = X.to_memory() if hasattr(X, "to_memory") else X.compute()
+        return sp.csr_matrix(whole)
     return X
 
 
@@ -159,52 +164,66 @@ def select(
     n_clusters: int | Literal["auto"] = 8,
     n_top: int | Sequence[int] | Mapping[str, int] = 2000,
     *,
+    n_top_genes: int | None = None,
     batch_key: str | None = None,
-    key_added: str = "omvfs",
     layer: Layer = None,
+    key_added: str = "omvfs",
+    highly_variable: bool = False,
+    clusters: bool = False,
+    inplace: bool = True,
     **params: Any,
-) -> OMVFS:
-    """Rank the features of every modality, and write ranks, scores and clusters into the data.
+) -> Any:
+    """Rank the features of every modality, and write ranks, scores and reasons into ``.var``.
 
-    Cells are read twice, `batch_size` at a time, from memory or from a disk: once to learn from
-    them, once to tell their clusters.
+    Cells are read once, `batch_size` (here 2,000) at a time, from memory or from a disk.
 
     Parameters
     ----------
-    data : AnnData or MuData
-        AnnData is one view, MuData a view a modality; cells may lack modalities. Matrices may be
-        on a disk: opened by ``backed="r"``, or by `anndata.experimental.read_lazy`.
+    data : AnnData, MuData, or mapping of str to AnnData
+        AnnData is one view; MuData and a mapping have a view for each modality. Cells may lack
+        modalities. Matrices may be on a disk: opened by ``backed="r"``, or by
+        `anndata.experimental.read_lazy`.
     n_clusters : int or "auto", default=8
         Number of clusters of cells, as for OMVFS.
     n_top : int, sequence of int, or mapping of str to int, default=2000
-        How many features to select of each modality, at most as many as it has. Several numbers
-        are told of one fit. By modality, all of them must be named.
+        How many features to select of each modality, at most as many as it has. Pass several
+        numbers to get several selections from one fit. By modality, all of them must be named.
+    n_top_genes : int, default=None
+        Another name of `n_top`, as in scanpy.
     batch_key : str or None, default=None
         Column of ``obs`` with the batch of each cell. As in scanpy, features are then ranked within
-        each batch and put together by their median rank, so that what only tells batches apart is
-        not selected: each batch has a fit of its own, and clusters are of all of them merged.
-        A modality is ranked by the batches that have it.
-    key_added : str, default="omvfs"
-        What the names of all that is written begin with.
+        each batch and combined by their median rank, so that what only tells batches apart is not
+        selected. A modality is ranked by the batches that have it.
     layer : str, mapping of str to (str or None), or None, default=None
         Layer to read in the place of ``X``, of all modalities or by modality.
+    key_added : str, default="omvfs"
+        Prefix of the names of all that is written.
+    highly_variable : bool, default=False
+        Whether to write ``.var["highly_variable"]`` and ``["highly_variable_rank"]`` too, which the
+        next steps of scanpy go by.
+    clusters : bool, default=False
+        Whether to write the cluster of each cell too; cells are then read a second time.
+    inplace : bool, default=True
+        Whether to write into `data`. If not, return the columns.
     **params
         Further parameters of `OMVFS`.
 
     Returns
     -------
-    OMVFS
-        What was learned; with `batch_key`, all batches merged.
+    OMVFS, or DataFrame, or dict of str to DataFrame
+        What was learned of all cells; with ``inplace=False`` the columns of ``.var``, by modality
+        unless data is AnnData.
 
     Notes
     -----
     Written are, with ``key_added="omvfs"``:
 
     - ``.var["omvfs_rank"]`` of each modality, 1 is the best; ``.var["omvfs_score"]``;
-      ``.var["omvfs_selected"]``, by the first number of `n_top`; and if there are several,
-      ``.var["omvfs_selected_500"]`` and so on. With `batch_key`, the score is the median over
-      batches, and ``.var["omvfs_nbatches"]`` tells in how many a feature is among the first.
-    - ``.obs["omvfs_cluster"]``, of MuData in its own ``obs``.
+      ``.var["omvfs_why"]``, a sentence on each selected feature; ``.var["omvfs_selected"]``, by the
+      first number of `n_top`; and if there are several, ``.var["omvfs_selected_500"]`` and so on.
+      With `batch_key`, the score is the median over batches, and ``.var["omvfs_nbatches"]`` tells
+      in how many a feature is among the first.
+    - ``.obs["omvfs_cluster"]``, if asked for; of MuData in its own ``obs``.
     - ``.uns["omvfs"]``: how it was done, and the shares of the clusters.
 
     Examples
@@ -214,30 +233,99 @@ def select(
     >>> rna = mdata["rna"][:, mdata["rna"].var["omvfs_selected"]]  # doctest: +SKIP
     """
     cells = Cells(data, layer)
-    sizes = _sizes(n_top, list(cells.modalities))
+    sizes = _sizes(n_top if n_top_genes is None else n_top_genes, list(cells.modalities))
     first = {view: own[0] for view, own in sizes.items()}
-    selector = OMVFS(n_clusters, **{"n_features_per_view": first, **params})
-    ranked: list[OMVFS]
+    model = OMVFS(n_clusters, **{"n_features_per_view": first, "batch_size": 2000, **params})
     if batch_key is None:
-        model = selector.fit_batches(cells.chunks(selector.batch_size))
-        ranked, told = [model], [dict.fromkeys(cells.modalities, True)]
+        model.fit_batches(cells.chunks(model.batch_size))
+        scores = [model.view_scores_]
     else:
-        ranked, told = _by_batch(selector, cells, _batches(data, batch_key))
-        model = merge(ranked)
-    scores = [each.view_scores_ for each in ranked]
-    columns = {}
-    for view in cells.modalities:
-        own = [each[view] for each, has in zip(scores, told, strict=True) if has[view]]
-        columns[view] = _columns(own, sizes[view], of_batches=batch_key is not None)
-    labels = [model.predict(chunk) for chunk in cells.chunks(selector.batch_size)]
+        model, scores = _by_batch(model, cells, _batches(cells.whole, batch_key))
+    how = key_added, highly_variable, batch_key is not None
+    columns = _described(cells, model, scores, sizes, *how)
+    if not inplace:
+        return columns["X"] if cells.is_one else columns
+    if clusters:
+        labels = [model.predict(chunk) for chunk in cells.chunks(model.batch_size)]
+        names = [str(k) for k in range(model.n_clusters_)]
     # All is known: now write.
+    _write(cells, columns, {key_added: _about(model, sizes, batch_key, layer)})
+    if clusters:
+        found = pd.Categorical.from_codes(np.concatenate(labels), names)
+        cells.whole.obs[f"{key_added}_cluster"] = found
+    return model
+
+
+def annotate(
+    data: Any,
+    model: OMVFS,
+    n_top: int | Sequence[int] | Mapping[str, int] = 2000,
+    *,
+    key_added: str = "omvfs",
+    highly_variable: bool = False,
+) -> None:
+    """Write what a model has learned elsewhere into ``.var``, as `select` does.
+
+    For cells that come in files or batches: `partial_fit` the model on each, or merge models, then
+    annotate the data that are analysed further.
+
+    Parameters
+    ----------
+    data : AnnData, MuData, or mapping of str to AnnData
+        With the features that the model has learned from.
+    model : OMVFS
+    n_top, key_added, highly_variable
+        As for `select`.
+
+    Examples
+    --------
+    >>> for path in paths:  # doctest: +SKIP
+    ...     model.partial_fit(anndata.read_h5ad(path))
+    >>> scverse.annotate(adata, model, n_top=2000)  # doctest: +SKIP
+    """
+    cells = Cells(data)
+    for view, modality in cells.modalities.items():
+        known = model.schema_.names_of(view) if view in model.schema_.names else None
+        if known is None or list(known) != list(map(str, modality.var_names)):
+            raise ValueError(
+                f"Modality {view!r} has other features than the model has learned from; expected "
+                f"those of {listed(model.schema_.names)}, in the same order."
+            )
+    sizes = _sizes(n_top, list(cells.modalities))
+    columns = _described(cells, model, [model.view_scores_], sizes, key_added, highly_variable)
+    _write(cells, columns, {key_added: _about(model, sizes)})
+
+
+def _described(
+    cells: Cells,
+    model: OMVFS,
+    scores: Sequence[Mapping[str, NDArray[Any]]],
+    sizes: Mapping[str, list[int]],
+    key_added: str,
+    highly_variable: bool,
+    of_batches: bool = False,
+) -> dict[str, pd.DataFrame]:
+    """Return the columns to write, by modality: ranked by one fit, or by one of each batch."""
+    notes, called, columns = model.feature_notes(), model.cluster_names_, {}
+    for view, modality in cells.modalities.items():
+        own = [each[view] for each in scores if view in each]
+        found = _columns(own, sizes[view], of_batches)
+        names, ranks = list(map(str, modality.var_names)), found["rank"]
+        chosen = np.flatnonzero(ranks <= max(sizes[view]))
+        why = np.full(len(names), "", dtype=object)
+        why[chosen] = [notes[view].why(j, int(ranks[j]), names, called) for j in chosen.tolist()]
+        named = {f"{key_added}_{name}": each for name, each in (found | {"why": why}).items()}
+        if highly_variable:
+            named |= {"highly_variable": found["selected"], "highly_variable_rank": ranks}
+        columns[view] = pd.DataFrame(named, index=modality.var_names)
+    return columns
+
+
+def _write(cells: Cells, columns: Mapping[str, pd.DataFrame], about: Mapping[str, Any]) -> None:
     for view, modality in cells.modalities.items():
         for name, values in columns[view].items():
-            modality.var[f"{key_added}_{name}"] = values
-    names = [str(k) for k in range(model.n_clusters_)]
-    data.obs[f"{key_added}_cluster"] = pd.Categorical.from_codes(np.concatenate(labels), names)
-    data.uns[key_added] = _about(model, sizes, batch_key, layer)
-    return model
+            modality.var[name] = values.to_numpy()
+    cells.whole.uns.update(about)
 
 
 def _sizes(n_top: Any, views: Sequence[str]) -> dict[str, list[int]]:
@@ -271,21 +359,25 @@ def _batches(data: Any, key: str) -> NDArray[Any]:
 
 
 def _by_batch(
-    selector: OMVFS, cells: Cells, batches: NDArray[Any]
-) -> tuple[list[OMVFS], list[dict[str, bool]]]:
-    """Return a fit of each batch, and which modalities its cells have."""
-    models, told = [], []
+    model: OMVFS, cells: Cells, batches: NDArray[Any]
+) -> tuple[OMVFS, list[dict[str, NDArray[Any]]]]:
+    """Return what is learned of all cells, and by batch the scores of the modalities it has."""
     # The first cells of all tell how those of every batch are prepared.
-    selector = selector.settled(next(cells.chunks(selector.batch_size)))
+    model, scores = model.settled(next(cells.chunks(model.batch_size))), []
     for batch in sorted(set(batches.tolist())):
-        which = batches == batch
+        which, own = batches == batch, clone(model)
+
+        def passed_on(which: NDArray[np.bool_] = which) -> Iterator[Any]:
+            for chunk in cells.chunks(model.batch_size, which):
+                model.partial_fit(chunk)
+                yield chunk
+
         try:
-            model = clone(selector).fit_batches(cells.chunks(selector.batch_size, which))
+            found = own.fit_batches(passed_on()).view_scores_
         except ValueError as error:
             raise ValueError(f"Batch {batch!r} of {which.sum():,} cells: {error}") from error
-        models.append(model)
-        told.append(cells.present_in(which))
-    return models, told
+        scores.append({view: found[view] for view in cells.modalities if cells.has(view, which)})
+    return model, scores
 
 
 def _columns(
@@ -316,7 +408,10 @@ def _columns(
 
 
 def _about(
-    model: OMVFS, sizes: Mapping[str, list[int]], batch_key: str | None, layer: Layer
+    model: OMVFS,
+    sizes: Mapping[str, list[int]],
+    batch_key: str | None = None,
+    layer: Layer = None,
 ) -> dict[str, Any]:
     """Return how it was done, as plain values that files of AnnData can hold."""
     params = {

@@ -156,7 +156,7 @@ def _leading_directions(unit: Block, cosines: FloatArray | None) -> Float32Array
         vectors, squares, _ = randomized_svd(cosines, n_dims, **how)
         values = np.sqrt(squares)
     # What is rounding has no directions.
-    values[values < 1e-7 * values[0]] = 0
+    values[values < np.sqrt(np.finfo(unit.dtype).eps) * values[0]] = 0
     return np.asarray(vectors * values**POWER, np.float32)
 
 
