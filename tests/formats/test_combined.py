@@ -185,7 +185,7 @@ def test_parts_that_do_not_fit_are_told(tmp_path):
         (frame().assign(more=1), r"a\.csv has other features .*: view 'rows' lacks 'more'\."),
         (
             frame().assign(f1="x"),
-            r"b\.csv: Column 'f1' is of numbers in the first rows, and has 'x' in row 0",
+            r"b\.csv cannot be read: .*'f1' is of numbers in the first rows, and has 'x' in row 0",
         ),
     ):
         put(rows, b)

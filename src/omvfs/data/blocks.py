@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from omvfs.data.schema import Names, as_names, listed
+from omvfs.data.schema import Names, as_names, listed, some
 
 _EXPECTED = (
     "expected an array, a sparse matrix, a data frame, rows of numbers, AnnData, MuData, or a dict "
@@ -410,9 +410,8 @@ def _of_texts(X: Any) -> str:
     found = [str(name) for name, kind in schema.items() if isinstance(kind, texts)]
     if not found:
         return ""
-    more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
     return (
-        f". Of its columns, {listed(found[:5])}{more} hold texts or categories: leave them out, or "
+        f". Of its columns, {some(found)} hold texts or categories: leave them out, or "
         "pass the frame alone, as a table, without views= and in no dict."
     )
 
@@ -593,11 +592,9 @@ def hstack(blocks: Sequence[Block]) -> Block:
 def _stack(blocks: Sequence[Block], sparse_stack: Any, dense_stack: Any) -> Block:
     if len(blocks) == 1:
         return blocks[0]
-    kinds = {type(block) for block in blocks if sp.issparse(block)}
-    if not kinds:
-        return dense_stack(blocks)
-    kind = sp.csr_array if sp.csr_array in kinds else sp.csr_matrix
-    return kind(sparse_stack([kind(block) for block in blocks], format="csr"))
+    if any(map(sp.issparse, blocks)):
+        return sparse_stack(blocks, format="csr")
+    return dense_stack(blocks)
 
 
 Missing: TypeAlias = Literal["error", "allow"]

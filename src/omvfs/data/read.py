@@ -40,6 +40,7 @@ from omvfs.data.schema import (
     check_view_names,
     listed,
     own_names,
+    some,
     view_of,
 )
 from omvfs.data.table import Table, is_mixed
@@ -343,10 +344,9 @@ def _by_prefix(views: str, X: Any) -> dict[str, Any]:
     for column, name in enumerate(names):
         found.setdefault(view_of(name, views), []).append(column)
     if odd := [names[j] for j in found.pop(None, [])]:
-        more = f" and {len(odd) - 5:,} more" if len(odd) > 5 else ""
         raise ValueError(
             f'Got views="{views}", but X has columns that are not called "{example}": '
-            f"{listed(odd[:5])}{more}. Leave them out or rename them; of a ColumnTransformer, "
+            f"{some(odd)}. Leave them out or rename them; of a ColumnTransformer, "
             "keep verbose_feature_names_out=True."
         )
     return {str(view): np.array(columns, np.intp) for view, columns in found.items()}

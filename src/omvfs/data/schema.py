@@ -169,6 +169,12 @@ def listed(names: Iterable[Any]) -> str:
     return ", ".join(repr(name) for name in names) or "none"
 
 
+def some(names: Sequence[Any]) -> str:
+    """Return the first of some names as an error tells them, and how many more there are."""
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return f"{listed(names[:5])}{more}"
+
+
 class Vocabulary(Sequence[str]):
     """Names of features in order, to which more can be appended.
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from omvfs.data.schema import NewFeatures, Schema, listed
+from omvfs.data.schema import NewFeatures, Schema, listed, some
 from omvfs.data.table import Table
 from omvfs.data.views import Views
 from omvfs.formats.source import (
@@ -25,7 +25,6 @@ from omvfs.formats.source import (
     known_names,
     of_other_inputs,
     row_of,
-    some,
 )
 from omvfs.parameters import one_of
 

@@ -19,7 +19,8 @@ from omvfs.disk import PathLike, Staging
 from omvfs.formats.registry import Format, format_of, imported
 from omvfs.formats.source import Chunk, Cursor, Source, SourceError, named, row_of
 
-COMPRESSIONS = ".gz", ".bz2", ".zst"
+# What opens a packed file for reading, and for writing; pyarrow does it for the last.
+PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".zst": None}
 # By the beginning of an address: which extra of ours has what fsspec needs for it.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "http": "remote", "https": "remote"}
 # A chunk that claims more than this is refused before it is read.
@@ -67,7 +68,7 @@ class File:
             place = self._shown.partition("::")[0].partition("://")[2]
         self.name = PurePosixPath(place).name
         suffixes = PurePosixPath(self.name).suffixes[-2:]
-        packed = len(suffixes) == 2 and suffixes[1] in COMPRESSIONS
+        packed = len(suffixes) == 2 and suffixes[1] in PACKED
         self.ending = "" if not suffixes else suffixes[0] if packed else suffixes[-1]
         self.compression = suffixes[1] if packed else ""
         # A view called after its file has no dots in its name.
@@ -131,10 +132,9 @@ class File:
         """Give the file, opened for reading bytes as they were before compression."""
         with ExitStack() as stack:
             opened: Any = stack.enter_context(self.open())
-            if self.compression in (".gz", ".bz2"):
-                unpack: Any = gzip.open if self.compression == ".gz" else bz2.open
+            if unpack := PACKED.get(self.compression):
                 opened = stack.enter_context(unpack(opened))
-            elif self.compression == ".zst":
+            elif self.compression:
                 pa = imported("pyarrow", f"Reading {self}")
                 unpacked = pa.CompressedInputStream(pa.PythonFile(opened, "r"), "zstd")
                 opened = stack.enter_context(io.BufferedReader(unpacked, 1 << 16))
@@ -279,7 +279,7 @@ def reading(file: File | str, where: str = "") -> Iterator[None]:
         if isinstance(inner, SourceError) or not isinstance(inner, Exception | None):
             raise inner from None
         reason = reason_of(error)
-        if isinstance(file, File):
+        if isinstance(file, File) and file.text != "-":
             reason = reason.replace(file.text, str(file))
         raise SourceError(f"{file} cannot be read{where}: {reason}") from error
 

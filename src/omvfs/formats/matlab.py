@@ -16,14 +16,7 @@ from omvfs.data.blocks import Block
 from omvfs.data.schema import Schema, listed
 from omvfs.data.views import Views
 from omvfs.disk import PathLike
-from omvfs.formats.files import (
-    File,
-    RowSource,
-    check_chunk,
-    open_hdf5,
-    reading,
-    refuse_elsewhere,
-)
+from omvfs.formats.files import File, RowSource, check_chunk, open_hdf5, reading, refuse_elsewhere
 from omvfs.formats.source import ReadOptions, Source, SourceError
 from omvfs.formats.writer import HoldingWriter
 

@@ -149,14 +149,15 @@ class NpzSource(FileSource):
                 )
             members = [_Member(archive, name, self._file, stack) for name in _CSR]
             self._shape = tuple(whole("shape", n, least=0) for n in shape.tolist())
-            if max(self._shape) > MOST or members[2].length != self._shape[0] + 1:
+            data, *places = members
+            if (
+                max(self._shape) > MOST
+                or [each.length for each in places] != [data.length, self._shape[0] + 1]
+                or any(each.dtype.kind != "i" for each in places)
+            ):
                 raise SourceError(
-                    f"{self._file} has a matrix of shape {self._shape} that cannot be."
+                    f"{self._file} has a matrix of shape {self._shape} whose parts do not fit it."
                 )
-            if members[0].length != members[1].length:
-                raise SourceError(f"{self._file} has more values than columns for them, or fewer.")
-            if members[1].dtype.kind != "i" or members[2].dtype.kind != "i":
-                raise SourceError(f"{self._file} has places that are no whole numbers.")
         self._n_rows = self._shape[0]
         self._schema = Schema((view,), (self._shape[1],), (None,))
 

@@ -21,13 +21,7 @@ from omvfs.formats.files import File, errors_of_storage, without_secrets
 from omvfs.formats.numpy_files import FolderSource, FolderWriter
 from omvfs.formats.registry import FORMATS, load
 from omvfs.formats.source import NOTHING, ReadOptions, Source, SourceError, is_text, matching
-from omvfs.formats.text_files import (
-    STANDARD_INPUT,
-    JsonStream,
-    Stream,
-    are_values,
-    parsed_lines,
-)
+from omvfs.formats.text_files import STANDARD_INPUT, JsonStream, Stream, are_values, parsed_lines
 from omvfs.formats.writer import Writer
 
 Given: TypeAlias = PathLike | Sequence[PathLike]

@@ -415,12 +415,6 @@ def matching(given: Iterable[str], there: Collection[str]) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(found)))
 
 
-def some(names: Sequence[str]) -> str:
-    """Return the first of some names as an error tells them, and how many more there are."""
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return f"{listed(names[:5])}{more}"
-
-
 def is_text(name: str) -> bool:
     """Tell whether text can be written: lone surrogates stand for bytes that are no UTF-8."""
     try:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pyarrow import csv, ipc, parquet
 
 from omvfs.data.blocks import Block
-from omvfs.data.schema import Schema, by_prefix, listed, view_of
+from omvfs.data.schema import Schema, by_prefix, listed, some, view_of
 from omvfs.data.table import LOOKED_AT, USED
 from omvfs.data.table import Table as Columns
 from omvfs.data.views import Views
@@ -36,15 +36,8 @@ from omvfs.formats.source import (
     named,
     objects,
     row_of,
-    some,
 )
-from omvfs.formats.text_files import (
-    MAX_LINE_BYTES,
-    Stream,
-    lines,
-    parsed_lines,
-    read_lines,
-)
+from omvfs.formats.text_files import MAX_LINE_BYTES, Stream, lines, parsed_lines, read_lines
 from omvfs.formats.writer import Writer
 from omvfs.model.arrays import dense
 
@@ -632,21 +625,9 @@ class TableSource(FileSource):
         """Tell what kinds columns are of; return those that are read as numbers."""
         asked = self._options.columns
         if isinstance(asked, Columns):
-            with self._naming_the_file():
-                return self._become(asked)
+            return self._become(asked)
         given = {name: kind for name, kind in (asked or {}).items() if name in names}
-        with self._naming_the_file():
-            return self._become(Columns.of(self._first_rows(names, given), given))
-
-    @contextmanager
-    def _naming_the_file(self) -> Iterator[None]:
-        """Have errors of the table say which file it is."""
-        try:
-            yield
-        except SourceError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise SourceError(f"{self._file}: {error}") from error
+        return self._become(Columns.of(self._first_rows(names, given), given))
 
     def _become(self, table: Columns) -> dict[str, list[str]]:
         """Take the columns for what a table says; return those that are read as numbers."""
@@ -687,12 +668,13 @@ class TableSource(FileSource):
         if self.table is None and not any(
             view_of(c, self._options.split_by) for c in self.header or ()
         ):
-            self._columns = self._look_at(sorted(self.header or ()))
+            with reading(self._file):
+                self._columns = self._look_at(sorted(self.header or ()))
         return self.table
 
     def adopt(self, table: Any) -> None:
         """Take the columns for what a table says; see `Source.adopt`."""
-        with self._naming_the_file():
+        with reading(self._file):
             self._columns = self._become(table)
 
     def _by_view(self, view: str) -> dict[str, list[str]]:

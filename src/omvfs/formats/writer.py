@@ -1,7 +1,5 @@
 """What every writer of rows is: chunk by chunk, into a file that appears when it is whole."""
 
-import bz2
-import gzip
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -15,7 +13,7 @@ from omvfs.data.read import mark_missing
 from omvfs.data.schema import listed
 from omvfs.data.views import Views
 from omvfs.disk import PathLike, Staging, naming
-from omvfs.formats.files import File
+from omvfs.formats.files import PACKED, File
 from omvfs.formats.registry import imported
 from omvfs.formats.source import NOTHING, Kept, Source, SourceError
 
@@ -132,11 +130,9 @@ class Writer(ABC):
         """Return the file to write into, which compresses if its name says so."""
         opened: Any = self._stack.enter_context(self._temporary.open("wb"))
         compression = File(self._path).compression
-        if compression == ".gz":
-            opened = self._stack.enter_context(gzip.GzipFile(fileobj=opened, mode="wb"))
-        elif compression == ".bz2":
-            opened = self._stack.enter_context(bz2.BZ2File(opened, "wb"))
-        elif compression == ".zst":
+        if pack := PACKED.get(compression):
+            opened = self._stack.enter_context(pack(opened, "wb"))
+        elif compression:
             pa = imported("pyarrow", f"Writing {self._path}")
             packed = pa.CompressedOutputStream(pa.PythonFile(opened, "w"), "zstd")
             opened = self._stack.enter_context(packed)
