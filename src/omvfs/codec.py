@@ -153,14 +153,7 @@ def encoded(tensors: Mapping[str, NDArray[Any]], tree: Any, name: str = GIVEN) -
 
 
 def decoded(content: bytes, name: str = GIVEN) -> tuple[Tensors, Any]:
-    """Return what `encoded` was given, of bytes that come from anywhere.
-
-    Examples
-    --------
-    >>> tensors, tree = decoded(encoded({"a": np.arange(3)}, {"n": 1}))
-    >>> tensors["a"], tree
-    (array([0, 1, 2]), {'n': 1})
-    """
+    """Return what `encoded` was given, of bytes that come from anywhere."""
     claimed = int.from_bytes(content[:8], "little")
     if len(content) < 8 or not 2 <= claimed <= len(content) - 8:
         raise CheckpointError(f"{name} is cut off, or no checkpoint.")

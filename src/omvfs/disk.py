@@ -36,12 +36,8 @@ class BusyError(OSError):
 def locked(target: PathLike) -> Iterator[None]:
     """Keep other processes that ask from writing to a folder or file, until the block is left.
 
-    The lock is the process's: it does not outlive it, whatever file a killed one has left.
-
-    Raises
-    ------
-    BusyError
-        If another has it.
+    The lock is the process's: it does not outlive it, whatever file a killed one has left. If
+    another process has it, that is a BusyError.
     """
     target = Path(target)
     path = target / LOCK if target.is_dir() else target.with_name(f".{target.name}.lock")
@@ -149,15 +145,7 @@ def replacing_text(path: PathLike) -> Iterator[IO[str]]:
 
 @contextmanager
 def naming(path: PathLike) -> Iterator[None]:
-    """Have errors of the system say which file was to be written.
-
-    Examples
-    --------
-    >>> with naming("x.csv"):
-    ...     raise OSError(errno.ENOSPC, "No space left on device")
-    Traceback (most recent call last):
-    OSError: [Errno 28] No space left on device: 'x.csv'
-    """
+    """Have errors of the system say which file was to be written."""
     try:
         yield
     except OSError as error:

@@ -179,14 +179,8 @@ def _rows_from(start: int) -> Iterator[None]:
 def restore(path: str | os.PathLike[str], selector: OMVFS, source: Source) -> tuple[OMVFS, Cursor]:
     """Return what a run has learned and where it stands, if it can go on with this source.
 
-    Parameters
-    ----------
-    path : path
-        Of its checkpoint.
-    selector : OMVFS
-        With the parameters of this run.
-    source : Source
-        Whose views, files and kind must be those of before.
+    The parameters of the selector and the views, files and kind of the source must be those of
+    before.
     """
     tensors, tree = codec.read(path)
     loaded, name = persistence.selector_of(OMVFS, tensors, tree, path), os.fspath(path)
@@ -228,17 +222,7 @@ def _check_files(name: str, before: Any, source: Source) -> None:
 
 
 def check_same(path: str | os.PathLike[str], loaded: OMVFS, selector: OMVFS) -> None:
-    """Refuse to go on from what was learned by other parameters.
-
-    Parameters
-    ----------
-    path : path
-        For errors.
-    loaded : OMVFS
-        What was learned.
-    selector : OMVFS
-        With the parameters of this run.
-    """
+    """Refuse to go on from what was learned by other parameters than those of this run."""
     ours, theirs = (
         unpack_params(pack_params({k: v for k, v in own.items() if k not in FREE}))
         for own in (selector.get_params(deep=False), loaded.get_params(deep=False))
@@ -276,16 +260,7 @@ def prefetch(
 ) -> Iterator[T | None]:
     """Yield items, each fetched in another thread while the one before is used.
 
-    Parameters
-    ----------
-    items : iterator
-    should_stop : callable
-        Asked while there is nothing to yield; if True, the last that is yielded is None.
-
-    Examples
-    --------
-    >>> list(prefetch(iter([1, 2, 3])))
-    [1, 2, 3]
+    While there is nothing to yield, `should_stop` is asked; if True, the last item is None.
     """
     fetched: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(1)
     enough = threading.Event()

@@ -29,13 +29,7 @@ _HASH = re.compile(r"hash:([1-9][0-9]*)")
 
 
 def hash_bits(step: str) -> int | None:
-    """Return into how many columns, as a power of two, a step hashes; None if it does not.
-
-    Examples
-    --------
-    >>> hash_bits("hash:20"), hash_bits("l2"), hash_bits("hash:99")
-    (20, None, None)
-    """
+    """Return into how many columns, as a power of two, a step hashes; None if it does not."""
     found = _HASH.fullmatch(step)
     if found is None or not _FEWEST_BITS <= int(found[1]) <= _MOST_BITS:
         return None
@@ -330,19 +324,7 @@ _BY_COLUMN, _ROWS = ("df", *_MOMENTS), "n"
 
 @dataclass(frozen=True)
 class Preparation:
-    """The steps that the rows of each view go through, and what they have counted.
-
-    Examples
-    --------
-    >>> from omvfs.data.read import as_views
-    >>> first = as_views({"text": np.array([[3.0, 4.0], [6.0, 0.0]])})
-    >>> prepared, after = Preparation.of(["scale", "l2"], ["text"]).learn(first)
-    >>> prepared["text"].round(3), after.counted[0][0]["about_mean"]
-    (array([[0.707, 0.707],
-           [1.   , 0.   ]]), array([4.5, 8. ]))
-    >>> after.apply(as_views({"text": np.array([[3.0, 8.0]])}))["text"].round(3)
-    array([[0.447, 0.894]])
-    """
+    """The steps that the rows of each view go through, and what they have counted."""
 
     # Names of the steps of each view, in order.
     steps: tuple[tuple[str, ...], ...]
@@ -606,12 +588,6 @@ def _steps_by(X: Block, words: bool, frame: bool) -> tuple[str, ...]:
 
 
 def bits_of(prepare: Any, views: Sequence[str]) -> tuple[int | None, ...]:
-    """Return by how many bits the features of each view are hashed, None where they are not.
-
-    Examples
-    --------
-    >>> bits_of(["text:hash:20", "l2"], ["text", "image"])
-    (20, None)
-    """
+    """Return by how many bits the features of each view are hashed, None where they are not."""
     found = (hash_bits(own[0]) if own else None for own in Preparation.of(prepare, views).steps)
     return tuple(found)

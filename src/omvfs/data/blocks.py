@@ -166,11 +166,7 @@ def _called(kind: type) -> str:
 
 
 def are_mappings(X: Any) -> bool:
-    """Tell whether X are rows by name: mappings, and None for rows that lack the view.
-
-    >>> are_mappings([{"cat": 2.0}, {}, None]), are_mappings([[1.0]]), are_mappings([])
-    (True, False, False)
-    """
+    """Tell whether X are rows by name: mappings, and None for rows that lack the view."""
     if not isinstance(X, list | tuple) or not X:
         return False
     first = next((row for row in X if row is not None), None)
@@ -268,12 +264,6 @@ def count_words(texts: Sequence[Any]) -> tuple[sp.csr_array, list[str], NDArray[
     """Return how often every word is in each text, the words, and which texts there are.
 
     The last is None if none is missing.
-
-    Examples
-    --------
-    >>> block, words, has = count_words(["a cat, the cat", None])
-    >>> block.toarray().tolist(), words, has.tolist()
-    ([[2.0, 1.0], [0.0, 0.0]], ['cat', 'the'], [True, False])
     """
     has = np.array([not is_missing(text) for text in texts])
     words = [words_of(text) if own else () for text, own in zip(texts, has.tolist(), strict=True)]

@@ -153,14 +153,6 @@ def select_columns(views: Views, support: Mapping[str, Any]) -> dict[str, Block]
     """Keep the supported columns, by mask or number, of each view, which stays of its kind.
 
     Rows that lack a view are NaN there if it is dense.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> views = Views({"text": np.eye(2), "image": np.ones((2, 3))})
-    >>> select_columns(views, {"text": [False, True], "image": [2, 0]})["text"]
-    array([[0.],
-           [1.]])
     """
     if set(support) != set(views.names):
         raise ValueError(
@@ -280,11 +272,6 @@ def columns_by_view(views: Columns | None, X: Any, width: int) -> dict[str, Any]
     """Return the columns of each view of X as slices or indices; None if X is one view.
 
     Every column must be in one view.
-
-    Examples
-    --------
-    >>> columns_by_view([3, 2], np.ones((1, 5)), 5)
-    {'view_0': slice(0, 3, None), 'view_1': slice(3, 5, None)}
     """
     if views is None:
         return None

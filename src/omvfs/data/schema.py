@@ -56,13 +56,7 @@ def view_of(name: str, views: str = "prefix") -> str | None:
 
 
 def own_names(view: str, names: Names) -> Names:
-    """Return names of features without that of their view, if all of them begin with it.
-
-    Examples
-    --------
-    >>> own_names("text", np.array(["text__cat", "text__dog"], dtype=object))
-    array(['cat', 'dog'], dtype=object)
-    """
+    """Return names of features without that of their view, if all of them begin with it."""
     prefix = f"{view}__"
     # By order: if the first and the last begin with it, so do all between them.
     if len(names) and min(names) > prefix and max(names).startswith(prefix):
@@ -179,12 +173,7 @@ class Vocabulary(Sequence[str]):
     """Names of features in order, to which more can be appended.
 
     It never changes; one with more names shares what it has with the one before, so that to append
-    costs what is new. It equals a tuple of the same names.
-
-    Parameters
-    ----------
-    names : iterable of str, default=()
-        Each once.
+    costs what is new. It equals a tuple of the same names, each of which is in it once.
 
     Examples
     --------

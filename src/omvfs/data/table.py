@@ -60,34 +60,19 @@ _THOUSANDS = re.compile(r"[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
 
 @dataclass(frozen=True)
 class Column:
-    """What is known of a column of a table.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"number", "category", "text", "vector", "date", "id", "constant", "parts", "drop"}
-    missing : float
-        Share of the rows looked at that have no value.
-    distinct : int
-        Different values among these rows.
-    example : str
-        The first value.
-    form : str
-        How its dates are written, as ``strptime`` has it; the value of a constant; the length of
-        vectors.
-    source : str
-        Which of several inputs it is a column of; empty if there is but one.
-    prefix : str
-        With what the name of its view begins.
-    """
+    """What is known of a column of a table."""
 
     name: str
     kind: Kind
+    # Of the rows looked at: share of those without value, different values, and the first one.
     missing: float = 0.0
     distinct: int = 0
     example: str = ""
+    # How dates are written, as `strptime` has it; the value of a constant; the length of vectors.
     form: str = ""
+    # Of which of several inputs it is; empty if there is but one.
     source: str = ""
+    # With what the name of its view begins.
     prefix: str = ""
 
     @property
@@ -252,15 +237,8 @@ class Table:
         """Return rows of the table as views; columns may come in any order.
 
         A number that is missing is NaN in the view of numbers. A category that is missing has no
-        feature. A row without text lacks that view.
-
-        Parameters
-        ----------
-        X : frame
-        start : int
-            Rows before these, which errors count too.
-        may_lack : bool
-            Whether rows may lack columns, whose values are missing then, and have others.
+        feature. A row without text lacks that view. Errors count the `start` rows before these,
+        too. Rows that `may_lack` columns have no values there, and may have others.
         """
         frame = frame_of(X)
         if frame is None:

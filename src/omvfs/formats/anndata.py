@@ -45,15 +45,6 @@ class AnnDataSource(RowSource):
 
     ``X`` of an ``.h5ad`` file is one view. Each modality of an ``.h5mu`` file is a view; its rows
     must be those of all, in the same order. Sparse matrices must be CSR.
-
-    Parameters
-    ----------
-    path : path
-    view : str
-        Name of the view of ``X`` in an ``.h5ad`` file.
-    options : ReadOptions
-        The layer that is read in the place of ``X``; the modalities of an ``.h5mu`` file to read,
-        if there are any of them, by default all.
     """
 
     annotated = True

@@ -36,20 +36,8 @@ class Appended(Source):
     """Several sources of the same views, the rows of each below those of the one before.
 
     Features that have names are taken by their names, in the order of the first part that has
-    them. A chunk may have rows of several parts.
-
-    Parameters
-    ----------
-    parts : sequence of Source
-        In the order of their rows. Their views have the same features; words of JSON Lines that a
-        part does not have are zero in it.
-
-    Examples
-    --------
-    >>> from omvfs.formats import ArraySource
-    >>> both = Appended([ArraySource({"text": np.eye(3)}), ArraySource({"text": np.ones((2, 3))})])
-    >>> [(chunk.start, len(chunk.views)) for chunk in both.chunks(2)]
-    [(0, 2), (2, 2), (4, 1)]
+    them; words of JSON Lines that a part does not have are zero in it. A chunk may have rows of
+    several parts.
     """
 
     def __init__(self, parts: Sequence[Source]) -> None:
@@ -224,12 +212,9 @@ def _one(begun: Sequence[tuple[Chunk, int]], start: int) -> Chunk:
 
 
 class SideBySide(Source):
-    """Several sources of the same rows, each with views of its own, as one.
+    """Several sources of the same rows, each with views of its own, by names that tell them apart.
 
-    Parameters
-    ----------
-    parts : mapping of str to Source
-        By names that tell them apart, in errors and cursors.
+    The names are in errors and cursors.
     """
 
     def __init__(self, parts: Mapping[str, Source]) -> None:
@@ -353,23 +338,10 @@ def same_of_all(parts: Mapping[str, Kept]) -> Kept:
 class Joined(SideBySide):
     r"""Several sources with keys: the rows whose keys any of them has, or all, sorted by them.
 
-    The keys of all sources are read first, and held in memory; of their rows a few chunks, or all
-    if their keys do not rise.
-
-    Parameters
-    ----------
-    parts : mapping of str to Source
-        Their chunks have `keys`, each once. By names that tell them apart.
-    only_keys : mapping of str to Source, default=None
-        More sources, whose views are left out. Rows that all must have must be in them too.
-    join : {"outer", "inner"}, default="outer"
-        Rows whose keys any source has, which lack the views of the others; or those that all have.
-
-    Attributes
-    ----------
-    n_left_out : int
-        Rows of any source that are passed over, as not all sources have their keys; known when the
-        first chunk was read.
+    The keys of all sources are read first, each of them once, and held in memory; of their rows a
+    few chunks, or all if their keys do not rise. The views of `only_keys` are left out; but rows
+    that all must have must be in them too. `n_left_out` rows of any source are passed over, as not
+    all sources have their keys; that is known when the first chunk was read.
     """
 
     def __init__(

@@ -35,30 +35,16 @@ _WEB_SECONDS = 30
 
 
 class File:
-    """A file that is opened when it is read.
+    """A file that is opened when it is read: of this machine, or an address for fsspec.
 
-    Parameters
-    ----------
-    given : path, or str
-        Of this machine, or an address that fsspec understands: ``https://example.org/rows.csv``,
-        ``s3://bucket/rows.parquet``.
-    shown : str, default=None
-        What it is called in errors; by default as it was given, without secrets.
-
-    Attributes
-    ----------
-    text : str
-        As it is opened; as a string, a file has no secrets.
-    remote : bool
-        Whether it is not of this machine.
-    grows : bool
-        Whether lines can be added to it without changing those before.
+    As a string it is what errors call it: `shown`, or what was given without secrets.
     """
 
     def __init__(self, given: "PathLike | File", shown: str | None = None) -> None:
         if isinstance(given, File):
             self.__dict__.update(given.__dict__)
             return
+        # As it is opened; and whether it is not of this machine.
         self.text = os.fspath(given)
         self.remote = "://" in self.text
         self._stored: tuple[Any, str] | None = None
@@ -73,6 +59,7 @@ class File:
         self.compression = suffixes[1] if packed else ""
         # A view called after its file has no dots in its name.
         self.stem = self.name.partition(".")[0]
+        # Whether lines can be added without changing those before.
         self.grows = not (self.remote or self.compression) and format_of(self.ending).text
 
     @classmethod

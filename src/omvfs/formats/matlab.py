@@ -55,14 +55,9 @@ class MatSource(RowSource):
     as a whole when the first row is, cell arrays of older versions when the file is opened. Text,
     structures and what else MATLAB has are passed over.
 
-    Parameters
-    ----------
-    path : path or File
-    options : ReadOptions
-        The views to read: by the name of a matrix, or of a cell array for all of its matrices. By
-        default all matrices of numbers with more than one row and more than one column, so that
-        labels are left out. Variables to leave out, by the same names; `dropped` tells which of
-        them there are.
+    Views and variables to leave out go by the name of a matrix, or of a cell array for all of its
+    matrices. By default all matrices of numbers with more than one row and more than one column
+    are read, so that labels are left out.
     """
 
     def __init__(self, path: PathLike | File, options: ReadOptions = _ANYTHING) -> None:
@@ -261,13 +256,9 @@ class MatWriter(HoldingWriter):
     """Writes views as the matrices of a MATLAB file of version 5, compressed.
 
     All rows are held in memory until the ``with`` block is left: this is meant for selected
-    features. The names of features are lost.
-
-    Notes
-    -----
-    A name that is no MATLAB identifier is made one: other signs than ``A`` to ``Z``, digits and
-    ``_`` become ``_``, an ``x`` is put before one that begins otherwise or is a keyword, and the 63
-    first signs are kept.
+    features. The names of features are lost. A name that is no MATLAB identifier is made one: other
+    signs than ``A`` to ``Z``, digits and ``_`` become ``_``, an ``x`` is put before one that begins
+    otherwise or is a keyword, and the 63 first signs are kept.
     """
 
     def _write(self, views: Views) -> None:

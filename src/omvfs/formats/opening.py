@@ -431,7 +431,7 @@ def _opened_file(name: str, file: File, options: ReadOptions) -> Source:
 
 
 def standard_input(view: str, opened: IO[bytes], options: ReadOptions = _ANYTHING) -> Source:
-    r"""Read a stream: JSON Lines, CSV with a header, or svmlight, told by its first line.
+    """Read a stream: JSON Lines, CSV with a header, or svmlight, told by its first line.
 
     Rows of numbers are read as they come, so that the stream need not end, and so are words if all
     of them are known before: `options.schema` has them. Other words, svmlight and CSV in long form
@@ -440,13 +440,6 @@ def standard_input(view: str, opened: IO[bytes], options: ReadOptions = _ANYTHIN
     chunk has those of its own rows.
 
     `view` is the name of the view of CSV columns that name none, and of svmlight. Nothing has keys.
-
-    Examples
-    --------
-    >>> import io
-    >>> source = standard_input("rows", io.BytesIO(b"text__a,image__x\n1,2\n3,4\n"))
-    >>> [chunk.views for chunk in source.chunks(1)]
-    [Views(1 rows; text: 1, image: 1; float64), Views(1 rows; text: 1, image: 1; float64)]
     """
     stream = Stream(opened)
     first = stream.first()

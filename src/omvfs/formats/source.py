@@ -61,13 +61,6 @@ class ReadOptions:
         """Return the views of a file to read, and those that are there besides.
 
         A file that has none of those asked for is read as it is: it may be needed for its keys.
-
-        Examples
-        --------
-        >>> ReadOptions(views=("image", "sound")).split(["text", "image"])
-        (['image'], ('text',))
-        >>> ReadOptions(views=("sound",)).split(["text", "image"])
-        (['text', 'image'], ())
         """
         views = list(views)
         read = [view for view in views if self.views is None or view in self.views] or views

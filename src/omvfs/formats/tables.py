@@ -527,19 +527,9 @@ class TableSource(FileSource):
     r"""Views in one table, a column a feature.
 
     A column called ``view__feature``, or as `split_by` says, belongs to that view; if none is
-    called so, all columns are one view. The index of a pandas frame is no feature.
-
-    Parameters
-    ----------
-    path : path, or Table
-        Ends in ``.parquet``, ``.feather``, ``.arrow`` or ``.csv``, the last with ``.gz``,
-        ``.bz2`` or ``.zst`` too.
-    view : str
-        Name of the view of columns that name none.
-    options : ReadOptions
-        The key of the rows; columns to leave out and to carry along, of which `dropped` and `kept`
-        tell those that are there; the views to read; the schema, whose features are taken by their
-        names, in its order. What ``.csv`` carries along is text, as it is written.
+    called so, all columns are one view, called `view`. The index of a pandas frame is no feature.
+    Features of a schema are taken by their names, in its order. What ``.csv`` carries along is
+    text, as it is written.
     """
 
     def __init__(

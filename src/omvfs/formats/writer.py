@@ -22,16 +22,7 @@ class Writer(ABC):
     """Writes rows into a file, which appears when the ``with`` block is left without an error.
 
     A subclass writes into `_temporary` and provides `_append`; what is in `_stack` is closed then.
-
-    Parameters
-    ----------
-    path : path
-    kept : mapping of str to type of pyarrow or None, default={}
-        Columns that are written beside the views, in formats that have a place for them: keys,
-        labels. None is for types that are not known, and told by the first rows.
-    staging : Staging, default=None
-        Where the file is to wait for others with which it appears, in the folder of its path; by
-        default it appears by itself.
+    For the parameters see `open_writer`.
     """
 
     def __init__(
