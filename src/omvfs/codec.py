@@ -282,7 +282,11 @@ class Decoder:
             if any(type(node) is type(each) and node == each for each in args):
                 return node
         elif origin is np.ndarray:
-            return self._typed(node, get_args(args[1])[0], place)
+            array, scalar = self._array(node["array"]), get_args(args[1])[0]
+            wanted = get_origin(scalar) or scalar
+            if wanted is Any or np.issubdtype(array.dtype, wanted):
+                return array
+            raise ValueError(f"{place} is of dtype {array.dtype}; expected {wanted.__name__}")
         elif origin in (tuple, list, Sequence):
             return self._sequence(node, origin, args, place)
         elif origin is Mapping:
@@ -342,13 +346,6 @@ class Decoder:
         if kind == "names":
             return list(self._names(*own))
         return {key: self._any(each) for key, each in node["map"]}
-
-    def _typed(self, node: Any, scalar: Any, place: str) -> NDArray[Any]:
-        array = self._array(node["array"])
-        wanted = get_origin(scalar) or scalar
-        if wanted is not Any and not np.issubdtype(array.dtype, wanted):
-            raise ValueError(f"{place} is of dtype {array.dtype}; expected {wanted.__name__}")
-        return array
 
     def _sparse(self, kind: str, shape: list[int], *parts: Any) -> Any:
         data, indices, indptr = (self._array(each) for each in parts)

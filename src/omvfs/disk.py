@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Self, TypeAlias
+from typing import IO, TypeAlias
 
 PathLike: TypeAlias = str | os.PathLike[str]
 _PART = ".part"
@@ -120,9 +120,9 @@ def replacing(
     whole, before it takes the place of the old one.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with naming(path), contextlib.ExitStack() as stack:
-        part, descriptor = _new_part(path, stack, mode)
+    with naming(path), Staging(path) as staging:
+        part = staging.folder / path.name
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             yield descriptor
             os.fsync(descriptor)
@@ -158,7 +158,7 @@ def naming(path: PathLike) -> Iterator[None]:
         raise OSError(error.errno, os.strerror(error.errno), name) from error
 
 
-class Staging:
+class Staging(contextlib.ExitStack):
     """A folder in which is written what is to appear at a target, all at once.
 
     Write into `folder`. When it is closed, or its ``with`` block is left, nothing stays but what
@@ -166,9 +166,9 @@ class Staging:
     """
 
     def __init__(self, target: PathLike) -> None:
+        super().__init__()
         self.target = Path(target)
         self._inside = self.target.is_dir()
-        self._stack = contextlib.ExitStack()
         with naming(self.target):
             settle(self.target)
             if self._inside:
@@ -178,7 +178,7 @@ class Staging:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 sweep(place)
             try:
-                self.folder, _ = _new_part(place, self._stack, None)
+                self.folder = self._new_part(place)
             except BaseException:
                 self.close()
                 raise
@@ -219,15 +219,26 @@ class Staging:
                 os.replace(file, self.target)
             sync_folder(self.target.parent)
 
-    def close(self) -> None:
-        """Leave nothing but what was published."""
-        self._stack.close()
+    def _new_part(self, path: Path) -> Path:
+        """Make a folder beside `path`, which is removed if it is still there at the end.
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+        Its name is kept before there is anything of the name: a signal may come as soon as there
+        is.
+        """
+        while True:
+            part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_PART}")
+            self.callback(_remove, part)
+            part.mkdir()
+            try:
+                held = _hold(part, wait=True)
+            except FileNotFoundError:
+                # Swept before it was held.
+                continue
+            if held is not None:
+                # Removed while it is held, and once more after, when there is an open file less.
+                self.callback(os.close, held)
+                self.callback(_remove, part)
+            return part
 
 
 def unfinished(folder: PathLike) -> bool:
@@ -267,36 +278,6 @@ def _sync_file(path: Path, flags: int = os.O_RDWR) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _new_part(path: Path, stack: contextlib.ExitStack, mode: int | None) -> tuple[Path, int]:
-    """Make a part beside `path`, which the stack removes if it is still there.
-
-    Its name is told to the stack before there is anything of the name: a signal may come as soon
-    as there is. It is a file of a mode, whose descriptor is returned too; without one, a folder.
-    """
-    while True:
-        part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_PART}")
-        stack.callback(_remove, part)
-        descriptor = -1
-        if mode is None:
-            part.mkdir()
-        else:
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        try:
-            held = _hold(part, wait=True)
-        except BaseException as error:
-            if descriptor >= 0:
-                os.close(descriptor)
-            if isinstance(error, FileNotFoundError):
-                # Swept before it was held.
-                continue
-            raise
-        if held is not None:
-            # Removed while it is held, and once more after, when there is an open file less.
-            stack.callback(os.close, held)
-            stack.callback(_remove, part)
-        return part, descriptor
 
 
 def _remove(part: Path) -> None:

@@ -337,7 +337,7 @@ def refuse_elsewhere(dataset: Any) -> None:
         )
 
 
-class Destination:
+class Destination(ExitStack):
     """A file or folder to be written, here or at an address.
 
     What is for an address is written into a temporary folder, and brought there by `publish`. There
@@ -346,8 +346,8 @@ class Destination:
     """
 
     def __init__(self, given: "PathLike | Destination") -> None:
+        super().__init__()
         self._file: File = File(given._file if isinstance(given, Destination) else given)
-        self._stack = ExitStack()
         self._fs: Any = None
         self.here = Path(self._file.text)
         if not self._file.remote:
@@ -439,11 +439,8 @@ class Destination:
 
     def __enter__(self) -> Self:
         if self.remote:
-            folder = self._stack.enter_context(Staging(Path(tempfile.gettempdir()) / _ASIDE)).folder
+            folder = self.enter_context(Staging(Path(tempfile.gettempdir()) / _ASIDE)).folder
             # Others of this machine use the same temporary folder.
             folder.chmod(0o700)
             self.here = folder / (self._file.name or _ASIDE)
         return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()

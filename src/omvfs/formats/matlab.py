@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
@@ -106,14 +105,11 @@ class MatSource(RowSource):
                 f"{self._file} has no matrix of numbers with more than one row and column; it has "
                 f"{listed([matrix.name for matrix in found][:20])}."
             )
-        if twice := [name for name, n in Counter(m.name for m in chosen).items() if n > 1]:
+        names = [matrix.name for matrix in chosen]
+        if twice := {name for name in names if names.count(name) > 1}:
             raise SourceError(
-                f"{self._file} has more than one matrix {listed(twice)}; expected each once. "
-                "Rename one in MATLAB."
+                f"{self._file} has more than one matrix {listed(twice)}. Rename one in MATLAB."
             )
-        for matrix in chosen:
-            if not matrix.shape[1]:
-                raise SourceError(f"{matrix.name} of {self._file} has no columns. Leave it out.")
         if len({matrix.shape[0] for matrix in chosen}) > 1:
             counts = ", ".join(f"{matrix.name} {matrix.shape[0]:,}" for matrix in chosen)
             raise SourceError(
