@@ -235,15 +235,7 @@ def check_same(path: str | os.PathLike[str], loaded: OMVFS, selector: OMVFS) -> 
 
 
 def _differences(kept: Any, now: Any, growing: Sequence[str] = (), place: str = "") -> str:
-    """Say where two plain values differ, empty if nowhere; some views may have more features.
-
-    Examples
-    --------
-    >>> _differences({"a": {"kind": "csv", "n": 1}}, {"a": {"kind": "npy", "n": 1}})
-    "a.kind='csv', now 'npy'"
-    >>> _differences({"views": {"text": 7}}, {"views": {"text": 9}}, ["text"])
-    ''
-    """
+    """Say where two plain values differ, empty if nowhere; some views may have more features."""
     if isinstance(kept, dict) and isinstance(now, dict):
         wider = set(growing) & kept.keys() & now.keys() if place.endswith("views") else set()
         found = (

@@ -186,12 +186,10 @@ def _difference(own: Schema, all_of_them: Schema, view: str) -> str:
     """Say what a view of a part lacks, of what any part has."""
     if view not in own.names:
         return "is not there"
-    (mine, width), (names, most) = (
-        (schema.feature_names[v], schema.widths[v])
-        for schema in (own, all_of_them)
-        for v in [schema.names.index(view)]
-    )
+    v, w = own.number_of(view), all_of_them.number_of(view)
+    mine, names = own.feature_names[v], all_of_them.feature_names[w]
     if mine is None or names is None:
+        width, most = own.widths[v], all_of_them.widths[w]
         return f"has {width:,} features, not {most:,}, or no names for them"
     known = set(mine)
     return f"lacks {some([name for name in names if name not in known])}"
@@ -230,12 +228,7 @@ class SideBySide(Source):
                 "every view once. Rows of parts are appended if all their views and columns are "
                 "the same, or by a glob in quotes: 'part-*.csv'."
             )
-        self._schema = Schema(
-            *(
-                tuple(each for schema in schemas for each in getattr(schema, what))
-                for what in ("names", "widths", "feature_names")
-            )
-        )
+        self._schema = together(schemas)
         self.kept = {name: t for part in self._parts.values() for name, t in part.kept.items()}
         self.grows = any(part.grows for part in self._parts.values())
         tables = [part.table for part in self._parts.values() if part.table is not None]

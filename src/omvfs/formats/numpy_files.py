@@ -173,8 +173,10 @@ class NpzSource(FileSource):
                 n = min(batch_size, self._n_rows - row)
                 ends = np.concatenate([[end], indptr.read(n)]).astype(np.int64)
                 block = self._block(ends, data, indices)
+                with reading(self._file):
+                    views = named({self._view: block}, self.schema)
                 row, end = row + n, int(ends[-1])
-                yield Chunk(row - n, named({self._view: block}, self.schema), {"row": row})
+                yield Chunk(row - n, views, {"row": row})
 
     def _block(self, ends: NDArray[np.int64], data: "_Member", indices: "_Member") -> Block:
         counts = np.diff(ends)
@@ -184,12 +186,7 @@ class NpzSource(FileSource):
             )
         total = int(counts.sum())
         check_chunk(total * (data.dtype.itemsize + indices.dtype.itemsize), self._file)
-        columns = indices.read(total)
-        if total and not (columns.min() >= 0 and columns.max() < self._shape[1]):
-            raise SourceError(
-                f"{self._file} has an entry in a column beyond its {self._shape[1]:,}."
-            )
-        parts = data.read(total), columns, ends - ends[0]
+        parts = data.read(total), indices.read(total), ends - ends[0]
         return sp.csr_array(parts, shape=(len(counts), self._shape[1]))
 
 
@@ -394,12 +391,7 @@ class FolderWriter(Writer):
     """Writes views as ``view_<number>_<name>.npz`` (CSR) or ``.npy``, and names of their features.
 
     Nothing but a chunk is held in memory. The files appear together when the ``with`` block is
-    left, not if that is by an error.
-
-    Parameters
-    ----------
-    path : path
-        The folder, made if missing. It must not hold views already.
+    left, not if that is by an error. The folder is made if missing, and must not hold views.
     """
 
     def __init__(self, path: PathLike) -> None:

@@ -441,7 +441,7 @@ def standard_input(view: str, opened: IO[bytes], options: ReadOptions = _ANYTHIN
 
     `view` is the name of the view of CSV columns that name none, and of svmlight. Nothing has keys.
     """
-    stream = Stream(opened)
+    stream, file = Stream(opened), File("-", "Standard input")
     first = stream.first()
     words = first.split()
     if not first:
@@ -449,9 +449,8 @@ def standard_input(view: str, opened: IO[bytes], options: ReadOptions = _ANYTHIN
     if first.lstrip().startswith(b"{") and are_values(
         next(zip(*parsed_lines([(first, {"row": 1})], STANDARD_INPUT), strict=True)), options
     ):
-        tables = load(".csv")
-        table = tables.JsonTable(File("-", "Standard input"), stream)
-        source: Source = tables.TableSource(table, view, options)
+        table = load(".csv").JsonTable(file, stream)
+        source: Source = load(".csv").TableSource(table, view, options)
     elif first.lstrip().startswith(b"{"):
         source = JsonStream(stream, options)
         if source.grows and options.new_features == "error":
@@ -469,11 +468,8 @@ def standard_input(view: str, opened: IO[bytes], options: ReadOptions = _ANYTHIN
         if tables.is_long(set(names) - {*options.drop, *options.keep}):
             source = _spooled(stream, ".csv", view, options)
         else:
-            source = tables.TableSource(
-                tables.CsvTable(File("-", "Standard input"), stream, options.delimiter),
-                view,
-                options,
-            )
+            table = tables.CsvTable(file, stream, options.delimiter)
+            source = tables.TableSource(table, view, options)
     source.files = ()
     return source
 
