@@ -24,7 +24,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import randomized_svd
 
-from omvfs.model.arrays import Block, dense, in_faster_kind, significant
+from omvfs.model.arrays import Array, Block, dense, in_faster_kind, significant
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
@@ -140,7 +140,7 @@ def embedded(
     return EmbeddedView(spread @ embedding, sp.csr_array(spread @ graph @ spread.T), has)
 
 
-def _leading_directions(unit: Block, cosines: FloatArray | None) -> Float32Array:
+def _leading_directions(unit: Block, cosines: Array | None) -> Float32Array:
     """Return rows of unit norm in their leading singular directions.
 
     These are the leading eigenvectors of their cosines, where these are given.
@@ -161,7 +161,7 @@ def _leading_directions(unit: Block, cosines: FloatArray | None) -> Float32Array
 
 
 def _neighbor_graph(
-    unit: Block, n_neighbors: int, cosines: FloatArray | None = None
+    unit: Block, n_neighbors: int, cosines: Array | None = None
 ) -> sp.csr_array:
     """Return the symmetric graph of nearest neighbours by cosine, D^-½ W D^-½.
 
