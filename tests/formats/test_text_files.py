@@ -389,3 +389,9 @@ def test_nothing_stays_in_the_temporary_folder(tmp_path):
         assert reader.stdout.readline() == b"3\n"
         reader.kill()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_very_many_blank_lines_are_damage(tmp_path):
+    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(b'{"a": [1]}' + b"\n" * ((1 << 20) + 2)))
+    with pytest.raises(SourceError, match=r"blank lines after row 1"):
+        open_source(tmp_path / "x.jsonl.gz")

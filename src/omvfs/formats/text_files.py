@@ -40,6 +40,8 @@ from omvfs.parameters import whole
 
 # A line longer than this is refused, before it is held in memory.
 MAX_LINE_BYTES = 1 << 26
+# More blank lines one after another are taken for damage.
+MAX_BLANK_LINES = 1 << 20
 # A column costs up to a kilobyte, one without values too: more of them than values are refused.
 MAX_GAPPY_COLUMNS = 1 << 22
 STANDARD_INPUT = "standard input"
@@ -66,13 +68,18 @@ def read_lines(
     opened: IO[bytes], name: str, row: int = 0, place: int = 0
 ) -> Iterator[tuple[bytes, Cursor]]:
     """Yield what `lines` does, from an open file at some row and byte."""
+    blank = 0
     while line := opened.readline(MAX_LINE_BYTES + 1):
         if len(line) > MAX_LINE_BYTES:
             raise SourceError(
                 f"Line {row + 1:,} of {name} is longer than {MAX_LINE_BYTES:,} bytes."
             )
         place += len(line)
+        blank += 1
+        if blank > MAX_BLANK_LINES:
+            raise SourceError(f"{name} has over {MAX_BLANK_LINES:,} blank lines after row {row:,}.")
         if line.strip():
+            blank = 0
             row += 1
             yield line.rstrip(b"\r\n"), {"row": row, "byte": place}
 
