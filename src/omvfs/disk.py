@@ -64,20 +64,17 @@ def locked(target: PathLike) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _hold(path: Path, busy: str = "", wait: bool = False) -> int | None:
-    """Return a descriptor that keeps others from holding a path; None where there are no locks."""
+@contextmanager
+def _holding(path: Path, busy: str = "", wait: bool = False) -> Iterator[bool]:
+    """Keep others from holding a path until the block is left; give False without locks."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         has = _lock(descriptor, busy, wait)
         if not _is_at(descriptor, path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    except BaseException:
+        yield has
+    finally:
         os.close(descriptor)
-        raise
-    if has:
-        return descriptor
-    os.close(descriptor)
-    return None
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
@@ -102,11 +99,9 @@ def sweep(path: PathLike) -> None:
     """Remove what killed writers of a file or folder have left beside it."""
     path = Path(path)
     for part in path.parent.glob(f".{glob.escape(path.name)}.*{_PART}"):
-        with contextlib.suppress(OSError):
-            held = _hold(part)
-            if held is not None:
+        with contextlib.suppress(OSError), _holding(part) as has:
+            if has:
                 _remove(part)
-                os.close(held)
 
 
 @contextmanager
@@ -130,7 +125,7 @@ def replacing(
             os.close(descriptor)
         before()
         os.replace(part, path)
-        sync_folder(path.parent)
+        _sync(path.parent)
 
 
 @contextmanager
@@ -191,8 +186,8 @@ class Staging(contextlib.ExitStack):
         """
         with naming(self.target):
             for file in self.folder.iterdir():
-                _sync_file(file)
-            sync_folder(self.folder)
+                _sync(file)
+            _sync(self.folder)
             try:
                 os.rename(self.folder, self.target / _READY if self._inside else self.target)
             except OSError as error:
@@ -200,16 +195,16 @@ class Staging(contextlib.ExitStack):
                     raise
                 raise BusyError(f"Another run writes to {self.target}.") from error
             if self._inside:
-                sync_folder(self.target)
+                _sync(self.target)
                 _bring(self.target)
             else:
-                sync_folder(self.target.parent)
+                _sync(self.target.parent)
 
     def publish_file(self) -> None:
         """Let the one file that is called as the target appear there, if nothing else has."""
         file = self.folder / self.target.name
         with naming(self.target):
-            _sync_file(file)
+            _sync(file)
             try:
                 os.link(file, self.target)
             except FileExistsError:
@@ -217,7 +212,7 @@ class Staging(contextlib.ExitStack):
             except OSError:
                 # A file system without links.
                 os.replace(file, self.target)
-            sync_folder(self.target.parent)
+            _sync(self.target.parent)
 
     def _new_part(self, path: Path) -> Path:
         """Make a folder beside `path`, which is removed if it is still there at the end.
@@ -230,13 +225,12 @@ class Staging(contextlib.ExitStack):
             self.callback(_remove, part)
             part.mkdir()
             try:
-                held = _hold(part, wait=True)
+                has = self.enter_context(_holding(part, wait=True))
             except FileNotFoundError:
                 # Swept before it was held.
                 continue
-            if held is not None:
+            if has:
                 # Removed while it is held, and once more after, when there is an open file less.
-                self.callback(os.close, held)
                 self.callback(_remove, part)
             return part
 
@@ -250,17 +244,10 @@ def settle(folder: PathLike) -> None:
     """Bring the files that a killed writer meant for a folder, so that all are there or none."""
     folder = Path(folder)
     if unfinished(folder):
-        with contextlib.suppress(FileNotFoundError):
-            held = _hold(folder / _READY, f"Another run writes to {folder}.")
+        busy = f"Another run writes to {folder}."
+        with contextlib.suppress(FileNotFoundError), _holding(folder / _READY, busy):
             _bring(folder)
-            if held is not None:
-                os.close(held)
     sweep(folder / _FILES)
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk."""
-    _sync_file(folder, os.O_RDONLY)
 
 
 def _bring(folder: Path) -> None:
@@ -268,12 +255,13 @@ def _bring(folder: Path) -> None:
     ready = folder / _READY
     for file in sorted(ready.iterdir()):
         os.replace(file, folder / file.name)
-    sync_folder(folder)
+    _sync(folder)
     os.rmdir(ready)
 
 
-def _sync_file(path: Path, flags: int = os.O_RDWR) -> None:
-    descriptor = os.open(path, flags)
+def _sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

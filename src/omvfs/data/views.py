@@ -219,14 +219,6 @@ def _order(view: str, index: Any, first: str, like: Any) -> NDArray[np.intp]:
     return order
 
 
-def _among(block: Block, own: Any, whole: Any) -> tuple[Block, BoolArray]:
-    """Return rows in the places that they have among all, and which of these they are."""
-    places = whole.get_indexer(own)
-    has = np.zeros(len(whole), bool)
-    has[places] = True
-    return spread(block, places, len(whole)), has
-
-
 __all__ = ["Block", "Schema", "Views", "hstack"]
 
 # How much is known of the values of a Views, each level holding the one before.
@@ -310,8 +302,9 @@ class Views:
             for name, labels in rows.items():
                 # Rows of other labels are refused below.
                 if len(labels) < len(whole) and whole.is_unique and labels.isin(whole).all():
-                    found[name], own[name] = _among(found[name], labels, whole)
-                    rows[name] = whole
+                    places = whole.get_indexer(labels)
+                    found[name] = spread(found[name], places, len(whole))
+                    own[name], rows[name] = whole.isin(labels), whole
             rows = {"MuData": whole, **rows}
         if index is None:
             found, index = aligned(found, rows)

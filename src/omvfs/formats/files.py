@@ -173,12 +173,9 @@ class File:
             return ""
         if size == now.get("size") or self.remote or type(size) is not int:
             return "it was written anew since"
-        if size > now["size"]:
-            return f"it has {now['size']:,} bytes, and had {size:,}"
-        if not self.grows:
-            return (
-                f"it has {now['size']:,} bytes, and had {size:,}; rows can be added to text alone"
-            )
+        if size > now["size"] or not self.grows:
+            told = f"it has {now['size']:,} bytes, and had {size:,}"
+            return f"{told}; rows can be added to the end of text alone"
         return "" if self._end(size) == before.get("end") else "its first lines were written anew"
 
     def fixed(self) -> "File":

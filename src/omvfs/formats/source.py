@@ -68,9 +68,8 @@ class ReadOptions:
 
     def width(self, view: str) -> int | None:
         """Return how many features the schema has for a view; None if it has not the view."""
-        if self.schema is None or view not in self.schema.names:
-            return None
-        return self.schema.widths[self.schema.names.index(view)]
+        known = self.schema
+        return known.widths[known.number_of(view)] if known and view in known.names else None
 
     def places(self, view: str, where: str) -> dict[str, int] | None:
         """Return the column of every feature of a view of a file by name; None without schema."""

@@ -418,11 +418,6 @@ class Dialect(NamedTuple):
         """Return how some lines are written, the first of which names the columns.
 
         Values are delimited by what most lines have as often as the first, and that most often.
-
-        Examples
-        --------
-        >>> Dialect.of([b"first, last;height", b"Ada;1,62", b"Bo;1,8"])
-        Dialect(delimiter=';', decimal=',')
         """
         # What stands in quotes is not looked at.
         bare = [re.sub(rb'"[^"]*"', b"", line).decode(errors="replace") for line in lines] or [""]
