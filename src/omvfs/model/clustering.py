@@ -160,9 +160,7 @@ def _leading_directions(unit: Block, cosines: Array | None) -> Float32Array:
     return np.asarray(vectors * values**POWER, np.float32)
 
 
-def _neighbor_graph(
-    unit: Block, n_neighbors: int, cosines: Array | None = None
-) -> sp.csr_array:
+def _neighbor_graph(unit: Block, n_neighbors: int, cosines: Array | None = None) -> sp.csr_array:
     """Return the symmetric graph of nearest neighbours by cosine, D^-½ W D^-½.
 
     Rows as near as the farthest of the neighbours are neighbours too, so that the order of the
