@@ -269,6 +269,9 @@ class Decoder:
         origin, args = get_origin(hint), get_args(hint)
         if hint is Any:
             return self._any(node)
+        if (alias := getattr(origin, "__value__", None)) is not None:
+            # From NumPy 2.5 on, NDArray is a name of the type, in Pythons that have such.
+            return self.value(node, alias[args], place)
         if is_dataclass(hint):
             hints: dict[str, Any] = _hints(hint)  # type: ignore[arg-type]
             if type(node) is not list or len(node) != len(hints):

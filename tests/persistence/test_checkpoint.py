@@ -3,7 +3,9 @@
 import errno
 import os
 import stat
+import types
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -343,3 +345,14 @@ def test_views_by_callables_are_not_saved(tmp_path):
     by_callables.set_params(views=columns).save(tmp_path / "other")
     got = OMVFS.load(tmp_path / "other").transform(frame)
     np.testing.assert_array_equal(got, model.transform(frame))
+
+
+def test_arrays_are_read_where_numpy_gives_their_type_a_name():
+    Scalar = TypeVar("Scalar", bound=np.generic)
+    # NumPy 2.5 does, in Python 3.12 and later; a name of one's own stands for it in others.
+    name = types.SimpleNamespace(__value__=np.ndarray[Any, np.dtype[Scalar]])
+    hint = types.GenericAlias(name, (np.float64,))
+    decoder = codec.Decoder({"0": np.arange(3.0)})
+    assert decoder.value({"array": "0"}, hint).tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="is of dtype int64; expected float64"):
+        codec.Decoder({"0": np.arange(3)}).value({"array": "0"}, hint)
