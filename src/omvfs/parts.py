@@ -4,7 +4,7 @@ import copy
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -21,6 +21,9 @@ from omvfs.model.sums import ViewSums, fit_to_clusters
 from omvfs.prepare import Preparation
 from omvfs.selector import HISTORY
 from omvfs.threads import on_one_thread
+
+if TYPE_CHECKING:
+    from omvfs.omvfs import OMVFS
 
 T = TypeVar("T")
 
@@ -399,7 +402,7 @@ def merge_models(models: Sequence[Any], order: bool = False) -> Any:
     return merged
 
 
-def merge(models: Iterable[Any], *, order: bool = False) -> Any:
+def merge(models: Iterable[Any], *, order: bool = False) -> "OMVFS":
     """Return an estimator of the rows of all of some, each of which has learned by itself.
 
     For data that many machines hold, or many processes read: fit parts, merge, done.
@@ -441,7 +444,7 @@ def merge(models: Iterable[Any], *, order: bool = False) -> Any:
         raise ValueError("Got no estimators to merge; expected at least one, or its file.")
     files = [isinstance(each, str | os.PathLike) for each in given]
     if not any(files):
-        merged = merge_models(given, order)
+        merged: OMVFS = merge_models(given, order)
         if not hasattr(merged, "schema_"):
             raise ValueError(
                 f"Got {len(given):,} to merge, none of which has learned from any rows; expected "
@@ -450,7 +453,8 @@ def merge(models: Iterable[Any], *, order: bool = False) -> Any:
         return merged
     if not all(files):
         raise TypeError("Got estimators and files; expected one kind. Save them, or load them.")
-    return merge_files(given, order)
+    of_files: OMVFS = merge_files(given, order)
+    return of_files
 
 
 def merge_files(
