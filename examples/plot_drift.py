@@ -7,10 +7,10 @@ if it is told to forget: a stream whose groups change needs ``half_life``.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 from omvfs import OMVFS
 from omvfs.datasets import planted_stream
-from omvfs.plots import plot_stream
 
 stream = planted_stream(
     12_000,
@@ -37,7 +37,13 @@ for change in ways["all rows"].drift_:
 # How well rows fit their clusters along the stream, and the change that was noticed.
 
 figure, ax = plt.subplots(figsize=(9, 4), layout="constrained")
-plot_stream(ways["all rows"], ax=ax)
+seen = ways["all rows"]
+rows = np.cumsum([chunk.n_rows for chunk in seen.history_])
+ax.plot(rows, [chunk.fit for chunk in seen.history_])
+for change in seen.drift_:
+    ax.axvline(change.row, color="0.4", linestyle="--", label=f"noticed at {change.row:,}")
+ax.set(xlabel="rows", ylabel="fit to the clusters")
+ax.legend()
 plt.show()
 
 # %%
