@@ -24,6 +24,7 @@ from omvfs.data.schema import NewFeatures, Schema
 from omvfs.data.table import Table
 from omvfs.data.views import Views
 from omvfs.fitted import FittedState
+from omvfs.model.concordance import testable
 from omvfs.model.drift import Change
 from omvfs.model.explanation import means_by_cluster, standing_for
 from omvfs.model.learning import Answers, ChunkInfo, Criterion, Update
@@ -358,6 +359,7 @@ class OMVFS(StreamSelector[FittedState]):
         -------
         Explanation
         """
+        check_is_fitted(self)
         v = self.schema_.number_of(view)
         j, own = _number_of_feature(self.schema_, v, feature), self._known.notes[v]
         sums = self._answers.reclustered.views[v].on(np.array([j]))
@@ -551,6 +553,7 @@ class OMVFS(StreamSelector[FittedState]):
             The share of the selected features that two draws have in common, of all views that
             are not noise and by view, and the share of the draws in which each feature is selected.
         """
+        check_is_fitted(self)
         n_resamples, by_view = whole("n_resamples", n_resamples, least=4), self._sizes()
         answers, names, sizes = self._answers, self.schema_.names, list(by_view.values())
         draws = self._draws(n_resamples, "to draw from", self._in_question(by_view))[:n_resamples]
@@ -592,14 +595,16 @@ class OMVFS(StreamSelector[FittedState]):
         pairs = zip(answers.clustering.agreement.tolist(), ~answers.noise, strict=True)
         told = [ViewVerdict(own, bool(holds)) for own, holds in pairs]
         views, n = dict(zip(names, told, strict=True)), len(answers.state.sample)
+        if not testable(answers.rows, answers.state.sample.present):
+            return Verdict(False, views, tested=False)
         if answers.noise.all():
             return Verdict(False, views)
         sampled = np.bincount(answers.clustering.labels, minlength=self.n_clusters_)
-        small = tuple(np.flatnonzero(sampled < FEWEST_SAMPLED).tolist())
+        small = tuple(np.flatnonzero((sampled > 0) & (sampled < FEWEST_SAMPLED)).tolist())
         try:
             stability = self.stability()
         except TooFewRowsError:
-            return Verdict(True, views, small=small, n_sampled=n)
+            return Verdict(True, views, small=small, n_sampled=n, n_rows=self.n_samples_seen_)
         criterion = checked("criterion", self.criterion)
         sizes = [
             own * holds for own, holds in zip(self._sizes().values(), ~answers.noise, strict=True)
@@ -607,7 +612,8 @@ class OMVFS(StreamSelector[FittedState]):
         most = self._in_question(self._sizes())
         first = self._draws(N_DRAWS, "to draw from", most)[0]
         numbers = other_numbers(answers, first, sizes, criterion, most)
-        return Verdict(True, views, stability, numbers, self._enough(), small, n)
+        told_rows = n, self.n_samples_seen_
+        return Verdict(True, views, stability, numbers, self._enough(), small, *told_rows)
 
     def _enough(self) -> str:
         """Say how good the selection is and how many features would do; nothing if nobody can.

@@ -495,8 +495,10 @@ class Verdict:
         How well the selected features predict the clusters, and how many would do.
     small : tuple of int
         Clusters of which the sample has so few rows that they may be chance.
-    n_sampled : int
-        Rows of the sample.
+    n_sampled, n_rows : int
+        Rows of the sample, and all that were learned from.
+    tested : bool
+        Whether there were rows and features enough to tell structure from noise.
     """
 
     holds: bool
@@ -506,12 +508,14 @@ class Verdict:
     quality: str = ""
     small: tuple[int, ...] = ()
     n_sampled: int = 0
+    n_rows: int = 0
+    tested: bool = True
 
     @property
     def sentences(self) -> list[str]:
         """What there is to say, most important first."""
         if not self.holds:
-            return [_NOISE]
+            return [_NOISE if self.tested else _UNTESTED]
         found = [self._views(), self._noise(), self._stays(), self._numbers(), self.quality]
         return [each for each in [*found, self._small()] if each]
 
@@ -581,10 +585,13 @@ class Verdict:
         if not self.small:
             return ""
         few = ", ".join(map(str, self.small[:_NAMED]))
+        if len(self.small) > _NAMED:
+            few += f" and {len(self.small) - _NAMED:,} more"
         which = f"Cluster {few} has" if len(self.small) == 1 else f"Clusters {few} have"
+        more = "a larger sample_size (--sample-size)"
         return (
             f"{which} fewer than {FEWEST} of the {self.n_sampled:,} sampled rows and may be "
-            "chance: a larger sample_size (--sample-size) shows such small groups."
+            f"chance: {more if self.n_rows > self.n_sampled else 'only more rows'} can tell."
         )
 
 
@@ -596,6 +603,10 @@ _NOISE = (
     "No structure that holds on held-out rows was found: features agree on which rows are alike "
     "no more than by chance. Clusters and ranking are those of noise. Learn from more rows, or "
     "check what the features are and how they are prepared (--prepare)."
+)
+_UNTESTED = (
+    "Whether there is structure cannot be tested: that takes at least four rows, and four features "
+    "or another view."
 )
 _two = two_digits
 

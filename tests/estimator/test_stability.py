@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from omvfs import OMVFS, Views
 from omvfs.datasets import make_planted
@@ -103,3 +104,67 @@ def test_it_prints_as_a_table_and_what_cannot_be_told_is_refused():
     few = OMVFS(3, sample_size=5, **QUICK).fit(views)
     with pytest.raises(TooFewRowsError, match=r"Got 5 rows to draw from.*at least 6"):
         few.stability()
+
+
+def grouped(seed, n_rows, width):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(3, size=n_rows)
+    means = 3 * rng.standard_normal((3, width))
+    return np.abs(means[labels] + rng.standard_normal((n_rows, width))), labels
+
+
+def test_a_view_that_no_row_has_neither_weighs_nor_stops_what_is_told():
+    a, _ = grouped(0, 60, 10)
+    both = {"a": a, "b": np.full((60, 4), np.nan)}
+    model, alone = OMVFS(3, random_state=0).fit(both), OMVFS(3, random_state=0).fit({"a": a})
+    assert (model.labels_ == alone.labels_).all()
+    table = model.to_frame()
+    assert (table[table["view"] == "b"]["share_of_rows"] == 0).all()
+    assert str(model.verdict()).startswith("a (")
+    assert not model.verdict().views["b"].holds
+
+
+def test_what_cannot_be_tested_is_said_so():
+    for X in (np.ones((1, 5)), {"a": grouped(0, 3, 5)[0], "b": grouped(1, 3, 3)[0]}):
+        assert "cannot be tested" in str(OMVFS(1, random_state=0).fit(X).verdict())
+    few = OMVFS(3, random_state=0).fit(np.random.default_rng(0).normal(size=(300, 3)))
+    assert "cannot be tested" in str(few.verdict())
+
+
+def test_a_view_that_is_selected_whole_stays_whole():
+    X, _ = grouped(0, 300, 1500)
+    model = OMVFS(3, n_features_per_view=None, random_state=0).fit(X)
+    found = model.stability()
+    assert (found.views["X"].frequencies == 1).all()
+    assert found.stays == (1.0, 1.0, 1.0)
+    assert set(model.verdict().other_numbers.values()) == {1.0}
+
+
+def test_a_callable_gets_all_columns_whenever_it_is_called():
+    weights = np.linspace(1, 2, 1500)
+    model = OMVFS(3, criterion=lambda S, Q, n: Q * weights, random_state=0)
+    assert model.fit(grouped(0, 300, 1500)[0]).verdict().stability is not None
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e76])
+def test_the_unit_of_rows_does_not_change_their_quality(scale):
+    X, _ = grouped(0, 300, 10)
+    plain, other = (OMVFS(3, prepare=None, random_state=0).fit(each) for each in (X, scale * X))
+    np.testing.assert_allclose(
+        other.selection_quality_.agreement, plain.selection_quality_.agreement
+    )
+
+
+def test_small_clusters_are_counted_and_the_remedy_is_one():
+    X, _ = grouped(0, 300, 20)
+    said = str(OMVFS(30, random_state=0).fit(X).verdict())
+    assert " more have fewer than 20 of the 300 sampled rows" in said
+    assert "only more rows can tell" in said
+    said = str(OMVFS(30, sample_size=200, random_state=0).fit(X).verdict())
+    assert "a larger sample_size (--sample-size) can tell" in said
+
+
+def test_what_has_learned_nothing_says_so():
+    for ask in (lambda model: model.explain("a", 0), lambda model: model.stability()):
+        with pytest.raises(NotFittedError):
+            ask(OMVFS())

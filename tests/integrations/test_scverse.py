@@ -299,3 +299,32 @@ def test_selected_columns_are_of_the_same_kind(tmp_path):
     rna = mdata["rna"].copy()
     model = scverse.select(rna, n_top=5, **FEW)
     assert list(model.select(rna).var_names) == list(rna.var_names[rna.var["omvfs_selected"]])
+
+
+def test_a_batch_of_few_cells_does_not_decide_and_is_named():
+    mdata = with_batches()
+    lanes = mdata.obs["lane"].astype(str).to_numpy()
+    lanes[:2] = "few"
+    mdata.obs["lane"] = lanes
+    with pytest.warns(UserWarning, match="fewer than 20 cells are not ranked .*: 'few'"):
+        scverse.select(mdata, n_top=9, batch_key="lane", **FEW)
+    assert mdata["rna"].var["omvfs_nbatches"].max() == 2
+    assert mdata.uns["omvfs"]["n_cells"] == N
+    mdata.obs["lane"] = [f"b{i % 30}" for i in range(N)]
+    with pytest.raises(ValueError, match="All batches have fewer than 20 cells"):
+        scverse.select(mdata, batch_key="lane", **FEW)
+
+
+def test_what_select_cannot_do_is_refused_before_cells_are_read():
+    adata = planted()["rna"]
+    for bad, kind, said in [
+        ({"n_features_to_select": 3}, TypeError, "expected n_top"),
+        ({"prepare": "hash:4"}, ValueError, "hashed features"),
+        ({"inplace": False, "clusters": True}, ValueError, "clusters=True with inplace=False"),
+    ]:
+        with pytest.raises(kind, match=said):
+            scverse.select(adata, **FEW, **bad)
+    with pytest.raises(ValueError, match="Got no cells"):
+        scverse.select(adata[:0].copy(), **FEW)
+    with pytest.raises(TypeError, match="Got str; expected an OMVFS"):
+        scverse.annotate(adata, "model.omvfs")

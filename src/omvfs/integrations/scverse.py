@@ -9,12 +9,14 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from omvfs.data.blocks import Block, check_unmasked, modalities_of, spread, take_rows, vstack
-from omvfs.data.schema import listed
+from omvfs.data.schema import listed, some
 from omvfs.data.views import Views, fitting
 from omvfs.omvfs import OMVFS
 from omvfs.parameters import whole
+from omvfs.results import FEWEST
 from omvfs.selector import rank
 
 __all__ = ["annotate", "select"]
@@ -232,7 +234,15 @@ def select(
     >>> model = scverse.select(mdata, n_clusters=12, n_top=[500, 2000])  # doctest: +SKIP
     >>> rna = mdata["rna"][:, mdata["rna"].var["omvfs_selected"]]  # doctest: +SKIP
     """
+    for name in {"n_features_to_select", "n_features_per_view"} & set(params):
+        raise TypeError(f"Got {name}; expected n_top (or n_top_genes), by modality if they differ.")
+    if "hash" in str(params.get("prepare")):
+        raise ValueError("Got prepare with hash; hashed features have no place in .var.")
+    if clusters and not inplace:
+        raise ValueError("Got clusters=True with inplace=False; call predict of a fitted OMVFS.")
     cells = Cells(data, layer)
+    if not len(cells):
+        raise ValueError("Got no cells; expected at least as many as clusters.")
     sizes = _sizes(n_top if n_top_genes is None else n_top_genes, list(cells.modalities))
     first = {view: own[0] for view, own in sizes.items()}
     model = OMVFS(n_clusters, **{"n_features_per_view": first, "batch_size": 2000, **params})
@@ -283,6 +293,9 @@ def annotate(
     ...     model.partial_fit(anndata.read_h5ad(path))
     >>> scverse.annotate(adata, model, n_top=2000)  # doctest: +SKIP
     """
+    if not isinstance(model, OMVFS):
+        raise TypeError(f"Got {type(model).__name__}; expected an OMVFS (OMVFS.load reads files).")
+    check_is_fitted(model)
     cells = Cells(data)
     for view, modality in cells.modalities.items():
         known = model.schema_.names_of(view) if view in model.schema_.names else None
@@ -364,7 +377,15 @@ def _by_batch(
     """Return what is learned of all cells, and by batch the scores of the modalities it has."""
     # The first cells of all tell how those of every batch are prepared.
     model, scores = model.settled(next(cells.chunks(model.batch_size))), []
-    for batch in sorted(set(batches.tolist())):
+    names, counts = np.unique(batches.astype(str), return_counts=True)
+    if few := names[counts < FEWEST].tolist():
+        warnings.warn(
+            f"Batches of fewer than {FEWEST} cells are not ranked by themselves: {some(few)}.",
+            stacklevel=3,
+        )
+    if len(few) == len(names):
+        raise ValueError(f"All batches have fewer than {FEWEST} cells; rank without batch_key.")
+    for batch in names.tolist():
         which, own = batches == batch, clone(model)
 
         def passed_on(which: NDArray[np.bool_] = which) -> Iterator[Any]:
@@ -372,6 +393,10 @@ def _by_batch(
                 model.partial_fit(chunk)
                 yield chunk
 
+        if batch in few:
+            for _ in passed_on():
+                pass
+            continue
         try:
             found = own.fit_batches(passed_on()).view_scores_
         except ValueError as error:

@@ -79,8 +79,8 @@ def structured(X: Sequence[Block], present: NDArray[np.bool_]) -> NDArray[np.boo
 
     One does if a random half of its features and the other half agree on which rows are alike, or
     if it agrees with another view: by `likeness_correlation`, which has a mean of 0 and a standard
-    deviation of √(2 / n(n − 3)) where they have nothing to do with each other. A view of fewer than
-    four rows is taken to tell something, and so is one view alone of fewer than four features.
+    deviation of √(2 / n(n − 3)) where they have nothing to do with each other. All do where nothing
+    is `testable`; beside others, a view of too few rows does not.
 
     Parameters
     ----------
@@ -96,23 +96,27 @@ def structured(X: Sequence[Block], present: NDArray[np.bool_]) -> NDArray[np.boo
     >>> structured(X, np.ones((200, 2), bool)).tolist()
     [True, False]
     """
-    # One view of so few features cannot be tested.
-    found = np.full(len(X), len(X) == 1 and X[0].shape[1] < _FEW_COLUMNS)
+    found = np.zeros(len(X), bool)
+    if not testable(X, present):
+        return ~found
     for n in _TESTED_ROWS:
         for v in np.flatnonzero(~found).tolist():
-            # What cannot be tested is no noise.
             found[v] = own_evidence(X[v], present[:, v], n) >= EVIDENCE
         for v in np.flatnonzero(~found).tolist() if len(X) > 1 else ():
             found[v] = shared_evidence(X, present, v, n) >= EVIDENCE
     return found
 
 
+def testable(X: Sequence[Block], present: NDArray[np.bool_]) -> bool:
+    """Tell whether there are rows and features enough to tell structure from noise."""
+    enough = len(X) > 1 or X[0].shape[1] >= _FEW_COLUMNS
+    return enough and bool(present.sum(axis=0).max(initial=0) >= _FEWEST_ROWS)
+
+
 def own_evidence(X: Block, has: NDArray[np.bool_], n: int = _TESTED_ROWS[-1]) -> float:
     """Return how far halves of the features of a view agree, in standard deviations of chance."""
     rows = _tested(has, n)
-    if len(rows) < _FEWEST_ROWS:
-        return np.inf
-    if X.shape[1] < 2:
+    if len(rows) < _FEWEST_ROWS or X.shape[1] < 2:
         return 0.0
     found = [likeness_correlation(*map(likeness, two)) for two, _ in _halved(X[rows])]
     return _evidence(float(np.mean(found)), len(rows))

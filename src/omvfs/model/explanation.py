@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from omvfs.model.arrays import Block, dense
 from omvfs.model.learning import Answers
@@ -50,7 +49,8 @@ def _counts(X: Block, labels: IntArray, K: int) -> tuple[FloatArray, FloatArray]
     """Return in how many rows of each cluster each feature is not 0, and how many rows it has."""
     # In single precision, which counts the rows of a sample exactly: products of bool have no BLAS.
     members, counts = indicator(labels, K), np.zeros((X.shape[1], K))
-    for some in gen_batches(X.shape[0], _AT_ONCE):
+    for start in range(0, X.shape[0], _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
         filled = (X[some] != 0).astype(np.float32)
         counts += dense(filled.T @ members[some].astype(np.float32))
     return counts, members.sum(axis=0)

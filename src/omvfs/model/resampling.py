@@ -80,6 +80,9 @@ def draw(
 
 def candidates(answers: Answers, criterion: Criterion, most: int = 0) -> list[IntArray]:
     """Return the features that come into question, by view, in rising order."""
+    if callable(criterion):
+        # It may know which feature is which.
+        return [np.arange(X.shape[1]) for X in answers.rows]
     # A feature may rise when the one that it repeats falls.
     scores = answers.separations if criterion == "separation" else answers.scores(criterion)
     n = max(CANDIDATES, most)
@@ -157,6 +160,7 @@ def selections(draws: Sequence[Draw], widths: Sequence[int], sizes: Sequence[int
     for i, each in enumerate(draws):
         for masks, best, size in zip(found, each.best, sizes, strict=True):
             masks[i, best[:size]] = True
+            masks[i] |= size >= masks.shape[1]
     return found
 
 
@@ -250,8 +254,10 @@ def other_numbers(
     for factor in (0.5, 2.0):
         other = on_rows(answers, first.rows, blocks, answers.settings.seed, factor)
         best = _best(other, in_question, criterion)
-        trios = zip(first.best, best, sizes, strict=True)
-        common = sum(len(np.intersect1d(a[:size], b[:size])) for a, b, size in trios)
+        common = 0
+        for X, a, b, size in zip(answers.rows, first.best, best, sizes, strict=True):
+            whole = size >= X.shape[1]
+            common += size if whole else len(np.intersect1d(a[:size], b[:size]))
         found[other.clustering.n_clusters] = common / max(sum(sizes), 1)
     found.pop(answers.clustering.n_clusters, None)
     return found
@@ -313,7 +319,7 @@ def _cosines(X: NDArray[Any], S: FloatArray, sizes: IntArray) -> list[FloatArray
         rows, sums = X[:, own].astype(np.float64), S[own]
         product = product + rows @ sums
         lengths, norms = lengths + squared_row_norms(rows), norms + squared_row_norms(sums.T)
-        scale = np.sqrt(np.outer(lengths, norms))
+        scale = np.outer(np.sqrt(lengths), np.sqrt(norms))
         found.append(np.divide(product, scale, out=np.zeros_like(product), where=scale > 0))
     return found
 
