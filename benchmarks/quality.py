@@ -21,6 +21,7 @@ run has done is kept.
 import argparse
 import csv
 import multiprocessing
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -317,17 +318,27 @@ Wilcoxon's test against OMVFS, corrected by Holm.
 def picture(rows, path):
     """Draw the mean gain over random features, by judge."""
     import matplotlib as mpl
-    from matplotlib import pyplot as plt
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
 
+    with mpl.rc_context():
+        # The same picture whatever else was drawn before.
+        mpl.rcdefaults()
+        mpl.rcParams["svg.hashsalt"] = "quality"
+        figure = Figure(figsize=(7, 2.6), layout="constrained")
+        FigureCanvasSVG(figure)
+        draw(rows, figure.subplots())
+        figure.savefig(path, metadata={"Date": None})
+
+
+def draw(rows, ax):
+    """Draw a bar for each method and judge."""
     from omvfs.plots import COLOURS
 
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "quality"
     sets, shown = (
         (*DEVELOPMENT, *HELD_BACK),
         ["OMVFS", "column sum", "variance", "FSDS", "all features"],
     )
-    figure, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
     for i, method in enumerate(shown):
         heights = []
         for judge in JUDGES:
@@ -347,8 +358,6 @@ def picture(rows, path):
         loc="upper center",
         bbox_to_anchor=(0.5, -0.1),
     )
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
 
 
 def main():
@@ -374,8 +383,11 @@ def main():
                 {m: round(np.mean([value[n, m] for n in given.sets]), 3) for m in given.methods},
             )
         return
-    how = ["git", "log", "-1", "--format=%h", "--", "src/omvfs"]
-    commit = subprocess.run(how, capture_output=True, text=True, check=True).stdout.strip()
+    if given.data:
+        how = ["git", "log", "-1", "--format=%h", "--", "src/omvfs"]
+        commit = subprocess.run(how, capture_output=True, text=True, check=True).stdout.strip()
+    else:  # nothing was measured anew
+        commit = re.search(r"Measured at commit (\w+)", given.page.read_text("utf-8"))[1]
     given.page.write_text(page(rows, commit), encoding="utf-8")
     picture(rows, given.page.with_suffix(".svg"))
 
