@@ -63,18 +63,24 @@ OFFLINE = (
 JUDGES = "stacked", "multi-view", "5-NN", "balanced"
 
 
-def read(name, data):
-    """Return the views of a set and its classes, as every method gets them."""
+def shuffled(name, data):
+    """Return the views of a set, without names of features, and its classes; rows are shuffled."""
     blocks = {}
     labels = np.load(data / name / "labels.npy")
     rows = np.random.default_rng(0).permutation(len(labels))
     for file in sorted((data / name).glob("view_*")):
-        if file.suffix == ".npy":
-            X = MinMaxScaler().fit_transform(np.load(file)[rows].astype(np.float64))
-        else:
-            X = sp.csr_array(sp.load_npz(file)).astype(np.float64)[rows]
-        blocks[file.stem.split("_", 2)[2]] = normalize(X)
+        X = np.load(file) if file.suffix == ".npy" else sp.csr_array(sp.load_npz(file))
+        blocks[file.stem.split("_", 2)[2]] = X[rows]
     return blocks, np.unique(labels[rows], return_inverse=True)[1]
+
+
+def read(name, data):
+    """Return the views of a set and its classes, as every method gets them."""
+    blocks, y = shuffled(name, data)
+    for view, X in blocks.items():
+        X = X.astype(np.float64)
+        blocks[view] = normalize(X if sp.issparse(X) else MinMaxScaler().fit_transform(X))
+    return blocks, y
 
 
 def ranks_of(method, views, K, seed=0):

@@ -24,13 +24,11 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+import quality
 from omvfs import OMVFS, Views
 from omvfs.datasets import make_planted
 from omvfs.model.concordance import EVIDENCE, own_evidence, shared_evidence
 
-HELD_BACK = (
-    "mdn_en_fr", "cora", "tcga_brca", "spoken_digits", "chess_openings", "libreoffice_help",
-)  # fmt: skip
 # Too few rows for three parts.
 SMALL = ("infant_gut", "msrc_v1", "tcga_brca")
 N_PARTS = 3
@@ -88,43 +86,43 @@ def width_of(rng, least=10, most=2000):
     return int(np.exp(rng.uniform(np.log(least), np.log(most))))
 
 
+def counted(given, heads, judge):
+    """Show how many draws of each kind of noise something is true of."""
+    print(f"| {heads} |\n|---|---|---|")
+    for kind, make in KINDS.items():
+        rngs = (np.random.default_rng([draw, len(kind)]) for draw in range(given.draws))
+        found = sum(judge(rng, make) for rng in rngs)
+        print(f"| {kind} | {given.draws} | {found} |", flush=True)
+
+
 def noise(given):
     """Count how often noise alone is said to have a structure."""
-    print("| kind | draws | said to have a structure |\n|---|---|---|")
-    for kind, make in KINDS.items():
-        wrong = 0
-        for draw in range(given.draws):
-            rng = np.random.default_rng([draw, len(kind)])
-            n, n_views = int(rng.integers(100, 3000)), int(rng.integers(1, 4))
-            X = {f"v{v}": make(rng, n, width_of(rng)) for v in range(n_views)}
-            K = int(rng.integers(2, 12))
-            wrong += OMVFS(K, random_state=0).fit(X).verdict().holds
-        print(f"| {kind} | {given.draws} | {wrong} |", flush=True)
+
+    def holds(rng, make):
+        n, n_views = int(rng.integers(100, 3000)), int(rng.integers(1, 4))
+        X = {f"v{v}": make(rng, n, width_of(rng)) for v in range(n_views)}
+        return OMVFS(int(rng.integers(2, 12)), random_state=0).fit(X).verdict().holds
+
+    counted(given, "kind | draws | said to have a structure", holds)
 
 
 def views(given):
     """Count how often the verdict is right about every view."""
-    print("| noise | draws | right |\n|---|---|---|")
-    for kind, make in KINDS.items():
-        right = 0
-        for draw in range(given.draws):
-            rng = np.random.default_rng([draw, len(kind)])
-            n = int(rng.integers(500, 3000))
-            X = dict(zip("ab", planted(rng, n, (200, 100)), strict=True))
-            X["noise"] = make(rng, n, width_of(rng))
-            found = OMVFS(4, random_state=0).fit(X).verdict()
-            right += [found.views[v].holds for v in X] == [True, True, False]
-        print(f"| {kind} | {given.draws} | {right} |", flush=True)
+
+    def is_right(rng, make):
+        n = int(rng.integers(500, 3000))
+        X = dict(zip("ab", planted(rng, n, (200, 100)), strict=True))
+        X["noise"] = make(rng, n, width_of(rng))
+        found = OMVFS(4, random_state=0).fit(X).verdict()
+        return [found.views[v].holds for v in X] == [True, True, False]
+
+    counted(given, "noise | draws | right", is_right)
 
 
 def read(name, given):
-    """Return the shuffled rows of a set, without names of features, and the number of classes."""
-    blocks = {}
-    for file in sorted((given.data / name).glob("view_*")):
-        X = np.load(file) if file.suffix == ".npy" else sp.csr_array(sp.load_npz(file))
-        blocks[file.stem.split("_", 2)[2]] = X
-    labels = np.load(given.data / name / "labels.npy")
-    return Views(blocks)[np.random.default_rng(0).permutation(len(labels))], len(np.unique(labels))
+    """Return the shuffled rows of a set and the number of classes."""
+    blocks, y = quality.shuffled(name, given.data)
+    return Views(blocks), y.max() + 1
 
 
 def sets(given):
@@ -132,7 +130,7 @@ def sets(given):
 
 
 def named(name):
-    return f"{name} (held back)" if name in HELD_BACK else name
+    return f"{name} (held back)" if name in quality.HELD_BACK else name
 
 
 def real(given):

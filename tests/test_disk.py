@@ -260,3 +260,9 @@ def test_the_lock_is_had_by_one_at_a_time(tmp_path):
     for thread in threads:
         thread.join()
     assert (tmp_path / "n").read_text() == "120"
+
+
+def test_errors_of_the_system_name_the_file():
+    told = r"\[Errno 28\] No space left on device: 'x.csv'"
+    with pytest.raises(OSError, match=told), disk.naming("x.csv"):
+        raise OSError(errno.ENOSPC, "No space left on device")

@@ -179,8 +179,7 @@ def _rows_from(start: int) -> Iterator[None]:
 def restore(path: str | os.PathLike[str], selector: OMVFS, source: Source) -> tuple[OMVFS, Cursor]:
     """Return what a run has learned and where it stands, if it can go on with this source.
 
-    The parameters of the selector and the views, files and kind of the source must be those of
-    before.
+    It can if the parameters, and the views, files and kind of the source, are the same as before.
     """
     tensors, tree = codec.read(path)
     loaded, name = persistence.selector_of(OMVFS, tensors, tree, path), os.fspath(path)

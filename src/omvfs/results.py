@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -549,13 +549,11 @@ class Verdict:
         noise = [view for view, own in self.views.items() if not own.holds]
         if not noise:
             return ""
-        few = noise[:_NAMED]
-        more = f" and {len(noise) - _NAMED:,} more views" if len(noise) > _NAMED else ""
-        drop = " ".join(f"--drop {view}" for view in few)
+        drop = " ".join(f"--drop {view}" for view in noise[:_NAMED])
         are, its, it = ("is", "its", "it") if len(noise) == 1 else ("are", "their", "them")
         return (
-            f"{', '.join(few)}{more} {are} noise: {its} features agree neither with each other nor "
-            f"with another view on which rows are alike. Leave {it} out ({drop})."
+            f"{_first(noise, ' views')} {are} noise: {its} features agree neither with each other "
+            f"nor with another view on which rows are alike. Leave {it} out ({drop})."
         )
 
     def _stays(self) -> str:
@@ -584,9 +582,7 @@ class Verdict:
     def _small(self) -> str:
         if not self.small:
             return ""
-        few = ", ".join(map(str, self.small[:_NAMED]))
-        if len(self.small) > _NAMED:
-            few += f" and {len(self.small) - _NAMED:,} more"
+        few = _first(self.small)
         which = f"Cluster {few} has" if len(self.small) == 1 else f"Clusters {few} have"
         more = "a larger sample_size (--sample-size)"
         return (
@@ -611,8 +607,14 @@ _UNTESTED = (
 _two = two_digits
 
 
+def _first(names: Sequence[Any], what: str = "") -> str:
+    """Return the first of some names, and how many more there are."""
+    more = f" and {len(names) - _NAMED:,} more{what}" if len(names) > _NAMED else ""
+    return f"{', '.join(map(str, names[:_NAMED]))}{more}"
+
+
 def _listed(views: Sequence[str], values: Mapping[str, float]) -> str:
-    shown = [f"{view} ({_two(values[view])})" for view in views[:_NAMED]]
+    shown = [f"{view} ({_two(values[view])})" for view in views]
     if len(views) > _NAMED:
-        return f"{', '.join(shown)} and {len(views) - _NAMED:,} more"
+        return _first(shown)
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

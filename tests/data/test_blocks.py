@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from batches import assert_sound, batches, bits, quick
 from omvfs import OMVFS
-from omvfs.data.blocks import check_compressed, hstack
+from omvfs.data.blocks import are_mappings, check_compressed, count_words, hstack
 from omvfs.data.read import as_views
 from omvfs.data.views import Views
 from support import KINDS, counts, dense
@@ -331,3 +331,15 @@ def test_hstack_puts_blocks_side_by_side(views):
     ranked = [sp.csr_array, sp.csr_matrix, np.ndarray]
     assert type(got) is min(kinds, key=ranked.index)
     assert got.dtype == views.dtype
+
+
+def test_rows_by_name_are_mappings_and_none():
+    assert are_mappings([{"cat": 2.0}, {}, None])
+    assert not are_mappings([[1.0]])
+    assert not are_mappings([])
+
+
+def test_words_of_texts_are_counted_and_missing_texts_told():
+    block, words, has = count_words(["a cat, the cat", None])
+    assert block.toarray().tolist() == [[2.0, 1.0], [0.0, 0.0]]
+    assert (words, has.tolist()) == (["cat", "the"], [True, False])

@@ -18,7 +18,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder
 
 from batches import assert_same, assert_sound, deliveries, quick
 from omvfs.baselines import ColumnSum, Variance
-from omvfs.data.read import as_views, find_suspects, rechunk
+from omvfs.data.read import as_views, columns_by_view, find_suspects, rechunk, select_columns
 from omvfs.data.views import Views
 from support import KINDS, counts, dense
 
@@ -353,3 +353,11 @@ def test_more_columns_than_can_be_numbered_are_refused_before_memory_is_taken():
     X = sp.csr_array((np.ones(2), places), shape=(2, 2**31 + 1))
     with pytest.raises(ValueError, match=r"'X' has 2,147,483,649 features; expected fewer"):
         as_views(X)
+
+
+def test_columns_are_taken_by_mask_and_number_and_views_by_width():
+    views = as_views({"text": np.eye(2), "image": np.ones((2, 3))})
+    chosen = select_columns(views, {"text": [False, True], "image": [2, 0]})
+    assert chosen["text"].tolist() == [[0.0], [1.0]]
+    found = columns_by_view([3, 2], np.ones((1, 5)), 5)
+    assert found == {"view_0": slice(0, 3), "view_1": slice(3, 5)}

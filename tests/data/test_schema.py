@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from batches import assert_same, batches, quick
 from omvfs.data.read import as_views
-from omvfs.data.schema import Vocabulary
+from omvfs.data.schema import Vocabulary, own_names
 from omvfs.data.views import Views
 
 
@@ -102,3 +102,8 @@ def test_what_is_not_there_is_not_found():
         words[2]
     with pytest.raises(ValueError, match="twice"):
         Vocabulary(["a", "a"])
+
+
+def test_a_view_is_no_part_of_the_names_of_its_features():
+    names = np.array(["text__cat", "text__dog"], dtype=object)
+    assert own_names("text", names).tolist() == ["cat", "dog"]

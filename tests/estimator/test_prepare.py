@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from faults import everything
 from omvfs import OMVFS, OMVFSPaper, as_views, merge
 from omvfs.codec import CheckpointError
-from omvfs.prepare import STEPS, Preparation, check_views, steps_of
+from omvfs.prepare import STEPS, Preparation, bits_of, check_views, hash_bits, steps_of
 from omvfs.selection import Selection
 from streams import learned
 from support import KINDS, clustered, counts, dense, fingerprint
@@ -297,3 +297,17 @@ def test_what_is_no_step_or_cannot_be_is_refused():
     large = as_views({"x": np.array([[1e154, 0.0], [0.0, 1.0]])})
     with pytest.raises(ValueError, match=r"too large.*'x' holds .* at row 0, column 0"):
         Preparation.of("tfidf", ["x"]).learn(large)
+
+
+def test_steps_are_learned_with_the_rows_and_applied_to_others():
+    first = as_views({"text": np.array([[3.0, 4.0], [6.0, 0.0]])})
+    prepared, after = Preparation.of(["scale", "l2"], ["text"]).learn(first)
+    np.testing.assert_allclose(prepared["text"], [[0.707, 0.707], [1, 0]], atol=5e-4)
+    np.testing.assert_allclose(after.counted[0][0]["about_mean"], [4.5, 8.0])
+    later = after.apply(as_views({"text": np.array([[3.0, 8.0]])}))["text"]
+    np.testing.assert_allclose(later, [[0.447, 0.894]], atol=5e-4)
+
+
+def test_hashing_has_bits_within_bounds_and_by_view():
+    assert [hash_bits(step) for step in ("hash:20", "l2", "hash:99")] == [20, None, None]
+    assert bits_of(["text:hash:20", "l2"], ["text", "image"]) == (20, None)

@@ -143,7 +143,8 @@ def test_a_view_that_is_selected_whole_stays_whole():
 def test_a_callable_gets_all_columns_whenever_it_is_called():
     weights = np.linspace(1, 2, 1500)
     model = OMVFS(3, criterion=lambda S, Q, n: Q * weights, random_state=0)
-    assert model.fit(grouped(0, 300, 1500)[0]).verdict().stability is not None
+    found = model.fit(grouped(0, 300, 1500)[0]).verdict().stability
+    assert (found.n_selected, found.stays) == (100, model.stability().stays)
 
 
 @pytest.mark.parametrize("scale", [1e-90, 1e76])

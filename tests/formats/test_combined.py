@@ -574,3 +574,8 @@ def test_identity_is_of_the_rows_not_of_their_place(tmp_path):
     # Files that only give keys are of the rows too.
     source = open_source(tmp_path / "a.csv", tmp_path / "b.csv", key="id", views=["a"])
     assert list(source.identity["parts"]) == ["a", "b"]
+
+
+def test_a_chunk_may_have_rows_of_several_parts():
+    both = Appended([ArraySource({"text": X}) for X in (np.eye(3), np.ones((2, 3)))])
+    assert [(chunk.start, len(chunk.views)) for chunk in both.chunks(2)] == [(0, 2), (2, 2), (4, 1)]

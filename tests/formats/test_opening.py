@@ -395,3 +395,15 @@ def test_a_library_is_imported_for_the_formats_that_need_it(tmp_path):
     command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_stream_of_csv_has_the_views_that_its_columns_name():
+    source = standard_input("rows", io.BytesIO(b"text__a,image__x\n1,2\n3,4\n"))
+    shown = "Views(1 rows; text: 1, image: 1; float64)"
+    assert [repr(chunk.views) for chunk in source.chunks(1)] == [shown] * 2
+
+
+def test_a_file_that_has_none_of_the_views_asked_for_is_read_as_it_is():
+    asked = ReadOptions(views=("image", "sound"))
+    assert asked.split(["text", "image"]) == (["image"], ("text",))
+    assert ReadOptions(views=("sound",)).split(["text", "image"]) == (["text", "image"], ())

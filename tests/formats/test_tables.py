@@ -288,3 +288,8 @@ def test_more_columns_than_csv_may_have_are_refused_before_they_are_read(tmp_pat
     path.write_text(",".join(f"c{j}" for j in range(100_001)) + "\n" + "1," * 100_000 + "1\n")
     with pytest.raises(SourceError, match=r"wide\.csv has 100,001 columns; expected at most 100,0"):
         open_source(path)
+
+
+def test_the_first_lines_tell_delimiter_and_decimal_sign():
+    found = Dialect.of([b"first, last;height", b"Ada;1,62", b"Bo;1,8"])
+    assert (found.delimiter, found.decimal) == (";", ",")

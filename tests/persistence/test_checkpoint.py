@@ -356,3 +356,8 @@ def test_arrays_are_read_where_numpy_gives_their_type_a_name():
     assert decoder.value({"array": "0"}, hint).tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(ValueError, match="is of dtype int64; expected float64"):
         codec.Decoder({"0": np.arange(3)}).value({"array": "0"}, hint)
+
+
+def test_what_is_encoded_is_decoded():
+    tensors, tree = codec.decoded(codec.encoded({"a": np.arange(3)}, {"n": 1}))
+    assert (tensors["a"].tolist(), tree) == ([0, 1, 2], {"n": 1})

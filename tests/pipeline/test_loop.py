@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from omvfs import OMVFS
 from omvfs.codec import CheckpointError
 from omvfs.formats import ArraySource, IteratorSource, open_source
-from omvfs.pipeline import run
+from omvfs.pipeline import _differences, prefetch, run
 from support import counts, fingerprint
 
 
@@ -113,3 +113,10 @@ def test_an_error_of_the_source_comes_through_and_keeps_the_last_checkpoint(tmp_
         run(IteratorSource(batches), selector(), save_to=tmp_path / "model", save_every=2)
     assert OMVFS.load(tmp_path / "model").n_samples_seen_ == 80
     assert not [t for t in threading.enumerate() if t.name == "omvfs reader"]
+
+
+def test_items_are_fetched_in_order_and_differences_named_by_their_place():
+    assert list(prefetch(iter([1, 2, 3]))) == [1, 2, 3]
+    kept, now = ({"a": {"kind": kind, "n": 1}} for kind in ("csv", "npy"))
+    assert _differences(kept, now) == "a.kind='csv', now 'npy'"
+    assert _differences({"views": {"text": 7}}, {"views": {"text": 9}}, ["text"]) == ""

@@ -306,7 +306,7 @@ def summarise(
 def list_selected(selectors: Sequence["OMVFS"], at_least: int | None = None) -> None:
     """Print the names of the features that all selectors select, or some; say how many there are.
 
-    The best of the first selector come first. Names that several views have are told with theirs.
+    The order is that of the first selector. A name that occurs in several views follows its view.
     """
     from omvfs.data.schema import shown
 

@@ -16,6 +16,7 @@ from omvfs.data.schema import listed, some
 from omvfs.data.views import Views, fitting
 from omvfs.omvfs import OMVFS
 from omvfs.parameters import whole
+from omvfs.prepare import bits_of
 from omvfs.results import FEWEST
 from omvfs.selector import rank
 
@@ -27,7 +28,8 @@ Layer = str | Mapping[str, str | None] | None
 class Cells:
     """Cells of AnnData or MuData by their number, a modality a view; AnnData is one, called ``X``.
 
-    Matrices may be in memory or on a disk (backed), dense or CSR. They are read when asked for.
+    Matrices may be in memory or on a disk (backed). They are read when asked for; one that is
+    stored by columns on a disk is read as a whole at once.
     """
 
     def __init__(self, data: Any, layer: Layer = None) -> None:
@@ -234,10 +236,10 @@ def select(
     >>> model = scverse.select(mdata, n_clusters=12, n_top=[500, 2000])  # doctest: +SKIP
     >>> rna = mdata["rna"][:, mdata["rna"].var["omvfs_selected"]]  # doctest: +SKIP
     """
-    for name in {"n_features_to_select", "n_features_per_view"} & set(params):
-        raise TypeError(f"Got {name}; expected n_top (or n_top_genes), by modality if they differ.")
-    if "hash" in str(params.get("prepare")):
-        raise ValueError("Got prepare with hash; hashed features have no place in .var.")
+    if own := sorted({"n_features_to_select", "n_features_per_view"} & set(params)):
+        raise TypeError(
+            f"Got {' and '.join(own)}; expected n_top (or n_top_genes), by modality if they differ."
+        )
     if clusters and not inplace:
         raise ValueError("Got clusters=True with inplace=False; call predict of a fitted OMVFS.")
     cells = Cells(data, layer)
@@ -246,6 +248,8 @@ def select(
     sizes = _sizes(n_top if n_top_genes is None else n_top_genes, list(cells.modalities))
     first = {view: own[0] for view, own in sizes.items()}
     model = OMVFS(n_clusters, **{"n_features_per_view": first, "batch_size": 2000, **params})
+    if any(bits_of(model.prepare, list(cells.modalities))):
+        raise ValueError("Got prepare with hash; hashed features have no place in .var.")
     if batch_key is None:
         model.fit_batches(cells.chunks(model.batch_size))
         scores = [model.view_scores_]
@@ -302,7 +306,7 @@ def annotate(
         if known is None or list(known) != list(map(str, modality.var_names)):
             raise ValueError(
                 f"Modality {view!r} has other features than the model has learned from; expected "
-                f"those of {listed(model.schema_.names)}, in the same order."
+                f"the same names in the same order, in the views {listed(model.schema_.names)}."
             )
     sizes = _sizes(n_top, list(cells.modalities))
     columns = _described(cells, model, [model.view_scores_], sizes, key_added, highly_variable)

@@ -169,7 +169,9 @@ def _neighbor_graph(unit: Block, n_neighbors: int, cosines: Array | None = None)
     n, k = unit.shape[0], min(n_neighbors, unit.shape[0] - 1)
     if k < 1:
         return sp.csr_array((n, n), dtype=np.float32)
-    parts, turned = [], unit.T.tocsr() if sp.issparse(unit) else unit.T
+    parts, turned = [], unit.T
+    if cosines is None and sp.issparse(unit):
+        turned = turned.tocsr()
     for some in gen_batches(n, AT_ONCE):
         S = dense(unit[some] @ turned) if cosines is None else cosines[some]
         S = S.astype(np.float32)

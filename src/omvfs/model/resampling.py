@@ -254,10 +254,9 @@ def other_numbers(
     for factor in (0.5, 2.0):
         other = on_rows(answers, first.rows, blocks, answers.settings.seed, factor)
         best = _best(other, in_question, criterion)
-        common = 0
-        for X, a, b, size in zip(answers.rows, first.best, best, sizes, strict=True):
-            whole = size >= X.shape[1]
-            common += size if whole else len(np.intersect1d(a[:size], b[:size]))
+        pair = [replace(first, best=own) for own in (first.best, best)]
+        masks = selections(pair, [X.shape[1] for X in answers.rows], sizes)
+        common = sum(int((a & b).sum()) for a, b in masks)
         found[other.clustering.n_clusters] = common / max(sum(sizes), 1)
     found.pop(answers.clustering.n_clusters, None)
     return found
